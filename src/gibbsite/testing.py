@@ -28,9 +28,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite.inference.importance  # noqa: F401  (registers a kernel of its own)
+from gibbsite._common.arrays import Array, Bools, Ints, Positions
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import IncompatibleError
 from gibbsite.graphs.compile import KINDS, compile_graph
@@ -144,7 +144,7 @@ def _is_palindromic(scan: Scan, graph: Graph, model: FactorGraph) -> bool:
     return all(law.get(visits[::-1], 0.0) == chance for visits, chance in law.items())
 
 
-def _add_up(mixture: Iterable[tuple[float, NDArray[Any]]]) -> dict[tuple[int, ...], float]:
+def _add_up(mixture: Iterable[tuple[float, Array]]) -> dict[tuple[int, ...], float]:
     """Return the probability of each order of visits."""
     law: dict[tuple[int, ...], float] = {}
     for chance, order in mixture:
@@ -177,7 +177,7 @@ def check_law(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, swee
     return Check("law", subject, True, f"p = {p:.2g} with {_STAGES[-1]} draws")
 
 
-def law_p_value(exact: Enumeration, states: NDArray[Any]) -> tuple[float, str]:
+def law_p_value(exact: Enumeration, states: Array) -> tuple[float, str]:
     """Return a p-value for "these states are independent draws from the exact law", and the worst event.
 
     Every joint state, single-site and pair event is tested by an exact binomial test; the smallest p-value
@@ -192,7 +192,7 @@ def law_p_value(exact: Enumeration, states: NDArray[Any]) -> tuple[float, str]:
     """
     counts = np.bincount(exact.number(states), minlength=exact.law.size).reshape(exact.law.shape)
     n = exact.law.ndim
-    events: list[tuple[str, NDArray[Any], NDArray[Any]]] = [("states", counts, exact.law)]
+    events: list[tuple[str, Array, Array]] = [("states", counts, exact.law)]
     for keep in [(i,) for i in range(n)] + [(i, j) for i in range(n) for j in range(i)]:
         away = tuple(a for a in range(n) if a not in keep)
         events.append((f"sites {keep}", counts.sum(axis=away), exact.law.sum(axis=away)))
@@ -208,13 +208,13 @@ def law_p_value(exact: Enumeration, states: NDArray[Any]) -> tuple[float, str]:
     return min(1.0, least * number), worst
 
 
-def _binomial_p_values(seen: NDArray[Any], total: int, law: NDArray[Any]) -> NDArray[Any]:
+def _binomial_p_values(seen: Array, total: int, law: Array) -> Array:
     """Return two-sided p-values of so many successes in ``total`` trials."""
     from scipy.special import bdtr, bdtrc
 
     lower, upper = bdtr(seen, total, law), np.where(seen > 0, bdtrc(np.maximum(seen - 1, 0), total, law), 1.0)
     two_sided = np.minimum(1.0, 2.0 * np.minimum(lower, upper))
-    found: NDArray[Any] = np.where(law > 0, two_sided, np.where(seen > 0, 0.0, 1.0))
+    found: Array = np.where(law > 0, two_sided, np.where(seen > 0, 0.0, 1.0))
     return found
 
 
@@ -337,7 +337,7 @@ def check_scan(scan: Scan, *, model: FactorGraph | None = None, draws: int = 20_
     return Report(checks)
 
 
-def _mixture_p_value(periods: NDArray[np.int64], said: list[tuple[float, NDArray[Any]]]) -> float:
+def _mixture_p_value(periods: Ints, said: list[tuple[float, Array]]) -> float:
     """Return a p-value for "these periods consist of independent draws from this mixture"."""
     lengths = {len(order) for _, order in said}
     if len(lengths) > 1 or periods.shape[1] % min(lengths):
@@ -349,7 +349,7 @@ def _mixture_p_value(periods: NDArray[np.int64], said: list[tuple[float, NDArray
     return min(1.0, float(p_values.min()) * len(law))
 
 
-def _compare_left_out(seen: NDArray[np.bool_], left_out: NDArray[np.intp]) -> tuple[bool, str]:
+def _compare_left_out(seen: Bools, left_out: Positions) -> tuple[bool, str]:
     missing = np.flatnonzero(~seen)
     return missing.tolist() == left_out.tolist(), f"never visited: {missing}, said to be: {left_out}"
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gibbsite._common.arrays import Ints32
 from gibbsite.errors import ModelError
 from gibbsite.models import (
     AgreementFactors,
@@ -20,7 +21,7 @@ from gibbsite.models import (
     SpinFactors,
     TableFactors,
 )
-from gibbsite.models.domain import IntArray, make_domains
+from gibbsite.models.domain import make_domains
 
 RNG = np.random.default_rng(20240229)
 TABLES = RNG.normal(size=(3, 2, 2))
@@ -98,7 +99,7 @@ def test_log_potential_equals_a_plain_loop(key: str) -> None:
 @ALL
 def test_log_tables_are_what_log_potential_adds_up(key: str) -> None:
     group, n, states = GROUPS[key]
-    cards: IntArray = np.full(n, states, np.int32)
+    cards: Ints32 = np.full(n, states, np.int32)
     tables, scopes = group.log_tables(cards), group.scopes
     assert scopes.shape == (group.size, group.arity)
     assert scopes.dtype == np.int32
@@ -140,7 +141,7 @@ def test_reweighting_keeps_the_scopes_object() -> None:
 
 
 def test_equal_factors_share_one_table() -> None:
-    cards: IntArray = np.full(9, 2, np.int32)
+    cards: Ints32 = np.full(9, 2, np.int32)
     for key in ("shared table", "equal couplings", "uniform lattice", "uniform field"):
         assert len(GROUPS[key][0].log_tables(cards)) == 1, key
 

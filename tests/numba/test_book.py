@@ -9,8 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 import numba
+from gibbsite._common.arrays import Ints
 from gibbsite._numba import options
-from gibbsite._numba.book import Book, array_in, entries
+from gibbsite._numba.book import array_in, entries
 from gibbsite._numba.jit import compiled
 from gibbsite._numba.pointer import call_pointer, point_at, pointed
 
@@ -19,7 +20,7 @@ needs_compiler = pytest.mark.skipif(options.DISABLED, reason="compilation is swi
 
 
 @compiled
-def _double(book: Book, like: NDArray[Any]) -> int:
+def _double(book: Ints, like: NDArray[Any]) -> int:
     array = array_in(book, 1, like.dtype)
     for k in range(array.size):
         array[k] = array[k] + array[k]

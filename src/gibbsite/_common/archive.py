@@ -17,8 +17,8 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import (
     Fail,
     Wanted,
@@ -52,13 +52,13 @@ class _Header:
         """Bytes of all numbers."""
         return math.prod(self.shape) * self.dtype.itemsize
 
-    def array(self, data: Any) -> NDArray[Any]:
+    def array(self, data: Any) -> Array:
         """Return the array made of these bytes."""
-        found: NDArray[Any] = np.frombuffer(data, self.dtype)
+        found: Array = np.frombuffer(data, self.dtype)
         return found.reshape(self.shape, order="F" if self.by_columns else "C")
 
 
-def map_array(path: Path, name: str, wanted: Wanted, sizes: dict[str, int], fail: Fail) -> NDArray[Any]:
+def map_array(path: Path, name: str, wanted: Wanted, sizes: dict[str, int], fail: Fail) -> Array:
     """Return the array of an ``.npy`` file, mapped for reading; its type and shape are checked."""
     with _opened(path, fail) as file:
         header = _Header(name, file, fail)
@@ -109,7 +109,7 @@ class Archive:
             except ValueError:  # bytes that are no letters
                 raise self.fail(f"its entry {name} is no text") from None
 
-    def read(self, name: str, wanted: Wanted) -> NDArray[Any]:
+    def read(self, name: str, wanted: Wanted) -> Array:
         """Return an array, checked; its type and shape are checked before its data are unpacked."""
         with self._entry(name, self._member(name)) as (header, file):
             check_description(name, header.dtype, header.shape, wanted, self.sizes, self.fail)
@@ -117,19 +117,19 @@ class Archive:
         check_values(name, found, wanted, self.fail)
         return found
 
-    def admit(self, wanted: Mapping[str, Wanted]) -> dict[str, NDArray[Any]]:
+    def admit(self, wanted: Mapping[str, Wanted]) -> dict[str, Array]:
         """Return the arrays that are wanted, checked; others are not read."""
         there = {name: one for name, one in wanted.items() if name in self.members or not one.optional}
         return {name: self.read(name, one) for name, one in there.items()}
 
-    def read_all(self, prefix: str = "") -> dict[str, NDArray[Any]]:
+    def read_all(self, prefix: str = "") -> dict[str, Array]:
         """Return arrays, which must be of numbers; who takes them checks their shapes and ranges.
 
         Those whose names begin so; all of them, unless told.
         """
         return {name: self.read_numbers(name) for name in self.names if name.startswith(prefix)}
 
-    def read_numbers(self, name: str) -> NDArray[Any]:
+    def read_numbers(self, name: str) -> Array:
         """Return an array of numbers, whatever their type and its shape."""
         with self._entry(name, self._member(name)) as (header, file):
             if header.dtype.kind not in "biuf" or not header.dtype.isnative:
@@ -148,7 +148,7 @@ class Archive:
         with _unzipping(name, self.fail), self.file.open(member) as file:
             yield _Header(name, file, self.fail), file
 
-    def _array(self, name: str, header: _Header, file: IO[bytes]) -> NDArray[Any]:
+    def _array(self, name: str, header: _Header, file: IO[bytes]) -> Array:
         """Return the array whose header was read; the end of an entry is where its checksum is compared."""
         if header.nbytes > self.members[name].file_size:
             raise self.fail(f"its array {name} has fewer entries than its header says")

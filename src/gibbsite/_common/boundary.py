@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from gibbsite._common.arrays import Array
 
 #: What makes an error out of a reason: it names the file and says what to do.
 Fail = Callable[[str], Exception]
@@ -72,7 +73,7 @@ def check_description(
         raise fail(f"its array {name} has {found or 'no'} entries, not {said or 'one number'}")
 
 
-def check_values(name: str, found: NDArray[Any], wanted: Wanted, fail: Fail) -> None:
+def check_values(name: str, found: Array, wanted: Wanted, fail: Fail) -> None:
     """Check the range of an array, and that its numbers are numbers."""
     if found.dtype.kind == "b":
         found, wanted = found.view(np.uint8), Wanted(np.uint8, wanted.shape, 0, 1)
@@ -93,7 +94,7 @@ def check_values(name: str, found: NDArray[Any], wanted: Wanted, fail: Fail) -> 
         raise fail(f"its array {name} has the entry {high}, and the largest possible one is {wanted.high}")
 
 
-def admit(arrays: Mapping[str, NDArray[Any]], wanted: Mapping[str, Wanted], fail: Fail) -> dict[str, NDArray[Any]]:
+def admit(arrays: Mapping[str, Array], wanted: Mapping[str, Wanted], fail: Fail) -> dict[str, Array]:
     """Return the arrays that are wanted, checked; others are left behind.
 
     Examples

@@ -11,14 +11,12 @@ import ctypes
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints
 from gibbsite._numba.jit import DISABLED, Integer
 
-Book = NDArray[np.int64]
 
-
-def entries(*arrays: tuple[NDArray[Any], np.dtype[Any]]) -> list[int]:
+def entries(*arrays: tuple[Array, np.dtype[Any]]) -> list[int]:
     """Return what a book has of some arrays, given with the types they are to have: address and size of each.
 
     Compiled code believes what a book says, so arrays of other types are refused.
@@ -36,7 +34,7 @@ def entries(*arrays: tuple[NDArray[Any], np.dtype[Any]]) -> list[int]:
     return found
 
 
-def array_in(book: Book, k: Integer, kind: Any) -> NDArray[Any]:
+def array_in(book: Ints, k: Integer, kind: Any) -> Array:
     """Return array number ``k`` of a book, whose entries are of type ``kind``, as one row.
 
     Examples

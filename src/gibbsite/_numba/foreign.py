@@ -34,9 +34,9 @@ from typing import Any
 
 import numpy as np
 from numba.core import types as numba_types
-from numpy.typing import NDArray
 
 import numba
+from gibbsite._common.arrays import Floats, Words64
 from gibbsite._numba.hidden_random import hidden_random
 from gibbsite._numba.jit import compiled
 from gibbsite._numba.options import HELPER, ON_STACK
@@ -87,9 +87,7 @@ class Foreign:
     function: Any = field(repr=False, default=None)
     key: str = "value1"
 
-    def cause_at(
-        self, first: NDArray[np.float64], second: NDArray[np.float64], words: NDArray[np.uint64] | None = None
-    ) -> BaseException | None:
+    def cause_at(self, first: Floats, second: Floats, words: Words64 | None = None) -> BaseException | None:
         """Return the exception behind a failed call with these arrays, None if there was none.
 
         Examples
@@ -318,7 +316,7 @@ def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Calla
     return back
 
 
-def _doubles(address: int, size: int) -> NDArray[np.float64]:
+def _doubles(address: int, size: int) -> Floats:
     """Return numbers in memory as an array, without a copy."""
     if not size:
         return np.zeros(0)
@@ -326,7 +324,7 @@ def _doubles(address: int, size: int) -> NDArray[np.float64]:
     return np.frombuffer(memory, np.float64)
 
 
-def _call_in_python(function: Any, key: str, first: NDArray[np.float64], second: NDArray[np.float64], rng: Any) -> Any:
+def _call_in_python(function: Any, key: str, first: Floats, second: Floats, rng: Any) -> Any:
     """Call a function of the user in Python; return the number or the array that its shape promises."""
     if key in ("value1", "scalar"):
         return float(function(first))
@@ -342,7 +340,7 @@ def _call_in_python(function: Any, key: str, first: NDArray[np.float64], second:
     return found if found.ndim == 0 else _of_size(found, second.size)
 
 
-def _numbers(found: Any) -> NDArray[np.float64]:
+def _numbers(found: Any) -> Floats:
     """Return what a function of the user returned as numbers; NumPy would take None for NaN."""
     array = np.asarray(found)
     if array.dtype == object and any(value is None for value in array.flat):
@@ -350,7 +348,7 @@ def _numbers(found: Any) -> NDArray[np.float64]:
     return np.asarray(array, float)
 
 
-def _of_size(found: Any, size: int) -> NDArray[np.float64]:
+def _of_size(found: Any, size: int) -> Floats:
     array = _numbers(found)
     if array.shape != (size,):
         raise ModelError(f"an array of shape ({size},) is needed, got {array.shape}.")
@@ -369,7 +367,7 @@ class _Generators(threading.local):
 _GENERATORS = _Generators()
 
 
-def _generator(words: NDArray[np.uint64]) -> tuple[np.random.Generator, Callable[[], None]]:
+def _generator(words: Words64) -> tuple[np.random.Generator, Callable[[], None]]:
     """Return a NumPy generator that starts from the words of a chain, and what moves these on."""
     mine = _GENERATORS
     mine.state["state"]["state"] = words.copy()
@@ -386,13 +384,13 @@ def _generator(words: NDArray[np.uint64]) -> tuple[np.random.Generator, Callable
 
 def call_at(
     address: Any,
-    first: NDArray[np.float64],
+    first: Floats,
     first_at: Any,
     first_count: Any,
-    second: NDArray[np.float64],
+    second: Floats,
     second_at: Any,
     second_count: Any,
-    words: NDArray[np.uint64],
+    words: Words64,
 ) -> float:
     """Call the function at an address with parts of two arrays: from ``at`` on, ``count`` numbers."""
     function = _C_SIGNATURE(int(address))
@@ -403,7 +401,7 @@ def call_at(
 ROOM = 1024
 
 
-def stack_room() -> NDArray[np.float64]:
+def stack_room() -> Floats:
     """Return an array of ``ROOM`` numbers, not cleared, on the stack of the compiled function that asks.
 
     Examples
@@ -475,13 +473,13 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 
 
 @compiled
-def _fill_values(address: int, at: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def _fill_values(address: int, at: Floats, out: Floats) -> None:
     words = np.zeros(4, np.uint64)
     for k in range(at.size):
         out[k] = call_at(address, at, k, 1, at, 0, 0, words)
 
 
-def values_along(function: Any, at: NDArray[np.float64]) -> NDArray[np.float64]:
+def values_along(function: Any, at: Floats) -> Floats:
     """Return a function of one number at many of them.
 
     Examples

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints
 from gibbsite._numba.jit import DISABLED, Integer, called, intrinsic_for
 
 #: Bytes that are worked on in one go by vector instructions (:mod:`gibbsite._numba.vector`).
@@ -54,7 +54,7 @@ def bits_of_double(number: Any) -> Any:
     return np.float64(number).view(np.uint64)
 
 
-def add_atomically(counter: NDArray[np.int64], amount: Any) -> Any:
+def add_atomically(counter: Ints, amount: Any) -> Any:
     """Add to the first entry of an array, in one step for all threads; return what it was before.
 
     Examples
@@ -68,7 +68,7 @@ def add_atomically(counter: NDArray[np.int64], amount: Any) -> Any:
     return before
 
 
-def fetch(array: NDArray[Any], index: Any) -> None:
+def fetch(array: Array, index: Any) -> None:
     """Ask the processor to bring an entry of an array near; it need not exist.
 
     Examples
@@ -156,7 +156,7 @@ _PATIENCE = 4000  # looks at the counter, of some nanoseconds each, before other
 
 
 @called
-def wait_for_all(gate: NDArray[np.int64], members: Integer) -> None:
+def wait_for_all(gate: Ints, members: Integer) -> None:
     """Return when all members of a team have called this as often as the caller.
 
     ``gate`` is an array of one zero that the team shares. Waiting is spinning: sleeping and waking takes

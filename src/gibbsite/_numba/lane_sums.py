@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints8, Words32
 from gibbsite._numba.jit import DISABLED, Integer, intrinsic_for
 
 #: Copies whose sums are taken in one go.
@@ -18,15 +18,15 @@ LANES = 8
 
 
 def sum_lanes(
-    coupling: NDArray[np.float64],
-    neighbour: NDArray[np.uint32],
+    coupling: Floats,
+    neighbour: Words32,
     first: Integer,
     last: Integer,
-    states: NDArray[np.int8],
+    states: Ints8,
     stride: Integer,
     low: Integer,
     field: Any,
-    out: NDArray[np.float64],
+    out: Floats,
 ) -> None:
     """Write ``field`` plus the sum of coupling times state, over edges from ``first`` to ``last``.
 

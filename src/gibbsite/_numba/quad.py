@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import DISABLED, intrinsic_for
 
 #: Numbers of an quad.
@@ -21,7 +21,7 @@ FOUR = 4
 Quad = Any
 
 
-def take(array: NDArray[np.float64], at: Any) -> Quad:
+def take(array: Floats, at: Any) -> Quad:
     """Return four numbers of an array, from an index on.
 
     Examples
@@ -32,7 +32,7 @@ def take(array: NDArray[np.float64], at: Any) -> Quad:
     return array[int(at) : int(at) + FOUR].copy()
 
 
-def put(array: NDArray[np.float64], at: Any, value: Quad) -> None:
+def put(array: Floats, at: Any, value: Quad) -> None:
     """Write four numbers to an array, from an index on."""
     array[int(at) : int(at) + FOUR] = value
 

@@ -13,24 +13,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Words64
 from gibbsite._numba.jit import DISABLED, Integer, compiled
-
-Shelf = NDArray[np.uint64]
 
 # What stands on each shelf, by the address of its array: it is kept alive as long as the array is.
 _KEPT: dict[int, tuple[Any, ...]] = {}
 
 
-def take(shelf: Shelf, k: Integer, like: Any) -> Any:
+def take(shelf: Words64, k: Integer, like: Any) -> Any:
     """Return value number ``k`` of a shelf; ``like`` is any value of the type that the shelf is for.
 
     Examples
     --------
     >>> from typing import NamedTuple
     >>> class Pair(NamedTuple):
-    ...     x: NDArray[np.float64]
+    ...     x: Floats
     ...     scale: float
     >>> @compiled
     ... def add(shelf: Shelf, like: Pair, n: int) -> float:
@@ -45,7 +43,7 @@ def take(shelf: Shelf, k: Integer, like: Any) -> Any:
     return _KEPT[shelf.__array_interface__["data"][0]][int(k)]
 
 
-def make_shelf(values: Sequence[Any]) -> Shelf:
+def make_shelf(values: Sequence[Any]) -> Words64:
     """Put values on a shelf; all must be of one type for compiled code, down to what may be written.
 
     Examples
@@ -137,7 +135,7 @@ if not DISABLED:
         return nb.int64(value), build
 
     @compiled
-    def _put(shelf: Shelf, k: int, value: Any) -> None:
+    def _put(shelf: Words64, k: int, value: Any) -> None:
         _store_value(shelf, k, value)
 
     @compiled

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.noise import (
     estimate_flip,
@@ -27,7 +27,7 @@ from gibbsite.applications.noise import (
     may_lie_between,
     sigma_around,
 )
-from gibbsite.applications.pixels import Codes, Floats, Pixels, nearest_level, read_pixels
+from gibbsite.applications.pixels import Pixels, nearest_level, read_pixels
 from gibbsite.applications.posterior import METHODS, average, flip_strength, grey_model, two_level_model
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.kernels.base import Kernel
@@ -67,7 +67,7 @@ class Denoised:
         Time taken.
     """
 
-    image: NDArray[Any]
+    image: Array
     probability: Floats
     method: str
     sigma: float | None
@@ -98,7 +98,7 @@ class _Task(NamedTuple):
     """What to do: the posterior, where to start, and how codes become values."""
 
     model: FactorGraph
-    noisy: Codes  # every pixel by itself
+    noisy: Ints16  # every pixel by itself
     levels: Floats
     shown: Floats  # what the levels look like in the answer
     sigma: float | None
@@ -309,7 +309,7 @@ def _as_spins(values: Floats, low: float, high: float) -> Floats:
     return spins
 
 
-def _read_cells(cells: Floats, task: _Task, shape: tuple[int, ...]) -> tuple[NDArray[Any], Floats]:
+def _read_cells(cells: Floats, task: _Task, shape: tuple[int, ...]) -> tuple[Array, Floats]:
     """Return most probable levels, and the probability of bright or the expected values."""
     if task.levels.size == 2:
         bright = cells.reshape(shape)
@@ -319,9 +319,7 @@ def _read_cells(cells: Floats, task: _Task, shape: tuple[int, ...]) -> tuple[NDA
     return weights.argmax(axis=-1), weights @ task.levels
 
 
-def _measure_error(
-    pixels: Pixels, task: _Task, codes: NDArray[Any], expected: Floats, clean: Pixels
-) -> dict[str, float]:
+def _measure_error(pixels: Pixels, task: _Task, codes: Array, expected: Floats, clean: Pixels) -> dict[str, float]:
     """Compare with the clean image."""
     if task.levels.size == 2:
         low, high = clean.pair
@@ -338,7 +336,7 @@ def _measure_error(
     }
 
 
-def _read_start(pixels: Pixels, task: _Task, start: Any) -> Codes | None:
+def _read_start(pixels: Pixels, task: _Task, start: Any) -> Ints16 | None:
     if isinstance(start, str):
         if start not in ("noisy", "random"):
             raise ArgumentError(unknown("start", start, ("noisy", "random"), ", or give an image"))

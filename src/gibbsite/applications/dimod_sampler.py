@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.formats.objects.bqm import from_bqm, import_extra, to_bqm
@@ -204,7 +204,7 @@ def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
     return _sample_set(draws.best_codes[None], bqm, {})
 
 
-def _codes_of(states: list[dict[str, Any]], model: FactorGraph) -> NDArray[np.int64]:
+def _codes_of(states: list[dict[str, Any]], model: FactorGraph) -> Ints:
     """Return states by name and label as codes of the sites of a model, a row for each."""
     if not all(set(model.sites) <= set(state) for state in states):
         raise IncompatibleError(_OTHER_SITES)
@@ -212,7 +212,7 @@ def _codes_of(states: list[dict[str, Any]], model: FactorGraph) -> NDArray[np.in
     return np.array(rows, np.int64).reshape(len(states), -1)
 
 
-def _sample_set(codes: NDArray[Any], bqm: Any, info: dict[str, Any]) -> Any:
+def _sample_set(codes: Array, bqm: Any, info: dict[str, Any]) -> Any:
     """Return state codes (rows, sites) as values of the variables, with energies."""
     values = codes if bqm.vartype.name == "BINARY" else 2 * codes.astype(np.int8) - 1
     found = import_extra("dimod").SampleSet.from_samples_bqm((values.astype(np.int8), list(bqm.variables)), bqm)
@@ -220,12 +220,12 @@ def _sample_set(codes: NDArray[Any], bqm: Any, info: dict[str, Any]) -> Any:
     return found
 
 
-def _outcomes(recording: Recording, best: bool) -> NDArray[Any]:
+def _outcomes(recording: Recording, best: bool) -> Array:
     """Return a state of each chain: the best it saw, or its last."""
     return np.stack([tape.best_x for tape in recording.tapes] if best else recording.states)
 
 
-def _inverse_temperatures(model: FactorGraph, given: Any, sweeps: int) -> NDArray[np.float64]:
+def _inverse_temperatures(model: FactorGraph, given: Any, sweeps: int) -> Floats:
     """Return an inverse temperature for each sweep, each the same multiple of the one before."""
     if given is None:
         found = temperature_range(compile_graph(model))
@@ -248,5 +248,5 @@ def _read_state(given: Any) -> dict[str, int]:
     return {str(variable): int(read_real(value, "initial_state")) for variable, value in given.items()}
 
 
-def _are_bits(codes: NDArray[Any]) -> bool:
+def _are_bits(codes: Array) -> bool:
     return bool(((codes == 0) | (codes == 1)).all())

@@ -9,8 +9,8 @@ from io import BytesIO
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes
 from gibbsite.errors import FormatError, IncompatibleError, ModelError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, save
 
@@ -28,7 +28,7 @@ def need_pillow() -> Any:
     return Image
 
 
-def read_image(path: PathLike) -> NDArray[Any]:
+def read_image(path: PathLike) -> Array:
     """Read an image file as an array (height, width); colours become grey, transparency is ignored.
 
     Parameters
@@ -63,7 +63,7 @@ def read_image(path: PathLike) -> NDArray[Any]:
     return pixels.astype(pixels.dtype.newbyteorder("="))
 
 
-def read_photograph(path: PathLike) -> NDArray[np.uint8]:
+def read_photograph(path: PathLike) -> Bytes:
     """Read an image file as colours of 8 bits, upright, whatever it is made of.
 
     Grey becomes three equal channels, a palette its colours; transparency is ignored. Grey values of more
@@ -97,7 +97,7 @@ def read_photograph(path: PathLike) -> NDArray[np.uint8]:
     return as_photograph(pixels) if pixels.ndim == 2 else pixels
 
 
-def as_photograph(pixels: NDArray[Any]) -> NDArray[np.uint8]:
+def as_photograph(pixels: Array) -> Bytes:
     """Return an array of any kind of pixels as colours of 8 bits.
 
     Parameters
@@ -138,7 +138,7 @@ def as_photograph(pixels: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(pixels)
 
 
-def read_strokes(path: PathLike) -> tuple[NDArray[np.uint8], tuple[int, int, int] | None]:
+def read_strokes(path: PathLike) -> tuple[Bytes, tuple[int, int, int] | None]:
     """Read an image file as colours with transparency, and the colour that value 0 of its palette has.
 
     Returns
@@ -151,20 +151,20 @@ def read_strokes(path: PathLike) -> tuple[NDArray[np.uint8], tuple[int, int, int
     return _load(path, _strokes)
 
 
-def _grey(image: Any) -> NDArray[Any]:
+def _grey(image: Any) -> Array:
     # 32-bit integers: how Pillow reads some 16-bit files
     plain = image.mode in ("1", "L", "F", "I", "I;16", "I;16B")
     return np.asarray(image if plain else image.convert("L"))
 
 
-def _coloured(image: Any) -> NDArray[Any]:
+def _coloured(image: Any) -> Array:
     from PIL import ImageOps
 
     image = ImageOps.exif_transpose(image)
     return np.asarray(image if image.mode in ("F", "I", "I;16", "I;16B") else image.convert("RGB"))
 
 
-def _strokes(image: Any) -> tuple[NDArray[np.uint8], tuple[int, int, int] | None]:
+def _strokes(image: Any) -> tuple[Bytes, tuple[int, int, int] | None]:
     from PIL import ImageOps
 
     palette = image.getpalette() if image.mode == "P" else None
@@ -197,7 +197,7 @@ def _load(path: PathLike, convert: Callable[[Any], T]) -> T:
         raise FormatError(f"the image cannot be read: {str(reason) or type(reason).__name__}.", name) from None
 
 
-def write_image(image: NDArray[Any], path: PathLike) -> None:
+def write_image(image: Array, path: PathLike) -> None:
     """Write an array (height, width) as an image file; the suffix is the format.
 
     Parameters
@@ -216,7 +216,7 @@ def write_image(image: NDArray[Any], path: PathLike) -> None:
     save(path, encode_image(image, path))
 
 
-def encode_image(image: NDArray[Any], path: PathLike) -> bytes:
+def encode_image(image: Array, path: PathLike) -> bytes:
     """Return the bytes of the file :func:`write_image` writes.
 
     Examples

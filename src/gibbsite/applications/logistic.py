@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.continuous import ContinuousModel
-from gibbsite.models.domain import FloatArray, Interval
+from gibbsite.models.domain import Interval
 from gibbsite.models.functions import FunctionFactors, logistic_factors, logistic_rest, quadratic_factor
 
 # The largest third derivative of log(1 / (1 + exp(-t))).
@@ -41,8 +42,8 @@ class LogisticRegression:
 
     model: ContinuousModel
     plain: ContinuousModel
-    mode: FloatArray
-    covariance: FloatArray
+    mode: Floats
+    covariance: Floats
 
 
 def logistic_regression(
@@ -93,7 +94,7 @@ def logistic_regression(
     data, signed = _read(rows, labels)
     n = data.shape[1]
     mode, curvature = _find_mode(signed, box)
-    covariance: FloatArray = np.asarray(np.linalg.inv(curvature), float)
+    covariance: Floats = np.asarray(np.linalg.inv(curvature), float)
     width = reach * np.sqrt(np.diag(covariance))
     low, high = np.maximum(mode - width, box[0]), np.minimum(mode + width, box[1])
     called = [str(k) for k in range(n)] if names is None else list(names)
@@ -107,23 +108,23 @@ def logistic_regression(
     return LogisticRegression(model, plain, mode, covariance)
 
 
-def _rest(signed: FloatArray, mode: FloatArray) -> FunctionFactors:
+def _rest(signed: Floats, mode: Floats) -> FunctionFactors:
     """Return what is left of each row without its parabola at the mode."""
 
-    def farthest(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def farthest(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         across = p[:, :-1]
         ends = np.stack([across * (low - mode), across * (high - mode)])
         return ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
 
-    def bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         # Taylor's rest: a sixth of a third derivative times the cube of the distance
         far = np.maximum(*np.abs(farthest(p, low, high)))
         most = _THIRD / 6.0 * far**3
         return -most, most
 
-    def slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    def slopes(p: Floats, low: Floats, high: Floats) -> Floats:
         far = np.maximum(*np.abs(farthest(p, low, high)))
-        found: FloatArray = 0.5 * _THIRD * far**2 * np.linalg.norm(p[:, :-1], axis=1)
+        found: Floats = 0.5 * _THIRD * far**2 * np.linalg.norm(p[:, :-1], axis=1)
         return found
 
     parameters = np.concatenate([signed, (signed @ mode)[:, None]], axis=1)
@@ -131,12 +132,12 @@ def _rest(signed: FloatArray, mode: FloatArray) -> FunctionFactors:
     return FunctionFactors(logistic_rest, scope, parameters, bounds=bounds, slopes=slopes, name="logistic rest")
 
 
-def _sigmoid(t: FloatArray) -> FloatArray:
-    found: FloatArray = np.exp(-np.logaddexp(0.0, -t))
+def _sigmoid(t: Floats) -> Floats:
+    found: Floats = np.exp(-np.logaddexp(0.0, -t))
     return found
 
 
-def _read(rows: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _read(rows: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Floats]:
     try:
         data = np.asarray(rows, float)
     except (TypeError, ValueError):
@@ -155,7 +156,7 @@ def _read(rows: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[FloatArray, Float
     return data, data * np.where(given > 0, 1.0, -1.0)[:, None]
 
 
-def _find_mode(signed: FloatArray, box: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
+def _find_mode(signed: Floats, box: tuple[float, float]) -> tuple[Floats, Floats]:
     """Return the mode of the likelihood and its curvature there, by Newton's method with halved steps."""
     low, high = box
     mode = np.zeros(signed.shape[1])

@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
-
-Floats = NDArray[np.float64]
 
 _MEDIAN_OF_NORMAL = 0.6744897501960817  # of the absolute value of a standard normal variable
 _FLIP_RANGE = (1e-3, 0.49)

@@ -7,12 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints16
 from gibbsite.errors import ModelError
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int16]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +59,7 @@ class Pixels:
             return self.low, self.high
         return (0.0, self.top) if self.low in (0.0, self.top) else (self.low - 1.0, self.low)
 
-    def like(self, values: Floats) -> NDArray[Any]:
+    def like(self, values: Floats) -> Array:
         """Return numbers as pixels of the kind of the image."""
         if self.kind == np.bool_:
             return values > 0.5
@@ -91,8 +88,8 @@ def read_pixels(image: Any, name: str = "the image") -> Pixels:
     return Pixels(values, array.dtype, low, high)
 
 
-def nearest_level(values: Floats, levels: Floats) -> Codes:
+def nearest_level(values: Floats, levels: Floats) -> Ints16:
     """Return which of the equidistant levels is nearest to each pixel."""
     step = levels[1] - levels[0]
-    codes: Codes = np.clip(np.rint((values - levels[0]) / step), 0, levels.size - 1).astype(np.int16)
+    codes: Ints16 = np.clip(np.rint((values - levels[0]) / step), 0, levels.size - 1).astype(np.int16)
     return codes

@@ -13,11 +13,11 @@ from __future__ import annotations
 import math
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints16
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.inference.mean_field import mean_field
@@ -34,9 +34,6 @@ from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.progress import choose_progress, name_kernel
 from gibbsite.sampling.recorders import BestState, Marginals
 from gibbsite.scans.base import Scan
-
-if TYPE_CHECKING:
-    from gibbsite.applications.pixels import Codes, Floats
 
 #: The first visit to a conditional takes its more probable state: better over few sweeps than chance.
 _KERNELS: dict[str, Kernel] = {
@@ -75,13 +72,13 @@ def average(
     method: str | Kernel,
     *,
     sweeps: int,
-    start: Codes | None,
+    start: Ints16 | None,
     scan: Scan | None,
     damping: float,
     states: bool,
     rng: Any,
     progress: Any,
-) -> tuple[NDArray[np.float64], Any]:
+) -> tuple[Floats, Any]:
     """Return probabilities of all states (of state 1 if there are two), and the result they are from.
 
     ``start`` None is a random one. ``states`` averages the states after every sweep instead of the
@@ -123,7 +120,7 @@ def average(
     result = make_result(recording)
     if not kernel.estimates:
         return _indicators(model, result.best_codes), result
-    cells: NDArray[np.float64] = recording.tapes[0].total + recording.tapes[0].open_batch
+    cells: Floats = recording.tapes[0].total + recording.tapes[0].open_batch
     return cells / result.draws, result
 
 
@@ -132,12 +129,12 @@ def _kernel(method: str, sweeps: int) -> Kernel:
     return AnnealedGibbs(sweeps=sweeps, start=1.0) if method == "annealed" else _KERNELS[method]
 
 
-def _indicators(model: FactorGraph, codes: NDArray[Any]) -> NDArray[np.float64]:
+def _indicators(model: FactorGraph, codes: Array) -> Floats:
     """Return a state as probabilities, laid out as marginals are."""
     states = int(model.domains.cards[0])
     if states == 2:
         return codes.astype(np.float64)
-    indicators: NDArray[np.float64] = (codes[:, None] == np.arange(states)).astype(np.float64)
+    indicators: Floats = (codes[:, None] == np.arange(states)).astype(np.float64)
     return indicators.ravel()
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import (
     Fail,
     Wanted,
@@ -35,7 +35,7 @@ VERSION = 1
 Expect: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Wanted]]
 
 
-def pack(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> bytes:
+def pack(kind: str, header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
     """Return header and arrays as the content of a file; the kind is the command that reads it.
 
     Examples
@@ -58,7 +58,7 @@ def pack(kind: str, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> 
 
 def unpack(
     kind: str, data: bytes, name: str, pattern: Mapping[str, Any], expect: Expect
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return header and arrays; refuse other files, other versions, damaged ones, and what is not expected.
 
     ``pattern`` is what the header must be (see :func:`gibbsite._common.boundary.fits`); ``expect`` says, given
@@ -141,14 +141,14 @@ class _Unpacking:
         return part
 
 
-def write_file(kind: str, path: PathLike, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+def write_file(kind: str, path: PathLike, header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Write a model."""
     save(path, pack(kind, header, arrays))
 
 
 def read_file(
     kind: str, path: PathLike, pattern: Mapping[str, Any], expect: Expect
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Read a model; see :func:`unpack`."""
     source = load(path, magic=f"gibbsite-{kind} ".encode())
     return unpack(kind, source.data, source.name, pattern, expect)

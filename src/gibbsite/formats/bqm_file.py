@@ -12,12 +12,11 @@ import struct
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.formats.parsing.quadratic import Quadratic, energy_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register, states_are_bits_or_spins
-from gibbsite.models.domain import FloatArray
 from gibbsite.models.factorgraph import FactorGraph
 
 MAGIC = b"DIMODBQM"
@@ -98,9 +97,7 @@ def parse_bqm(source: Source, *, beta: float = 1.0) -> FactorGraph:
     ).model(source, beta)
 
 
-def _lower_triangle(
-    source: Source, starts: npt.NDArray[np.int64], neighbours: npt.NDArray[Any]
-) -> tuple[npt.NDArray[np.int64], FloatArray]:
+def _lower_triangle(source: Source, starts: Ints, neighbours: Array) -> tuple[Ints, Floats]:
     """Return each interaction once; the file has it with both variables."""
     degrees = np.diff(starts, append=len(neighbours))
     sites = neighbours["site"].astype(np.int64)

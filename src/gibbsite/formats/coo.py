@@ -9,11 +9,11 @@ import re
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.quadratic import Quadratic, decimal, energy_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register, sites_are_numbers, states_are_bits_or_spins
-from gibbsite.models.domain import FloatArray
 from gibbsite.models.factorgraph import FactorGraph
 
 _VARTYPE = re.compile(rb"^[ \t\f]*#.*?vartype[:=][ \t]*([-_.a-zA-Z0-9]+)", re.MULTILINE)
@@ -82,7 +82,7 @@ def parse_coo(source: Source, *, vartype: str | None = None, beta: float = 1.0) 
     known, inverse = np.unique(labels.astype(np.int64), return_inverse=True)
     pairs = inverse.reshape(-1, 2)
     own = pairs[:, 0] == pairs[:, 1]
-    linear: FloatArray = np.bincount(pairs[own, 0], values[own, 2], len(known)).astype(np.float64)
+    linear: Floats = np.bincount(pairs[own, 0], values[own, 2], len(known)).astype(np.float64)
     return Quadratic(vartype, known.tolist(), linear, pairs[~own], values[~own, 2], offset).model(source, beta)
 
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import IncompatibleError
-from gibbsite.models.domain import FloatArray, Label, make_domains
+from gibbsite.models.domain import Label, make_domains
 from gibbsite.models.factor import find_cycle, gather_tables
 from gibbsite.models.factorgraph import FactorGraph
 
@@ -28,12 +29,10 @@ class Table(NamedTuple):
     """The conditional table of a site: its parents and it, and log-potentials of that shape."""
 
     scope: tuple[int, ...]
-    logs: FloatArray
+    logs: Floats
 
 
-def build_network(
-    sites: Mapping[str, Sequence[Label]], tables: Iterable[tuple[Sequence[int], FloatArray]]
-) -> FactorGraph:
+def build_network(sites: Mapping[str, Sequence[Label]], tables: Iterable[tuple[Sequence[int], Floats]]) -> FactorGraph:
     """Return the model of conditional tables.
 
     Parameters
@@ -54,8 +53,8 @@ def build_network(
     >>> build_network({"coin": ("head", "tail")}, [((0,), np.array([0.5, 0.5]))]).groups[0].directed
     True
     """
-    proper: list[tuple[Sequence[int], FloatArray]] = []
-    partial: list[tuple[Sequence[int], FloatArray]] = []
+    proper: list[tuple[Sequence[int], Floats]] = []
+    partial: list[tuple[Sequence[int], Floats]] = []
     for scope, table in tables:
         (proper if table.any(axis=-1).all() else partial).append((scope, table))
     groups, _ = gather_tables(make_domains(sites), proper, (), directed=True)

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes, Floats, Floats32, Ints, Words32
 from gibbsite._common.lock import hold
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, compiled, inlined
@@ -149,7 +149,7 @@ class _Spins:
         """Types and lengths of arrays besides rows and couplings."""
         return {"field": (np.float64, self.sites)}
 
-    def rows(self, low: int, high: int, sums: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    def rows(self, low: int, high: int, sums: Floats) -> dict[str, Array]:
         """Return what these hold for some sites, given the sums of their couplings."""
         # log-odds are 2 h - 2 sum of J, and 4 J for each neighbour in state 1
         fields = np.broadcast_to(self.fields, (self.sites,))[low:high]
@@ -182,7 +182,7 @@ class _Potts:
         """Types and lengths of arrays besides rows and couplings."""
         return {"field": (np.float64, self.fields.size), OFFSET: (np.int64, self.sites + 1)}
 
-    def rows(self, low: int, high: int, sums: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    def rows(self, low: int, high: int, sums: Floats) -> dict[str, Array]:
         """Return what these hold for some sites; fields that are those of all sites come with the first."""
         own = self.fields.ndim == 2
         fields = self.fields[low:high] if own else self.fields if low == 0 else np.zeros(0)
@@ -194,7 +194,7 @@ class _Potts:
         return {"log_offset": 0.0, "states": list(self.labels)}
 
 
-def _read_fields(field: Any) -> NDArray[np.float64]:
+def _read_fields(field: Any) -> Floats:
     try:
         fields = np.asarray(field, np.float64)
     except (TypeError, ValueError):
@@ -214,9 +214,9 @@ class _Listed:
     entries: int = 0
     total: float = 0.0
     distinct: int = 0
-    bits: NDArray[np.uint32] = dataclasses.field(default_factory=lambda: np.zeros(_MOST_VALUES, np.uint32))
+    bits: Words32 = dataclasses.field(default_factory=lambda: np.zeros(_MOST_VALUES, np.uint32))
 
-    def note(self, weight: NDArray[np.float32]) -> None:
+    def note(self, weight: Floats32) -> None:
         """Note which couplings there are, until there are too many."""
         if self.distinct <= self.bits.size:
             self.distinct = _note(np.ascontiguousarray(weight).view(np.uint32), self.bits, self.distinct)
@@ -228,7 +228,7 @@ class _Listed:
 
 
 @inlined
-def _rank(bits: NDArray[np.uint32], distinct: Integer, key: Integer) -> Integer:
+def _rank(bits: Words32, distinct: Integer, key: Integer) -> Integer:
     """Return how many of the first distinct numbers, which ascend, are below another."""
     low, high = 0, distinct
     while low < high:
@@ -241,7 +241,7 @@ def _rank(bits: NDArray[np.uint32], distinct: Integer, key: Integer) -> Integer:
 
 
 @compiled
-def _note(keys: NDArray[np.uint32], bits: NDArray[np.uint32], distinct: int) -> int:
+def _note(keys: Words32, bits: Words32, distinct: int) -> int:
     """Put numbers that are new into a list that ascends; return how many it has, one more if it overflows."""
     for key in keys:
         place = _rank(bits, distinct, key)
@@ -256,7 +256,7 @@ def _note(keys: NDArray[np.uint32], bits: NDArray[np.uint32], distinct: int) -> 
 
 
 @compiled
-def _code(keys: NDArray[np.uint32], bits: NDArray[np.uint32], distinct: int, which: NDArray[np.uint8]) -> None:
+def _code(keys: Words32, bits: Words32, distinct: int, which: Bytes) -> None:
     """Write the place of each number in a list that ascends."""
     for e in range(keys.size):
         which[e] = _rank(bits, distinct, keys[e])
@@ -297,7 +297,7 @@ def _distribute(pieces: Iterable[Any], folder: Path, sites: int) -> _Listed:
     return listed
 
 
-def _check(a: NDArray[Any], b: NDArray[Any], weight: NDArray[np.float32], sites: int, number: int) -> None:
+def _check(a: Array, b: Array, weight: Floats32, sites: int, number: int) -> None:
     where = f"piece {number} of the edges"
     if a.shape != b.shape or a.ndim != 1 or a.dtype.kind not in "iu" or b.dtype.kind not in "iu":
         raise ModelError(f"{where} must have two arrays of equally many whole numbers.")
@@ -308,15 +308,15 @@ def _check(a: NDArray[Any], b: NDArray[Any], weight: NDArray[np.float32], sites:
 
 @compiled
 def _sort_bucket(
-    here: NDArray[np.uint32],
-    there: NDArray[np.uint32],
-    weight: NDArray[np.float32],
-    kept: NDArray[Any],
+    here: Words32,
+    there: Words32,
+    weight: Floats32,
+    kept: Array,
     low: int,
-    start: NDArray[np.int64],
-    neighbour: NDArray[np.uint32],
-    coupling: NDArray[Any],
-    total: NDArray[np.float64],
+    start: Ints,
+    neighbour: Words32,
+    coupling: Array,
+    total: Floats,
 ) -> None:
     """Sort entries by site, in the order in which they came; sum the couplings of each site.
 
@@ -346,7 +346,7 @@ class _Growing:
         npy.write_array_header_1_0(_Tee(self), header)
         self.dtype = np.dtype(dtype)
 
-    def write(self, values: NDArray[Any]) -> None:
+    def write(self, values: Array) -> None:
         data = np.ascontiguousarray(values, self.dtype).tobytes()
         self.hash.update(data)
         self.file.write(data)
@@ -394,7 +394,7 @@ def _assemble(folder: Path, listed: _Listed, form: _Spins | _Potts) -> None:
         file.unlink()
         rows, sums = np.zeros(high - low + 1, np.int64), np.zeros(high - low)
         ends, others, weights = (np.ascontiguousarray(data[name]) for name in ("here", "there", "weight"))
-        kept: NDArray[Any] = np.empty(data.size, np.uint8) if few else form.scale * weights
+        kept: Array = np.empty(data.size, np.uint8) if few else form.scale * weights
         if few:
             _code(weights.view(np.uint32), listed.bits, listed.distinct, kept)
         there, sorted_ = np.empty(data.size, np.uint32), np.empty_like(kept)

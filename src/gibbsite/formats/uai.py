@@ -11,15 +11,15 @@ import re
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from gibbsite._common.arrays import Floats, Ints, Ints32, Positions
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
 from gibbsite.formats.parsing.decimals import HIGHEST, LOWEST, decimals
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import Format, register, sites_are_counted, states_are_counted
-from gibbsite.models.domain import MOST_STATES, Domains, FloatArray, IntArray, SiteNames
+from gibbsite.models.domain import MOST_STATES, Domains, SiteNames
 from gibbsite.models.factor import TableFactors, check_network, find_cycle
 from gibbsite.models.factorgraph import FactorGraph, _restore
 
@@ -32,9 +32,9 @@ _HEADER = re.compile(rb"(?:\s+|(?:#|//)[^\n]*(?:\n|\Z))*+([^\s#]*)")
 class _Layout(NamedTuple):
     """What there is: per arity the numbers and scopes of its factors; per factor entries and first entry."""
 
-    scopes: list[tuple[npt.NDArray[np.intp], IntArray]]
-    size: npt.NDArray[np.int64]
-    entry: npt.NDArray[np.int64]
+    scopes: list[tuple[Positions, Ints32]]
+    size: Ints
+    entry: Ints
 
 
 def read_uai(path: PathLike) -> FactorGraph:
@@ -90,7 +90,7 @@ def parse_uai(source: Source) -> FactorGraph:
     return _build(numbers, cards, layout, directed=word == b"BAYES")
 
 
-def _read_cards(numbers: Numbers) -> IntArray:
+def _read_cards(numbers: Numbers) -> Ints32:
     n = numbers.whole(0, "the number of variables", 0, 2**53)
     if n > len(numbers) - 2:
         raise numbers.error(0, f"{n:,} variables are declared, but only {len(numbers) - 1:,} numbers follow.")
@@ -102,7 +102,7 @@ def _read_cards(numbers: Numbers) -> IntArray:
     return cards.astype(np.int32)
 
 
-def _read_layout(numbers: Numbers, at: int, m: int, cards: IntArray) -> _Layout:
+def _read_layout(numbers: Numbers, at: int, m: int, cards: Ints32) -> _Layout:
     """Find scopes and tables; every size is checked before anything of that size is made."""
     arity = np.empty(m, np.int64)
     member = np.empty(m, np.int64)
@@ -118,7 +118,7 @@ def _read_layout(numbers: Numbers, at: int, m: int, cards: IntArray) -> _Layout:
         raise numbers.error(total, f"the file ends here; expected the variables of factor {m - 1}.")
     sizes = np.ones(m)
     unused = np.ones(len(cards), np.bool_)
-    parts: list[tuple[npt.NDArray[np.intp], IntArray]] = []
+    parts: list[tuple[Positions, Ints32]] = []
     for r in np.unique(arity).tolist():
         rows = np.flatnonzero(arity == r)
         scopes = _scopes(numbers, rows, member, r, len(cards))
@@ -150,10 +150,10 @@ def _read_layout(numbers: Numbers, at: int, m: int, cards: IntArray) -> _Layout:
     return _Layout(parts, sizes.astype(np.int64), starts.astype(np.int64))
 
 
-def _scopes(numbers: Numbers, rows: npt.NDArray[np.intp], member: npt.NDArray[np.int64], r: int, n: int) -> IntArray:
+def _scopes(numbers: Numbers, rows: Positions, member: Ints, r: int, n: int) -> Ints32:
     """Return the scopes of some factors of arity r, checked."""
     where = member[rows][:, None] + np.arange(r)
-    scopes: FloatArray = numbers.values[where]
+    scopes: Floats = numbers.values[where]
     fine = (scopes < n) & (scopes == np.floor(scopes))
     if not fine.all():
         k = int(where.reshape(-1)[np.argmin(fine)])
@@ -166,7 +166,7 @@ def _scopes(numbers: Numbers, rows: npt.NDArray[np.intp], member: npt.NDArray[np
     return scopes.astype(np.int32)
 
 
-def _build(numbers: Numbers, cards: IntArray, layout: _Layout, directed: bool) -> FactorGraph:
+def _build(numbers: Numbers, cards: Ints32, layout: _Layout, directed: bool) -> FactorGraph:
     first, kind_of = np.unique(cards, return_index=True, return_inverse=True)[1:]
     order = np.argsort(first)  # label tuples in order of appearance
     kinds = tuple(tuple(range(int(cards[k]))) for k in first[order])
@@ -201,10 +201,10 @@ def _build(numbers: Numbers, cards: IntArray, layout: _Layout, directed: bool) -
     return _restore(domains, tuple(group for _, group in groups), offset, {}, {})
 
 
-def _log_tables(numbers: Numbers, layout: _Layout, rows: npt.NDArray[np.intp]) -> FloatArray:
+def _log_tables(numbers: Numbers, layout: _Layout, rows: Positions) -> Floats:
     """Return the log-potentials (m, entries) of some factors of equal size."""
     starts = layout.entry[rows]
-    tables: FloatArray = numbers.values[starts[:, None] + np.arange(layout.size[rows[0]])]
+    tables: Floats = numbers.values[starts[:, None] + np.arange(layout.size[rows[0]])]
     possible = tables.any(axis=1)
     if not possible.all():
         k = int(np.argmin(possible))
@@ -213,7 +213,7 @@ def _log_tables(numbers: Numbers, layout: _Layout, rows: npt.NDArray[np.intp]) -
         return np.log(tables, out=tables)
 
 
-def _alike(shapes: IntArray) -> list[npt.NDArray[np.intp]]:
+def _alike(shapes: Ints32) -> list[Positions]:
     """Return the row numbers of each distinct row."""
     if (shapes == shapes[:1]).all():
         return [np.arange(len(shapes))]
@@ -277,7 +277,7 @@ def format_uai(model: FactorGraph) -> str:
     return "\n".join([word, str(model.n_sites), cards, str(len(scopes)), *scopes, *tables, ""])
 
 
-def _within_range(model: FactorGraph, logs: FloatArray, scopes: IntArray) -> tuple[FloatArray, FloatArray]:
+def _within_range(model: FactorGraph, logs: Floats, scopes: Ints32) -> tuple[Floats, Floats]:
     """Return log-tables whose exponentials are normal numbers, and what was taken off each."""
     finite = np.where(logs > -np.inf, logs, np.inf)
     high, low = logs.max(axis=1, initial=-np.inf), finite.min(axis=1, initial=np.inf)

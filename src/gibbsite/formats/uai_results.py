@@ -14,19 +14,19 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite.errors import ModelError
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.models.base import Model
-from gibbsite.models.domain import FloatArray, IntArray, Label
+from gibbsite.models.domain import Label
 from gibbsite.models.factorgraph import FactorGraph
 
 _TASK = re.compile(rb"\s*(\S*)")
 
 
-def read_uai_mar(path: PathLike) -> list[FloatArray]:
+def read_uai_mar(path: PathLike) -> list[Floats]:
     r"""Read marginals.
 
     Parameters
@@ -56,7 +56,7 @@ def read_uai_mar(path: PathLike) -> list[FloatArray]:
     return parse_uai_mar(load(path))
 
 
-def parse_uai_mar(source: Source) -> list[FloatArray]:
+def parse_uai_mar(source: Source) -> list[Floats]:
     """Return the marginals in the content of a file."""
     numbers = _task_numbers(source, "MAR")
     values = numbers.values
@@ -67,7 +67,7 @@ def parse_uai_mar(source: Source) -> list[FloatArray]:
     if n > len(numbers) - start - 1:
         raise numbers.error(start, f"{n:,} variables are declared, but the file has no room for them.")
     at = start + 1
-    result: list[FloatArray] = []
+    result: list[Floats] = []
     for k in range(n):
         states = numbers.whole(at, f"the number of states of variable {k}", 1, 2**53)
         if at + states >= len(numbers):
@@ -81,7 +81,7 @@ def parse_uai_mar(source: Source) -> list[FloatArray]:
     return result
 
 
-def _is_complete(values: FloatArray) -> bool:
+def _is_complete(values: Floats) -> bool:
     """Return whether marginals that begin with the first number end with the last."""
     at, count, view = 1, 0, memoryview(values.data)
     while at < len(view) and view[at] >= 1:
@@ -133,7 +133,7 @@ def write_uai_mar(
     save(path, chain([f"MAR\n{model.n_sites}"], words(), ["\n"]))
 
 
-def read_uai_map(path: PathLike, model: FactorGraph | None = None) -> IntArray:
+def read_uai_map(path: PathLike, model: FactorGraph | None = None) -> Ints32:
     r"""Read a most probable state.
 
     Parameters
@@ -160,7 +160,7 @@ def read_uai_map(path: PathLike, model: FactorGraph | None = None) -> IntArray:
     return parse_uai_map(load(path), model)
 
 
-def parse_uai_map(source: Source, model: FactorGraph | None = None) -> IntArray:
+def parse_uai_map(source: Source, model: FactorGraph | None = None) -> Ints32:
     """Return the state in the content of a file."""
     numbers = _task_numbers(source, "MAP")
     values = numbers.values
@@ -174,10 +174,10 @@ def parse_uai_map(source: Source, model: FactorGraph | None = None) -> IntArray:
         )
     if model is not None and n != model.n_sites:
         raise numbers.error(start - 1, f"expected the states of {model.n_sites} variables, found {n}.")
-    most: npt.NDArray[Any] = np.full(n, 2**31) if model is None else model.cards
+    most: Array = np.full(n, 2**31) if model is None else model.cards
     fine = (values[start:] >= 0) & (values[start:] < most) & (values[start:] == np.floor(values[start:]))
     numbers.require(fine, "expected the number of a state of this variable, found {}.", start)
-    codes: IntArray = values[start:].astype(np.int32)
+    codes: Ints32 = values[start:].astype(np.int32)
     return codes
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE, build_network, network_tables
 from gibbsite.formats.parsing.decimals import decimals
@@ -18,7 +19,6 @@ from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import PathLike, Source, load, save, shortened
 from gibbsite.formats.parsing.xml import Element, parse_xml
 from gibbsite.formats.registry import Format, register
-from gibbsite.models.domain import FloatArray
 from gibbsite.models.factor import find_cycle
 from gibbsite.models.factorgraph import FactorGraph
 
@@ -95,7 +95,7 @@ def parse_xmlbif(source: Source) -> FactorGraph:
 
 
 def _build(source: Source, network: Element, variables: dict[str, _Variable]) -> FactorGraph:
-    tables: dict[str, tuple[tuple[int, ...], FloatArray]] = {}
+    tables: dict[str, tuple[tuple[int, ...], Floats]] = {}
     places: dict[str, Element] = {}
     for element in network.all("DEFINITION", "PROBABILITY"):
         child = _one(source, element, "FOR").text
@@ -116,7 +116,7 @@ def _build(source: Source, network: Element, variables: dict[str, _Variable]) ->
         raise source.error(str(error)) from None
 
 
-def _table(source: Source, element: Element, variables: dict[str, _Variable]) -> tuple[tuple[int, ...], FloatArray]:
+def _table(source: Source, element: Element, variables: dict[str, _Variable]) -> tuple[tuple[int, ...], Floats]:
     """Return the scope, child last, and the table of that shape."""
     members: list[_Variable] = []
     for part in (*element.all("GIVEN"), *element.all("FOR")):

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, compiled, inlined, interpreted
 from gibbsite.errors import IncompatibleError
 from gibbsite.graphs.compile import as_tables
@@ -20,7 +20,7 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.rows import build_rows
 
 
-def color_sites(graph: Graph) -> NDArray[np.int32]:
+def color_sites(graph: Graph) -> Ints32:
     """Return the color of every site, 0 .. number of colors - 1.
 
     The coloring depends on the structure only and is kept for all models that share it.
@@ -39,7 +39,7 @@ def color_sites(graph: Graph) -> NDArray[np.int32]:
     key = f"colors-{'pairs' if graph.kind != 'table' else 'table'}"
     if key not in graph.structure:
         known = getattr(graph.arrays, "colors", None)
-        colors: NDArray[np.int32] | None = None if known is None else known()
+        colors: Ints32 | None = None if known is None else known()
         if colors is None:
             start, neighbour = markov_graph(graph)
             colors = np.full(graph.n_sites, -1, np.int32)
@@ -52,11 +52,11 @@ def color_sites(graph: Graph) -> NDArray[np.int32]:
                     _greedy(start, neighbour, order, colors)
         colors.setflags(write=False)
         graph.structure[key] = colors
-    found: NDArray[np.int32] = graph.structure[key]
+    found: Ints32 = graph.structure[key]
     return found
 
 
-def markov_graph(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+def markov_graph(graph: Graph) -> tuple[Words32, Words32]:
     """Return row starts and neighbours of the graph that joins sites sharing a factor.
 
     Examples
@@ -76,7 +76,7 @@ def markov_graph(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 
 
 @compiled
-def _two_colors(start: NDArray[np.uint32], neighbour: NDArray[np.uint32], colors: NDArray[np.int32]) -> bool:
+def _two_colors(start: Words32, neighbour: Words32, colors: Ints32) -> bool:
     """Color by breadth-first search; return False (colors unusable) if an odd cycle is met."""
     n = colors.size
     queue = np.empty(n, np.int32)
@@ -101,7 +101,7 @@ def _two_colors(start: NDArray[np.uint32], neighbour: NDArray[np.uint32], colors
 
 
 @inlined
-def _climb(parent: NDArray[np.int32], parity: NDArray[np.int32], i: Integer) -> tuple[Integer, Integer]:
+def _climb(parent: Ints32, parity: Ints32, i: Integer) -> tuple[Integer, Integer]:
     """Return the first site of a component, and whether site i has its color; paths become shorter."""
     other: Integer = np.int32(0)
     while parent[i] != i:
@@ -114,7 +114,7 @@ def _climb(parent: NDArray[np.int32], parity: NDArray[np.int32], i: Integer) -> 
 
 
 @compiled
-def _two_streamed(start: NDArray[np.uint32], neighbour: NDArray[np.uint32], colors: NDArray[np.int32]) -> bool:
+def _two_streamed(start: Words32, neighbour: Words32, colors: Ints32) -> bool:
     """Color by joining sites into components, row after row; return False if an odd cycle is met."""
     n = colors.size
     parent = np.arange(n).astype(np.int32)
@@ -139,9 +139,7 @@ def _two_streamed(start: NDArray[np.uint32], neighbour: NDArray[np.uint32], colo
 
 
 @compiled
-def _greedy(
-    start: NDArray[np.uint32], neighbour: NDArray[np.uint32], order: NDArray[np.int64], colors: NDArray[np.int32]
-) -> None:
+def _greedy(start: Words32, neighbour: Words32, order: Ints, colors: Ints32) -> None:
     """Give each site, in the given order, the smallest color no neighbour has."""
     n = colors.size
     colors[:] = -1

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes
 from gibbsite._numba.intrinsic import fetch
 from gibbsite._numba.jit import Integer, generic, implement
 
@@ -30,10 +31,10 @@ class Coded(NamedTuple):
     ([-0.5, 0.5, -0.5], 3)
     """
 
-    which: NDArray[np.uint8]
+    which: Bytes
     value: NDArray[np.floating[Any]]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return self.value[self.which].astype(dtype or self.value.dtype, copy=False)
 
     @property
@@ -42,7 +43,7 @@ class Coded(NamedTuple):
         return self.which.size
 
 
-def code(which: NDArray[np.uint8], value: NDArray[Any]) -> Coded:
+def code(which: Bytes, value: Array) -> Coded:
     """Return numbers given by bytes and the values that bytes stand for; see :class:`Coded`."""
     padded = np.zeros(MOST_VALUES, value.dtype)
     padded[: value.size] = value
@@ -61,7 +62,7 @@ class Repeated(NamedTuple):
     value: np.floating[Any]
     size: int
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.full(self.size, self.value, dtype)
 
 
@@ -78,7 +79,7 @@ def fetch_entry(column: Any, k: Integer) -> None:
 
 
 @implement(entry_at)
-def _entry_of_array(column: NDArray[Any], k: Integer) -> Any:
+def _entry_of_array(column: Array, k: Integer) -> Any:
     return column[k]
 
 
@@ -93,7 +94,7 @@ def _entry_of_repeated(column: Repeated, k: Integer) -> Any:
 
 
 @implement(fetch_entry)
-def _fetch_array(column: NDArray[Any], k: Integer) -> None:
+def _fetch_array(column: Array, k: Integer) -> None:
     fetch(column, k)
 
 

@@ -6,8 +6,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Words64
 from gibbsite._numba.foreign import adopt, call_at, stack_room
 from gibbsite._numba.jit import inlined
 from gibbsite.errors import ModelError
@@ -18,7 +18,7 @@ class Decay(NamedTuple):
 
     gamma: float
     address: int
-    nothing: NDArray[np.uint64]
+    nothing: Words64
 
 
 _KEPT: dict[str, Any] = {}  # functions of users, by digest: machine code lives as long as the process

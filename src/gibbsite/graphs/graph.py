@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Ints, Ints32
 from gibbsite._common.wording import in_python, part
 from gibbsite._numba.foreign import take_raised
 from gibbsite.errors import IncompatibleError
@@ -78,7 +78,7 @@ class Graph:
 
     kind: str
     arrays: Any
-    cards: NDArray[np.int32]
+    cards: Ints32
     log_offset: float
     structure: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
     units: int | None = None
@@ -113,11 +113,11 @@ class Graph:
         return kind is not None and kind.binary
 
     @property
-    def offset(self) -> NDArray[np.int64]:
+    def offset(self) -> Ints:
         """Where the cells of each site start; empty for binary kinds, where cell i is site i."""
         if self.binary:
             return np.zeros(0, np.int64)
-        offset: NDArray[np.int64] = self.arrays.offset
+        offset: Ints = self.arrays.offset
         return offset
 
     @property

@@ -22,42 +22,39 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Codes, Floats
 from gibbsite._numba.jit import Integer, generic, inlined
-
-State = NDArray[np.signedinteger[Any]]
-Work = NDArray[np.float64]
 
 ONE = np.uintp(1)
 TINY = 1e-150  # below this the product of weights is taken again in logarithms
 
 
 @generic
-def log_odds(arrays: Any, x: State, i: Integer) -> float:
+def log_odds(arrays: Any, x: Codes, i: Integer) -> float:
     """Log-odds of state 1 against state 0 at site i given its neighbours (binary kinds)."""
     raise NotImplementedError
 
 
 @generic
-def weights(arrays: Any, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+def weights(arrays: Any, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
     """Fill ``w`` with the conditional weights of site i; return the number of states and their sum."""
     raise NotImplementedError
 
 
 @generic
-def log_weights(arrays: Any, x: State, i: Integer, w: Work) -> Integer:
+def log_weights(arrays: Any, x: Codes, i: Integer, w: Floats) -> Integer:
     """Fill ``w`` with the logarithms of the conditional weights of site i; return the number of states."""
     raise NotImplementedError
 
 
 @generic
-def log_potential(arrays: Any, x: NDArray[Any]) -> float:
+def log_potential(arrays: Any, x: Array) -> float:
     """Log-potential of the whole state, without the graph's constant."""
     raise NotImplementedError
 
 
-def weights_binary(arrays: Any, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+def weights_binary(arrays: Any, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
     """Conditional weights of a binary kind, from the log-odds."""
     odds = log_odds(arrays, x, i)
     if odds >= 0.0:  # both are exact in the tails, and their sum is one
@@ -71,14 +68,14 @@ def weights_binary(arrays: Any, x: State, i: Integer, w: Work) -> tuple[Integer,
     return 2, w[0] + w[1]
 
 
-def log_weights_binary(arrays: Any, x: State, i: Integer, w: Work) -> Integer:
+def log_weights_binary(arrays: Any, x: Codes, i: Integer, w: Floats) -> Integer:
     """Log-weights of a binary kind, from the log-odds."""
     w[0], w[1] = 0.0, log_odds(arrays, x, i)
     return 2
 
 
 @inlined
-def from_logs(w: Work, size: Integer) -> float:
+def from_logs(w: Floats, size: Integer) -> float:
     """Turn log-weights into weights with maximum one; return their sum (0 if all are impossible)."""
     top = -np.inf
     for a in range(size):

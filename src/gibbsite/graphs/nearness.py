@@ -6,15 +6,11 @@ of the time of an update is spent waiting for the states of its neighbours.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Words32
 from gibbsite._numba.jit import compiled
 from gibbsite.graphs.rows import row_lengths
-
-Longs = NDArray[np.int64]
 
 #: Sites that are so many positions apart, or fewer, count as near.
 WINDOW = 1 << 15
@@ -23,7 +19,7 @@ _GAIN = 0.5
 _BITS = 20  # of each coordinate of a position
 
 
-def share_far(start: NDArray[Any], neighbour: NDArray[Any], rank: Longs | None = None) -> float:
+def share_far(start: Array, neighbour: Array, rank: Ints | None = None) -> float:
     """Return which share of the neighbours are far from each other, in the order of some ranks.
 
     Examples
@@ -40,7 +36,7 @@ def share_far(start: NDArray[Any], neighbour: NDArray[Any], rank: Longs | None =
     return float((np.abs(there - row) > WINDOW).mean())
 
 
-def rank_sites(start: NDArray[Any], neighbour: NDArray[Any]) -> Longs | None:
+def rank_sites(start: Array, neighbour: Array) -> Ints | None:
     """Rank the sites of a graph, given as rows of neighbours, so that neighbours have near ranks.
 
     None: they have so already, or no order is found in which many of them have. Tried are the order of a
@@ -60,7 +56,7 @@ def rank_sites(start: NDArray[Any], neighbour: NDArray[Any]) -> Longs | None:
     return rank if share <= _GAIN * before or start.size - 1 > 8 * WINDOW else None
 
 
-def _tries(start: NDArray[Any], neighbour: NDArray[Any]) -> list[Longs]:
+def _tries(start: Array, neighbour: Array) -> list[Ints]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
@@ -74,7 +70,7 @@ def _tries(start: NDArray[Any], neighbour: NDArray[Any]) -> list[Longs]:
 
 
 @compiled
-def _walk_ranks(start: NDArray[np.uint32], neighbour: NDArray[np.uint32]) -> Longs:
+def _walk_ranks(start: Words32, neighbour: Words32) -> Ints:
     """Rank the sites in the order of a depth-first walk: long paths lie in one piece."""
     n = start.size - 1
     rank = np.full(n, -1, np.int64)
@@ -97,7 +93,7 @@ def _walk_ranks(start: NDArray[np.uint32], neighbour: NDArray[np.uint32]) -> Lon
     return rank
 
 
-def rank_positions(positions: NDArray[np.float64]) -> Longs | None:
+def rank_positions(positions: Floats) -> Ints | None:
     """Rank sites along a curve that fills the space of their positions (Morton's, bit by bit).
 
     None: there are few of them, or their own order does as well.
@@ -120,7 +116,7 @@ def rank_positions(positions: NDArray[np.float64]) -> Longs | None:
             key |= ((coordinates[:, axis] >> np.uint64(bit)) & np.uint64(1)) << np.uint64(bit * dim + axis)
     order = np.argsort(key, kind="stable")
 
-    def step(along: NDArray[np.float64]) -> float:
+    def step(along: Floats) -> float:
         return float(np.abs(np.diff(along[: 1 << 16], axis=0)).sum(axis=1).mean())
 
     if step(positions[order]) > _GAIN * step(positions):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes, Integers, Ints, Ints32, Words32
 from gibbsite._numba.jit import compiled, interpreted
 
 _STEPS = 2.0  # of plain Python, for one entry
@@ -19,13 +19,13 @@ class Rows(NamedTuple):
     which end of the pair the row's site stands (0 first, 1 second).
     """
 
-    start: NDArray[np.uint32]
-    neighbour: NDArray[np.uint32]
-    source: NDArray[np.uint32]
-    side: NDArray[np.uint8]
+    start: Words32
+    neighbour: Words32
+    source: Words32
+    side: Bytes
 
 
-def row_starts(counts: Any, dtype: Any = np.int64) -> NDArray[Any]:
+def row_starts(counts: Any, dtype: Any = np.int64) -> Array:
     """Return where the rows of a compressed list begin, given how many entries each has, and where it ends.
 
     Examples
@@ -39,7 +39,7 @@ def row_starts(counts: Any, dtype: Any = np.int64) -> NDArray[Any]:
     return start
 
 
-def row_lengths(start: NDArray[Any]) -> NDArray[np.int64]:
+def row_lengths(start: Array) -> Ints:
     """Return how many entries the rows of a compressed list have; unsigned starts are welcome.
 
     Examples
@@ -47,11 +47,11 @@ def row_lengths(start: NDArray[Any]) -> NDArray[np.int64]:
     >>> row_lengths(np.array([0, 2, 2, 3], np.uint32)).tolist()
     [2, 0, 1]
     """
-    lengths: NDArray[np.int64] = np.diff(start.astype(np.int64)).astype(np.int64, copy=False)
+    lengths: Ints = np.diff(start.astype(np.int64)).astype(np.int64, copy=False)
     return lengths
 
 
-def build_rows(pairs: NDArray[np.integer[Any]], n_sites: int) -> Rows:
+def build_rows(pairs: Integers, n_sites: int) -> Rows:
     """Sort pairs into rows; every pair appears in the rows of both its sites.
 
     Examples
@@ -70,13 +70,7 @@ def build_rows(pairs: NDArray[np.integer[Any]], n_sites: int) -> Rows:
 
 
 @compiled
-def _fill(
-    pairs: NDArray[np.int32],
-    start: NDArray[np.uint32],
-    neighbour: NDArray[np.uint32],
-    source: NDArray[np.uint32],
-    side: NDArray[np.uint8],
-) -> None:
+def _fill(pairs: Ints32, start: Words32, neighbour: Words32, source: Words32, side: Bytes) -> None:
     n = start.size - 1
     for e in range(pairs.shape[0]):
         start[pairs[e, 0] + 1] += 1

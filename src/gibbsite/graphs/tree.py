@@ -13,14 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, called, compiled
 from gibbsite.graphs.decay import Decay, fall
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
-Ints = NDArray[np.int32]
 
 # The function differs by no more inside a node that is drawn from, and where sums are bounded; sums of a node
 # below the last number are not looked into.
@@ -31,10 +27,10 @@ _DEEPEST = 128  # of the stack: the tree halves its points, and there are fewer 
 class Tree(NamedTuple):
     """Nodes: points ``order[first[k] : last[k]]``, children ``child[k]`` and the next; boxes by axis."""
 
-    order: Ints
-    first: Ints
-    last: Ints
-    child: Ints
+    order: Ints32
+    first: Ints32
+    last: Ints32
+    child: Ints32
     low: Floats
     high: Floats
 
@@ -42,8 +38,8 @@ class Tree(NamedTuple):
 class Nodes(NamedTuple):
     """Nodes of every point in compressed rows, bounds of the function in them, and bounds of its sums."""
 
-    start: NDArray[np.int64]
-    node: Index
+    start: Ints
+    node: Words32
     bound: Floats
     sums: Floats
 
@@ -102,7 +98,7 @@ def list_nodes(tree: Tree, positions: Floats, decay: Decay) -> Nodes:
     cuts = [n * k // members for k in range(members + 1)]
     none = np.zeros(0, np.uint32), np.zeros(0)
 
-    def visit(member: int, node: Index, bound: Floats, fill: bool) -> None:
+    def visit(member: int, node: Words32, bound: Floats, fill: bool) -> None:
         _visit(tree, positions, decay, cuts[member], cuts[member + 1], start, node, bound, sums, fill)
 
     with ThreadPoolExecutor(members) as pool:
@@ -134,8 +130,8 @@ def _visit(
     decay: Decay,
     begin: int,
     end: int,
-    start: NDArray[np.int64],
-    node: Index,
+    start: Ints,
+    node: Words32,
     bound: Floats,
     sums: Floats,
     fill: bool,

@@ -12,10 +12,9 @@ from gibbsite._common.wording import Text, argument
 from gibbsite.errors import ArgumentError
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas
-    from numpy.typing import NDArray
 
+    from gibbsite._common.arrays import Floats
     from gibbsite.inference.best_states.found import RankedState, SearchResult
     from gibbsite.inference.exact import ExactResult
     from gibbsite.inference.importance import LogZInterval, WeightedResult
@@ -138,7 +137,7 @@ class Inference:
         seen = {site: dict.fromkeys(states, 0.0) for site, states in table.observed.items()}
         return SiteTable(table.domains, np.full(table.cells.shape, np.nan), table.binary, False, seen)
 
-    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+    def joint(self, *sites: str | int) -> Floats:
         """Return the joint probabilities of a set of sites, one axis per site, as the result has them."""
         return self._answer("joint")(*sites)  # type: ignore[no-any-return]
 

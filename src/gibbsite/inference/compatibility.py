@@ -30,9 +30,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats, Ints32, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.foreign import Foreign, call_at
 from gibbsite._numba.jit import announcing, compiled
@@ -42,8 +42,6 @@ from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.kinds.conditionals import ConditionalsGraph
 from gibbsite.models.conditionals import Conditionals
 from gibbsite.sampling.progress import Progress, Status, choose_progress
-
-Floats = NDArray[np.float64]
 
 _TESTS = 5  # of every site
 _NODES = 100  # of the integral over each side of a value
@@ -333,7 +331,7 @@ def _draws_needed(tolerance: float, places: int, level: float, power: float) -> 
 
 
 @compiled
-def _fill_draws(address: int, x: Floats, out: Floats, words: NDArray[np.uint64]) -> int:
+def _fill_draws(address: int, x: Floats, out: Floats, words: Words64) -> int:
     """Draw a block many times; return how often it went well."""
     many, count = out.shape
     for k in range(many):
@@ -343,7 +341,7 @@ def _fill_draws(address: int, x: Floats, out: Floats, words: NDArray[np.uint64])
 
 
 @compiled
-def _fill_logs(density: int, x: Floats, site: int, values: Floats, logs: Floats, words: NDArray[np.uint64]) -> None:
+def _fill_logs(density: int, x: Floats, site: int, values: Floats, logs: Floats, words: Words64) -> None:
     for k in range(values.size):
         x[site] = values[k]
         logs[k] = call_at(density, x, 0, x.size, x, 0, 0, words)
@@ -401,7 +399,7 @@ class _Examination:
             for site, us in uniform.items()
         }
 
-    def _blocks(self) -> list[NDArray[np.int32]]:
+    def _blocks(self) -> list[Ints32]:
         return np.split(self.arrays.member, self.arrays.start[1:-1])
 
     def _sweep(self) -> None:
@@ -409,7 +407,7 @@ class _Examination:
             if self.arrays.address[block]:
                 self.x[sites] = self._draw(block, sites, 1)[0]
 
-    def _draw(self, block: int, sites: NDArray[np.int32], many: int) -> Floats:
+    def _draw(self, block: int, sites: Ints32, many: int) -> Floats:
         """Draw a block; refuse what is no value of its sites."""
         graph, out = self.arrays, np.zeros((many, sites.size))
         names = self.model.domains.scope_text(sites)
@@ -449,7 +447,7 @@ class _Examination:
             ) from raised
         return logs
 
-    def _places_in_law(self, sites: NDArray[np.int32], drawn: Floats, k: int) -> tuple[Floats, str | None]:
+    def _places_in_law(self, sites: Ints32, drawn: Floats, k: int) -> tuple[Floats, str | None]:
         """Return where drawn values lie in the law of their coordinate given all others, numbers in (0, 1).
 
         The second value tells of a draw where the density is zero, None if there is none.
@@ -477,7 +475,7 @@ class _Examination:
             logs[row] = axes[key][code]
         return u, self._zero(self.x, sites, drawn, logs)
 
-    def _zero(self, place: Floats, sites: NDArray[np.int32], drawn: Floats, logs: Floats) -> str | None:
+    def _zero(self, place: Floats, sites: Ints32, drawn: Floats, logs: Floats) -> str | None:
         if not (logs == -math.inf).any():
             return None
         there = place.copy()

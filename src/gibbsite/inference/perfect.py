@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gibbsite._common.arrays import Integers
 from gibbsite.errors import SamplingError
 from gibbsite.inference.sampling import check_parts, record_chains
 from gibbsite.kernels.perfect.perfect import Perfect
@@ -22,9 +20,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-def perfect_draws(
-    model: FactorGraph, n: int, *, sweeps: int | None = None, rng: Any = None
-) -> NDArray[np.integer[Any]]:
+def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng: Any = None) -> Integers:
     """Return independent draws from the law of a model itself, by coupling from the past.
 
     Parameters
@@ -76,5 +72,5 @@ def perfect_draws(
     except SamplingError as wrong:
         wrong.result = None if wrong.recording is None else make_result(wrong.recording)
         raise
-    found: NDArray[np.integer[Any]] = make_result(recording).values[0]
+    found: Integers = make_result(recording).values[0]
     return found

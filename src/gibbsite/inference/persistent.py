@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.sampling import check_parts
 from gibbsite.kernels.base import Kernel
@@ -150,7 +150,7 @@ class PersistentChains:
     # ---- what there is
 
     @property
-    def states(self) -> NDArray[Any]:
+    def states(self) -> Array:
         """Where the chains are (chains, sites): codes of states, or numbers.
 
         It can be set, to all that ``start=`` of :func:`gibbsite.sample` takes: one state for all chains, or a
@@ -172,7 +172,7 @@ class PersistentChains:
         self._standing.put(given, self._epoch)
 
     @property
-    def labels(self) -> NDArray[Any]:
+    def labels(self) -> Array:
         """Where the chains are (chains, sites), as labels of states."""
         codes, model = self.states, self.model
         if model.domains.numbers.any():
@@ -192,7 +192,7 @@ class PersistentChains:
         seen = observed_cells(model.evidence, model.evidence_labels, 1.0)
         return SiteTable(model.domains, cells, standing.graph.binary, True, seen)
 
-    def pair_moments(self, pairs: Any = "edges") -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def pair_moments(self, pairs: Any = "edges") -> tuple[Ints32, Floats]:
         """Return pairs of sites, and the mean product of their labels over the chains as they stand.
 
         Parameters
@@ -222,7 +222,7 @@ class PersistentChains:
 
     def __getstate__(self) -> dict[str, Any]:
         kept: dict[str, list[Any]] = {"state": [*self._standing.states], "tape": [*self._standing.tapes]}
-        arrays: dict[str, NDArray[Any]] = {}
+        arrays: dict[str, Array] = {}
         for name, parts in kept.items():
             for k, part in enumerate(parts):
                 arrays.update(flatten(f"{name}/{k}", part))

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Positions, Words64
 from gibbsite._common.wording import part
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words
@@ -45,7 +45,7 @@ class Nothing(NamedTuple):
 class Buffer(NamedTuple):
     """Kernel memory that is only a scratch array, one entry per state of a site."""
 
-    work: NDArray[np.float64]
+    work: Floats
 
 
 class RunOutline(NamedTuple):
@@ -85,7 +85,7 @@ class Trial(NamedTuple):
     """What a pilot run of a kernel has left: memories of its chains, and marginals of all cells."""
 
     memories: list[Any]
-    marginals: NDArray[np.float64]
+    marginals: Floats
 
 
 class Pilot(Protocol):
@@ -147,7 +147,7 @@ class Kernel(ABC):
         """Return how many things a sweep visits, where they are not the sites: blocks, or all at once."""
         return 1 if self.joint else None
 
-    def sites_of(self, graph: Graph, unit: int) -> NDArray[np.intp]:
+    def sites_of(self, graph: Graph, unit: int) -> Positions:
         """Return the sites that a visit of a unit may change: the site itself, or those of a block."""
         return np.arange(graph.n_sites) if self.joint else np.array([unit])
 
@@ -184,11 +184,11 @@ class Kernel(ABC):
         """Whether :meth:`tune` has anything to find out."""
         return False
 
-    def tuned(self) -> dict[str, NDArray[Any]]:
+    def tuned(self) -> dict[str, Array]:
         """Return what :meth:`tune` has found, for checkpoints."""
         return {}
 
-    def retuned(self, found: dict[str, NDArray[Any]]) -> Kernel:
+    def retuned(self, found: dict[str, Array]) -> Kernel:
         """Return the kernel with what :meth:`tune` had found, from a checkpoint."""
         return self
 
@@ -214,7 +214,7 @@ class Kernel(ABC):
         """Return what chains have counted in their memories, as figures by name, for ``Result.report``."""
         return {}
 
-    def kept(self, memories: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    def kept(self, memories: Sequence[Any]) -> dict[str, Array]:
         """Return what chains have recorded in their memories, as arrays by name, for ``Result.kept``."""
         return {}
 
@@ -229,7 +229,7 @@ class Kernel(ABC):
     def parameters(self, graph: Graph) -> NamedTuple:
         """Return the parameters as compiled code sees them; refuse what makes no sense."""
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+    def memory(self, graph: Graph, stream: Words64) -> NamedTuple:
         """Allocate what one chain carries besides its state; the default is a scratch array.
 
         A checkpoint holds it, unless the named tuple has a property ``rebuildable`` that is true: then it has
@@ -237,7 +237,7 @@ class Kernel(ABC):
         """
         return Buffer(np.zeros(int(graph.cards.max(initial=1))))
 
-    def rung_memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+    def rung_memory(self, graph: Graph, stream: Words64) -> NamedTuple:
         """Allocate the memory of one of several replicas that exchange their states (:mod:`.tempered`).
 
         It must say nothing about the state; where :meth:`memory` may, another one is allocated.
@@ -332,14 +332,7 @@ class Kernel(ABC):
 
 @generic
 def step(
-    parameters: Any,
-    arrays: Any,
-    memory: Any,
-    x: NDArray[Any],
-    i: Integer,
-    rng: Words,
-    cond: NDArray[np.float64],
-    keep: bool,
+    parameters: Any, arrays: Any, memory: Any, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     """Move site i once; return the advanced generator."""
     raise NotImplementedError
@@ -354,7 +347,7 @@ class Team(NamedTuple):
 
     member: int
     size: int
-    gate: NDArray[np.int64]
+    gate: Ints
 
 
 def alone() -> Team:
@@ -368,13 +361,13 @@ def visit(
     arrays: Any,
     schedule: Any,
     memory: Any,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
+    x: Array,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
     team: Team,
 ) -> Words:
@@ -398,9 +391,7 @@ def _leaves_them(arrays: Any) -> bool:
 
 
 @generic
-def transition(
-    parameters: Any, arrays: Any, memory: Any, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
-) -> Integer:
+def transition(parameters: Any, arrays: Any, memory: Any, x: Array, i: Integer, row: Floats) -> Integer:
     """Fill ``row`` with the probabilities of the next value of unit i; return the number of states.
 
     A unit is a site or a block (``Kernel.sites_of``): the values of a block are numbered with its last site

@@ -11,20 +11,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from gibbsite._common.arrays import Array, Ints32, Words64
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Array]
 
 
 class Chain(NamedTuple):
     """A chain of replicas: what it carries; state and conditionals of its target; order and generator."""
 
     memory: Any
-    x: NDArray[Any]
-    cond: NDArray[Any]
-    order: NDArray[np.int32]
-    words: NDArray[np.uint64]
+    x: Array
+    cond: Array
+    order: Ints32
+    words: Words64
 
 
 class Place(NamedTuple):
@@ -45,10 +44,10 @@ class Message(NamedTuple):
 
     sender: int
     receiver: int
-    view: NDArray[Any]
+    view: Array
 
 
-def to_all(sender: int, hosts: int, view: NDArray[Any]) -> list[Message]:
+def to_all(sender: int, hosts: int, view: Array) -> list[Message]:
     """Return messages from one of some processes to all others.
 
     Examples

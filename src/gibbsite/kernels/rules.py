@@ -17,15 +17,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, generic, implement, inlined
 
 RULES = ("heat-bath", "metropolised", "suwa-todo")
 HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
-
-Work = NDArray[np.float64]
 
 
 class HeatBath(NamedTuple):
@@ -47,18 +43,18 @@ def rule_type(rule: str) -> HeatBath | OtherRule:
 
 
 @generic
-def apply_rule(rule: Any, w: Work, size: Integer, total: float, now: Integer) -> float:
+def apply_rule(rule: Any, w: Floats, size: Integer, total: float, now: Integer) -> float:
     """Replace weights by those of the next value from state ``now``; return their sum."""
     raise NotImplementedError
 
 
 @implement(apply_rule, HeatBath)
-def _apply_heat_bath(rule: HeatBath, w: Work, size: Integer, total: float, now: Integer) -> float:
+def _apply_heat_bath(rule: HeatBath, w: Floats, size: Integer, total: float, now: Integer) -> float:
     return total
 
 
 @implement(apply_rule, OtherRule)
-def _apply_other(rule: OtherRule, w: Work, size: Integer, total: float, now: Integer) -> float:
+def _apply_other(rule: OtherRule, w: Floats, size: Integer, total: float, now: Integer) -> float:
     if rule.number == METROPOLISED:
         metropolised_row(w, size, total, now)
     else:
@@ -67,7 +63,7 @@ def _apply_other(rule: OtherRule, w: Work, size: Integer, total: float, now: Int
 
 
 @inlined
-def pick(w: Work, size: Integer, level: float) -> Integer:
+def pick(w: Floats, size: Integer, level: float) -> Integer:
     """Return the state at which the running sum of ``w`` passes ``level``, never one of weight zero."""
     passed = 0.0
     chosen = 0
@@ -83,7 +79,7 @@ def pick(w: Work, size: Integer, level: float) -> Integer:
 
 
 @inlined
-def metropolised_row(w: Work, size: Integer, total: float, now: Integer) -> None:
+def metropolised_row(w: Floats, size: Integer, total: float, now: Integer) -> None:
     """Replace weights by the transition row of Liu's rule from state ``now``.
 
     P(now -> v) = p_v / (1 - p_now) * min(1, (1 - p_now) / (1 - p_v)) = p_v / max(1 - p_now, 1 - p_v).
@@ -102,7 +98,7 @@ def metropolised_row(w: Work, size: Integer, total: float, now: Integer) -> None
 
 
 @inlined
-def suwa_todo_row(w: Work, size: Integer, now: Integer) -> None:
+def suwa_todo_row(w: Floats, size: Integer, now: Integer) -> None:
     """Replace weights by the transition row of the Suwa-Todo rule from state ``now``.
 
     Lay the weights end to end on a circle, the largest first, and turn the circle by the largest weight: what

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from numpy.typing import NDArray
-
+from gibbsite._common.arrays import Array
 from gibbsite.formats.parsing.plain_json import as_plain, write_json
 
 Cell = str | int | float | bool | None
@@ -85,10 +84,10 @@ class Findings:
     """
 
     tables: Sequence[Table]
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict)
     notes: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    pictures: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    pictures: Mapping[str, Array] = field(default_factory=dict)
     name: str = ""
     quick: bool = False
     rng: int = 0

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.kernels.base import Kernel, alone
@@ -20,17 +20,16 @@ from gibbsite.scans.systematic import Systematic
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Floats = NDArray[np.float64]
 _THREADS = 2
 
 
 def follow(
     model: FactorGraph,
     kernel: Kernel,
-    lengths: NDArray[np.int64],
+    lengths: Ints,
     record: Any,
     *,
-    start: NDArray[Any] | None = None,
+    start: Array | None = None,
     scan: Scan | None = None,
     rng: int = 1,
     chains: int = 1,
@@ -87,7 +86,7 @@ def follow(
     return found
 
 
-def space_lengths(most: int, least: int = 100, per_decade: int = 20) -> NDArray[np.int64]:
+def space_lengths(most: int, least: int = 100, per_decade: int = 20) -> Ints:
     """Return numbers of sweeps, evenly spaced on a logarithmic scale, ``most`` included.
 
     Examples
@@ -111,7 +110,7 @@ def envelope(errors: Floats) -> Floats:
     return found
 
 
-def fit_slope(lengths: NDArray[Any], errors: Floats) -> float:
+def fit_slope(lengths: Array, errors: Floats) -> float:
     """Return the slope of errors against lengths in logarithms: -1 is 1 / T, -1/2 is chance.
 
     Examples

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.graphs.compile import compile_graph
@@ -24,8 +24,6 @@ from gibbsite.sampling.chain import State, start_chain
 from gibbsite.scans.base import Scan, period, refresh, site_at
 from gibbsite.scans.drawn import RandomScan
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 _THREADS = 2
 
 
@@ -48,8 +46,8 @@ def _dwell(
     state: State,
     low: float,
     scale: float,
-    since: Longs,
-    counts: Longs,
+    since: Ints,
+    counts: Ints,
     begin: int,
     end: int,
 ) -> None:
@@ -79,8 +77,8 @@ def _dwell(
 def watch(
     model: Model,
     kernel: Kernel,
-    lengths: Longs,
-    measure: Callable[[Longs], float],
+    lengths: Ints,
+    measure: Callable[[Ints], float],
     *,
     cells: int,
     low: float = 0.0,

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
-
-Floats = NDArray[np.float64]
+from gibbsite._common.arrays import Floats
 
 
 def sample_quietly(model: gs.Model, kernel: gs.kernels.Kernel, **how: Any) -> gs.Result:

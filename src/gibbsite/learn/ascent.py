@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.learn.expectation import Estimate, Oracle
 from gibbsite.learn.family import Family
 from gibbsite.sampling.interrupt import Flag
 from gibbsite.sampling.progress import Progress, Status
 
-Floats = NDArray[np.float64]
 _STRIDE = 0.01  # of the step that judges the result, against the curvature
 _MOST_KEPT = 1000  # parameters on the way
 

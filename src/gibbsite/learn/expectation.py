@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats
 from gibbsite._common.wording import argument
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError, ModelError
@@ -25,7 +25,6 @@ from gibbsite.scans.chromatic import Chromatic
 from gibbsite.scans.drawn import RandomScan, Shuffled
 from gibbsite.scans.systematic import Systematic
 
-Floats = NDArray[np.float64]
 SCANS = {"systematic": Systematic(), "uniform": RandomScan(), "shuffled": Shuffled(), "chromatic": Chromatic()}
 _MOST_STATISTICS = 1 << 23  # numbers in the statistics of all states, where these are listed
 _PARTS = 1 << 20  # streams that belong to one gradient step
@@ -143,7 +142,7 @@ class Sampled:
     persistent: bool
     entropy: int
     threads: int
-    kept: dict[int, NDArray[Any]] = field(default_factory=dict)
+    kept: dict[int, Array] = field(default_factory=dict)
 
     def __call__(self, theta: Floats, number: int) -> Estimate:
         """Return the means under some parameters."""

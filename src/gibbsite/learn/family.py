@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32
 from gibbsite.errors import TooLargeError
 from gibbsite.learn.projection import project_rows
 from gibbsite.models import FactorGraph, SpinFactors, TableFactors
@@ -21,8 +21,6 @@ from gibbsite.models.domain import read_labels
 if TYPE_CHECKING:
     from gibbsite.models import FactorGroup
 
-Floats = NDArray[np.float64]
-Pairs = NDArray[np.int32]
 
 _MOST_PARAMETERS = 1 << 27  # a gigabyte for each copy, of which an ascent keeps some
 
@@ -45,7 +43,7 @@ class Family(ABC):
     diameter: ClassVar[float]
 
     base: FactorGraph
-    pairs: Pairs
+    pairs: Ints32
     fields: bool
 
     @property
@@ -80,10 +78,10 @@ class Family(ABC):
         return self.base.reweight(couplings=of_pairs, **extra)
 
     @abstractmethod
-    def statistics(self, codes: NDArray[Any]) -> Floats:
+    def statistics(self, codes: Array) -> Floats:
         """Return the statistics of states (states, sites), a row each."""
 
-    def mean(self, codes: NDArray[Any]) -> Floats:
+    def mean(self, codes: Array) -> Floats:
         """Return the mean statistics of states."""
         most = max(1, (1 << 22) // max(self.size, 1))
         total = np.zeros(self.size)
@@ -93,7 +91,7 @@ class Family(ABC):
 
     @property
     @abstractmethod
-    def witness(self) -> NDArray[np.int64]:
+    def witness(self) -> Ints:
         """What an extra site that watches a pair shows: a code for each pair of states."""
 
     @abstractmethod
@@ -120,14 +118,14 @@ class SpinFamily(Family):
         """One number for each pair and each site."""
         return (len(self.pairs),), (self.base.n_sites if self.fields else 0,)
 
-    def statistics(self, codes: NDArray[Any]) -> Floats:
+    def statistics(self, codes: Array) -> Floats:
         """Return products of spins, then spins."""
         spins = 2.0 * codes - 1.0
         found = spins[:, self.pairs[:, 0]] * spins[:, self.pairs[:, 1]]
         return np.concatenate([found, spins], axis=1) if self.fields else found
 
     @property
-    def witness(self) -> NDArray[np.int64]:
+    def witness(self) -> Ints:
         """Whether two spins agree."""
         return np.eye(2, dtype=np.int64)
 
@@ -171,7 +169,7 @@ class TableFamily(Family):
         k = self.states
         return (len(self.pairs), k, k), (self.base.n_sites if self.fields else 0, k)
 
-    def statistics(self, codes: NDArray[Any]) -> Floats:
+    def statistics(self, codes: Array) -> Floats:
         """Return indicators of pairs of states, then of states."""
         k, m = self.states, len(codes)
         both = codes[:, self.pairs[:, 0]].astype(np.int64) * k + codes[:, self.pairs[:, 1]]
@@ -183,7 +181,7 @@ class TableFamily(Family):
         return found
 
     @property
-    def witness(self) -> NDArray[np.int64]:
+    def witness(self) -> Ints:
         """The number of a pair of states."""
         return np.arange(self.states**2).reshape(self.states, self.states)
 
@@ -215,7 +213,7 @@ class TableFamily(Family):
         return np.concatenate([np.clip(tables, -limit, limit), of_sites])
 
 
-def make_spins(n: int, pairs: Pairs, fields: bool, sites: Any = None) -> SpinFamily:
+def make_spins(n: int, pairs: Ints32, fields: bool, sites: Any = None) -> SpinFamily:
     """Return the Ising models on some pairs.
 
     Examples
@@ -230,7 +228,7 @@ def make_spins(n: int, pairs: Pairs, fields: bool, sites: Any = None) -> SpinFam
     return SpinFamily(FactorGraph(n if sites is None else sites, groups=groups, states=(-1, 1)), pairs, fields)
 
 
-def make_tables(n: int, pairs: Pairs, fields: bool, states: Any, sites: Any = None) -> TableFamily:
+def make_tables(n: int, pairs: Ints32, fields: bool, states: Any, sites: Any = None) -> TableFamily:
     """Return the models with a table for each of some pairs.
 
     Examples

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError
 from gibbsite.learn.ascent import Path, Problem, ascend, bound_error
 from gibbsite.learn.expectation import Exact, Sampled
-from gibbsite.learn.family import Family, Floats, Pairs, make_spins, make_tables
+from gibbsite.learn.family import Family, make_spins, make_tables
 from gibbsite.learn.inputs import read_codes, read_numbers, read_pairs
 from gibbsite.learn.screening import screen_pairs
 from gibbsite.learn.settings import Settings
@@ -75,13 +75,13 @@ class Fit:
     """
 
     model: FactorGraph
-    pairs: Pairs
+    pairs: Ints32
     couplings: Floats
     fields: Floats
     strengths: Floats
     path: Floats
-    path_steps: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    path_steps: Ints
+    lengths: Ints
     variations: Floats
     updates: int
     check_updates: int
@@ -132,12 +132,12 @@ class Fit:
         ends = self.pairs.tolist()
         return [(names[ends[k][0]], names[ends[k][1]], signed[k]) for k in chosen]
 
-    def _repels(self) -> NDArray[np.bool_]:
+    def _repels(self) -> Bools:
         """Return of each pair whether equal states are less favoured than others."""
         if self.couplings.ndim == 1:
             return self.couplings < 0.0
         equal = np.trace(self.couplings, axis1=1, axis2=2) / self.couplings.shape[1]
-        found: NDArray[np.bool_] = equal < self.couplings.mean(axis=(1, 2))
+        found: Bools = equal < self.couplings.mean(axis=(1, 2))
         return found
 
     @property
@@ -315,7 +315,7 @@ def fit_pairwise(
     return _fit(family, target, None if data is None else codes, 0.0, chosen)
 
 
-def _fit(family: Family, target: Floats, codes: NDArray[Any] | None, least: float, how: Settings) -> Fit:
+def _fit(family: Family, target: Floats, codes: Array | None, least: float, how: Settings) -> Fit:
     """Maximise the likelihood of mean statistics, which are between ``least`` and 1."""
     bounded = how.box is not None or how.mixing is not None
     if how.ridge == 0.0 and not bounded and ((target <= least) | (target >= 1.0)).any():
@@ -381,7 +381,7 @@ def _judge(problem: Problem, oracle: Exact | Sampled, path: Path, risk: float) -
     return bound_error(problem, path.theta, found, chains, risk), found.updates
 
 
-def _choose_step(family: Family, codes: NDArray[Any] | None, ridge: float) -> float:
+def _choose_step(family: Family, codes: Array | None, ridge: float) -> float:
     """Return one over the largest eigenvalue of the data's covariance, plus ridge."""
     if codes is None or family.size == 0:
         return _STEP_SIZE

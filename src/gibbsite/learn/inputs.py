@@ -6,17 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Ints16, Ints32
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.models import FactorGraph
 from gibbsite.models.domain import MOST_STATES
 from gibbsite.models.reals import read_reals
-
-Codes = NDArray[np.int16]
-Floats = NDArray[np.float64]
-Pairs = NDArray[np.int32]
 
 
 def read_numbers(given: Any, what: str) -> Floats:
@@ -34,7 +30,7 @@ def read_numbers(given: Any, what: str) -> Floats:
     return array
 
 
-def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Codes:
+def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Ints16:
     """Return data as state codes (draws, sites).
 
     Parameters
@@ -65,11 +61,11 @@ def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Cod
         allowed = "-1 and 1, or 0 and 1" if spins else f"whole numbers from 0 to {(states or MOST_STATES) - 1}"
         value = np.asarray(data)[at]
         raise ArgumentError(f"{argument('data')} must be {allowed}, but entry {at} is {value}.")
-    codes: Codes = array.astype(np.int16)
+    codes: Ints16 = array.astype(np.int16)
     return codes
 
 
-def read_pairs(structure: Any, n: int, sites: Any = None) -> Pairs:
+def read_pairs(structure: Any, n: int, sites: Any = None) -> Ints32:
     """Return pairs i < j in the order they are given.
 
     Parameters
@@ -113,7 +109,7 @@ def read_pairs(structure: Any, n: int, sites: Any = None) -> Pairs:
     return pairs
 
 
-def _listed(structure: Any, sites: Any) -> NDArray[np.int64]:
+def _listed(structure: Any, sites: Any) -> Ints:
     if not isinstance(structure, Iterable):
         raise ArgumentError(f"{argument('structure')} must be a list of pairs of sites, got {structure!r}.")
     names = {} if sites is None else {name: k for k, name in enumerate(sites)}

@@ -7,20 +7,15 @@ Domke 2014 project onto such sets). With multipliers mu_i >= 0 the solution is t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Integers
 from gibbsite.graphs.rows import build_rows
 
-Floats = NDArray[np.float64]
 _ROUNDS, _CLOSE = 200, 1e-10
 
 
-def project_rows(
-    weights: Floats, pairs: NDArray[np.integer[Any]], n_sites: int, bound: float, box: float = np.inf
-) -> Floats:
+def project_rows(weights: Floats, pairs: Integers, n_sites: int, bound: float, box: float = np.inf) -> Floats:
     """Return the nearest weights of pairs, from 0 to ``box``, that add up to at most ``bound`` at every site.
 
     Parameters

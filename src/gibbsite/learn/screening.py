@@ -13,20 +13,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Floats32, Ints32
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.learn.inputs import read_codes
 from gibbsite.sampling.budget import check_integer, is_real
 
-Floats = NDArray[np.float64]
 _STILL = 1e-6  # change of couplings that ends the minimisation; 32-bit sums do not tell smaller ones
 
 
 def screen_pairs(
     data: Any, *, risk: float = 0.05, penalty: float | None = None, fields: bool = True, steps: int = 300
-) -> tuple[NDArray[np.int32], Floats]:
+) -> tuple[Ints32, Floats]:
     """Find the pairs of binary sites that are likely to be coupled directly.
 
     Parameters
@@ -78,7 +77,7 @@ def screen_pairs(
     return np.stack([i, j], axis=1).astype(np.int32), theta[i, j].astype(np.float64)
 
 
-def _minimise(spins: NDArray[np.float32], penalty: float, fields: bool, steps: int) -> Floats:
+def _minimise(spins: Floats32, penalty: float, fields: bool, steps: int) -> Floats:
     """Return the symmetric couplings; fields are kept on the diagonal meanwhile."""
     draws, n = spins.shape
     # second derivatives of the loss of a site are at most the covariance; a coupling is in two of them

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite.errors import IncompatibleError
-from gibbsite.models.domain import Domains, FloatArray, IntArray, Label, SiteKey
+from gibbsite.models.domain import Domains, Label, SiteKey
 
 
 class Model(ABC):
@@ -49,7 +50,7 @@ class Model(ABC):
         return self.domains.names.all()
 
     @property
-    def cards(self) -> IntArray:
+    def cards(self) -> Ints32:
         """Number of states per site, read-only; a stride-zero view when all are equal."""
         return self.domains.cards
 
@@ -82,7 +83,7 @@ class Model(ABC):
         """Return the position of a site given by name or position."""
         return self.domains.position(site)
 
-    def place_text(self, x: FloatArray, most: int = 6) -> str:
+    def place_text(self, x: Floats, most: int = 6) -> str:
         """Return a place for a message: ``a=0.5, b='yes'``."""
         domains, numbers = self.domains, self.domains.numbers
         parts = [
@@ -91,7 +92,7 @@ class Model(ABC):
         ]
         return ", ".join(parts) + (", ..." if self.n_sites > most else "")
 
-    def draw_start(self, rng: np.random.Generator) -> FloatArray:
+    def draw_start(self, rng: np.random.Generator) -> Floats:
         """Return a random place for a chain to start at, of models some sites of which are numbers.
 
         Uniform where a site has bounds or states, otherwise normal.

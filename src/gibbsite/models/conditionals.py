@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.models.base import Model
-from gibbsite.models.domain import Domains, FloatArray, Interval, make_domains
+from gibbsite.models.domain import Domains, Interval, make_domains
 
 Draw = Callable[..., Any]
 
@@ -115,7 +116,7 @@ class Conditionals(Model):
             "the functions of the others use the observed values."
         )
 
-    def draw_start(self, rng: np.random.Generator) -> FloatArray:
+    def draw_start(self, rng: np.random.Generator) -> Floats:
         """Return a random start, as of other models, but not at bounds, where draws may be undefined."""
         x = super().draw_start(rng)
         low, high = self._domains.bounds
@@ -123,7 +124,7 @@ class Conditionals(Model):
         above = numbers & np.isfinite(low) & ~np.isfinite(high)
         below = numbers & ~np.isfinite(low) & np.isfinite(high)
         size = np.abs(rng.standard_normal(x.size)) + 1e-3
-        found: FloatArray = np.where(above, low + size, np.where(below, high - size, x))
+        found: Floats = np.where(above, low + size, np.where(below, high - size, x))
         return found
 
     def __repr__(self) -> str:

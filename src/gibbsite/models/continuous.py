@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arguments import is_iterable
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite.errors import ModelError
 from gibbsite.models.base import Model
-from gibbsite.models.domain import Domains, FloatArray, IntArray, Interval, Label, SiteKey, make_domains
+from gibbsite.models.domain import Domains, Interval, Label, SiteKey, make_domains
 from gibbsite.models.functions import FunctionFactors, product_factors
 from gibbsite.models.reals import read_reals
 
@@ -56,7 +57,7 @@ class ContinuousModel(Model):
         states: Interval | Sequence[Label] | int | None = None,
     ) -> None:
         self._whole = self._domains = make_domains(sites, states)
-        self._observed: FloatArray = np.full(self._whole.n_sites, np.nan)
+        self._observed: Floats = np.full(self._whole.n_sites, np.nan)
         low, high = self._domains.bounds
         unbounded = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
         if unbounded.size:
@@ -90,14 +91,14 @@ class ContinuousModel(Model):
         return self._whole
 
     @property
-    def box(self) -> tuple[FloatArray, FloatArray]:
+    def box(self) -> tuple[Floats, Floats]:
         """Smallest and largest value of all sites; both are the observed value where there is one."""
         low, high = self._whole.bounds
         free = np.isnan(self._observed)
         return np.where(free, low, self._observed), np.where(free, high, self._observed)
 
     @property
-    def places(self) -> tuple[IntArray, FloatArray]:
+    def places(self) -> tuple[Ints32, Floats]:
         """Position of all sites among the free ones, -1 - k for observed ones; the observed values."""
         free = np.isnan(self._observed)
         place = np.where(free, np.cumsum(free) - 1, -np.cumsum(~free)).astype(np.int32)

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arguments import checked, describe
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ModelError
 from gibbsite.models.base import Model
-from gibbsite.models.domain import Domains, FloatArray, Interval, make_domains
+from gibbsite.models.domain import Domains, Interval, make_domains
 from gibbsite.models.from_jax import JaxFunction, is_jax
 
 
@@ -269,7 +270,7 @@ def _read_box(dim: int, bounds: Any, names: Sequence[str] | None) -> Domains:
     return make_domains({name: Interval(float(low[k]), float(high[k])) for k, name in enumerate(listed)})
 
 
-def _read_rows(data: npt.ArrayLike) -> FloatArray:
+def _read_rows(data: npt.ArrayLike) -> Floats:
     try:
         rows = np.ascontiguousarray(np.asarray(data, float))
     except (TypeError, ValueError, OverflowError):

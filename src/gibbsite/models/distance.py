@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arguments import describe, is_number
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.wording import part
 from gibbsite.errors import ModelError, TooLargeError
-from gibbsite.models.domain import Domains, FloatArray, IntArray, frozen
+from gibbsite.models.domain import Domains, frozen
 from gibbsite.models.factor import LARGEST, TOO_LARGE, FactorGroup, TableFactors, group_text, store
 from gibbsite.models.lattice import check_equal_states
 from gibbsite.models.reals import read_reals
@@ -57,9 +58,9 @@ class DistanceFactors:
     (3, 0.7358)
     """
 
-    positions: FloatArray
+    positions: Floats
     gamma: float
-    weights: FloatArray
+    weights: Floats
     name: str | None
     coupling: Any
 
@@ -91,10 +92,10 @@ class DistanceFactors:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.positions, self.gamma, self.weights, self.name, self.coupling)
 
-    def at_squares(self, squares: FloatArray) -> FloatArray:
+    def at_squares(self, squares: Floats) -> Floats:
         """Return the couplings of pairs at squared distances."""
         if self.coupling is None:
-            found: FloatArray = self.beta * np.exp(-self.gamma * squares)
+            found: Floats = self.beta * np.exp(-self.gamma * squares)
             return found
         return self.beta * _along(self.coupling, np.sqrt(squares))
 
@@ -120,7 +121,7 @@ class DistanceFactors:
         return False
 
     @property
-    def scopes(self) -> IntArray:
+    def scopes(self) -> Ints32:
         """All pairs i < j, made anew at every access; refused for large models."""
         n = len(self.positions)
         if n > MOST_LISTED:
@@ -132,17 +133,17 @@ class DistanceFactors:
         scopes.setflags(write=False)
         return scopes
 
-    def edge_weights(self) -> FloatArray:
+    def edge_weights(self) -> Floats:
         """Return one weight per row of `scopes`."""
         i, j = self.scopes.T
         distance = ((self.positions[i] - self.positions[j]) ** 2).sum(axis=1)
         return self.at_squares(distance)
 
-    def log_tables(self, cards: IntArray) -> FloatArray:
+    def log_tables(self, cards: Ints32) -> Floats:
         """Return all tables."""
         return agreement_tables(self.edge_weights(), int(cards[0]) if len(cards) else 0)
 
-    def log_potential(self, x: IntArray) -> float:
+    def log_potential(self, x: Ints32) -> float:
         """Return the sum of all log-potentials at ``x``."""
         total = 0.0
         for first, couplings in _blocks(self, self.positions):
@@ -182,7 +183,7 @@ class DistanceFactors:
         return groups, observed.log_potential(folding.codes[seen])
 
 
-def _blocks(group: DistanceFactors, others: FloatArray) -> Iterator[tuple[int, FloatArray]]:
+def _blocks(group: DistanceFactors, others: Floats) -> Iterator[tuple[int, Floats]]:
     """Yield the couplings of sites with ``others``, some rows at a time, and the number of the first."""
     rows = max(1, _CHUNK // max(len(others), 1))
     for first in range(0, len(group.positions), rows):
@@ -191,13 +192,13 @@ def _blocks(group: DistanceFactors, others: FloatArray) -> Iterator[tuple[int, F
         yield first, group.at_squares(np.asarray(distance))
 
 
-def _along(coupling: Any, distances: FloatArray) -> FloatArray:
+def _along(coupling: Any, distances: Floats) -> Floats:
     from gibbsite._numba.foreign import values_along
 
     return values_along(coupling, distances)
 
 
-def _check_coupling(coupling: Any, positions: FloatArray, owner: str) -> None:
+def _check_coupling(coupling: Any, positions: Floats, owner: str) -> None:
     """Refuse a function that is no number, negative, or rises, at some of many distances."""
     if not callable(coupling):
         raise ModelError(f"coupling of {owner} must be a function of the distance, got {coupling!r}.")

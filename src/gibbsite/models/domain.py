@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arguments import describe, is_number
+from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32
 from gibbsite._common.wording import nearest
 from gibbsite.errors import ArgumentError, ModelError
 
@@ -28,8 +29,6 @@ SiteKey: TypeAlias = str | int
 Scope: TypeAlias = Sequence[SiteKey] | SiteKey
 """The sites of one factor; a single site may stand alone."""
 
-IntArray: TypeAlias = npt.NDArray[np.int32]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 
 MOST_STATES = 32_767
 """Most states a site can have: their codes are 16-bit numbers where they are sampled."""
@@ -38,7 +37,7 @@ MOST_STATES = 32_767
 _MOST_NAMES_TO_COMPARE = 20_000
 
 
-def frozen(values: npt.ArrayLike, dtype: type[Any]) -> npt.NDArray[Any]:
+def frozen(values: npt.ArrayLike, dtype: type[Any]) -> Array:
     """Return a read-only, C-ordered array; copy only when the caller could still write to it."""
     array = np.asarray(values, dtype=dtype, order="C")
     if array.flags.writeable:
@@ -163,7 +162,7 @@ class SiteNames:
 
     __slots__ = ("_all", "_lookup", "_names", "_numbers", "n")
 
-    def __init__(self, n: int, names: tuple[str, ...] | None = None, numbers: IntArray | None = None) -> None:
+    def __init__(self, n: int, names: tuple[str, ...] | None = None, numbers: Ints32 | None = None) -> None:
         self.n, self._names, self._numbers = n, names, numbers
         self._all: tuple[str, ...] | None = names
         self._lookup: dict[str, int] | None = None
@@ -201,7 +200,7 @@ class SiteNames:
         at = int(np.searchsorted(self._numbers, number))
         return at if at < self.n and int(self._numbers[at]) == number else None
 
-    def keep(self, mask: npt.NDArray[np.bool_]) -> SiteNames:
+    def keep(self, mask: Bools) -> SiteNames:
         """Return the names where the mask is true, order kept."""
         n = int(np.count_nonzero(mask))
         if self._names is not None:
@@ -209,7 +208,7 @@ class SiteNames:
         numbers = np.flatnonzero(mask) if self._numbers is None else self._numbers[mask]
         return SiteNames(n, None, frozen(numbers.astype(np.int32), np.int32))
 
-    def identity(self) -> tuple[str, ...] | IntArray | None:
+    def identity(self) -> tuple[str, ...] | Ints32 | None:
         """Return what tells two sets of names apart, for the digest."""
         return self._names if self._names is not None else self._numbers
 
@@ -240,12 +239,12 @@ class Domains:
 
     __slots__ = ("_codes", "cards", "kind_of", "kinds", "names")
 
-    def __init__(self, names: SiteNames, kinds: tuple[SiteKind, ...], kind_of: IntArray) -> None:
+    def __init__(self, names: SiteNames, kinds: tuple[SiteKind, ...], kind_of: Ints32) -> None:
         self.names, self.kinds = names, kinds
         if len(kinds) == 1:
             # One value stands for all sites: a view with stride zero costs nothing per site.
-            self.kind_of: IntArray = np.broadcast_to(np.zeros(1, np.int32), (names.n,))
-            self.cards: IntArray = np.broadcast_to(np.array([len(kinds[0])], np.int32), (names.n,))
+            self.kind_of: Ints32 = np.broadcast_to(np.zeros(1, np.int32), (names.n,))
+            self.cards: Ints32 = np.broadcast_to(np.array([len(kinds[0])], np.int32), (names.n,))
         else:
             self.kind_of = frozen(kind_of, np.int32)
             sizes = np.array([len(kind) for kind in kinds], np.int32)
@@ -270,7 +269,7 @@ class Domains:
         kind = self.kind(position)
         return kind.moments if isinstance(kind, Interval) else kind
 
-    def among(self, positions: npt.NDArray[Any]) -> Domains:
+    def among(self, positions: Array) -> Domains:
         """Return some of the sites, in the order given.
 
         Examples
@@ -282,24 +281,24 @@ class Domains:
         return Domains(names, self.kinds, self.kind_of[positions])
 
     @property
-    def offset(self) -> npt.NDArray[np.int64]:
+    def offset(self) -> Ints:
         """Where the cells of each site start, and where the last one ends."""
         return np.concatenate([[0], np.cumsum(self.cards, dtype=np.int64)])
 
     @property
-    def numbers(self) -> npt.NDArray[np.bool_]:
+    def numbers(self) -> Bools:
         """Which sites are real numbers."""
         real = np.array([isinstance(kind, Interval) for kind in self.kinds], bool)
         return real[self.kind_of]
 
     @property
-    def periods(self) -> FloatArray:
+    def periods(self) -> Floats:
         """Length of a turn of the sites that are angles, 0 for others."""
         turn = [kind.period if isinstance(kind, Angle) else 0.0 for kind in self.kinds]
         return np.array(turn, float)[self.kind_of]
 
     @property
-    def angular(self) -> FloatArray:
+    def angular(self) -> Floats:
         """What is recorded of a site: NaN for states, 0 for numbers, and radians per unit for angles.
 
         Of a number x the two cells are x and its square, of an angle cosine and sine of x times that.
@@ -310,7 +309,7 @@ class Domains:
         return found
 
     @property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
+    def bounds(self) -> tuple[Floats, Floats]:
         """Smallest and largest value of every site; of labels, codes."""
         pairs = [(k.low, k.high) if isinstance(k, Interval) else (0.0, len(k) - 1.0) for k in self.kinds]
         low, high = np.array(pairs, float).reshape(-1, 2).T
@@ -365,7 +364,7 @@ class Domains:
             raise ModelError(f"{where} names the site {self.names[twice]!r} twice; a scope lists each site once.")
         return found
 
-    def keep(self, mask: npt.NDArray[np.bool_]) -> Domains:
+    def keep(self, mask: Bools) -> Domains:
         """Return the sites where the mask is true, order kept."""
         return Domains(self.names.keep(mask), self.kinds, self.kind_of[mask])
 

@@ -8,12 +8,13 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite.errors import ModelError
-from gibbsite.models.domain import Domains, FloatArray, IntArray, Label
+from gibbsite.models.domain import Domains, Label
 from gibbsite.models.factor import FactorGroup, TableFactors
 from gibbsite.models.reals import read_reals
 
-Finding: TypeAlias = Label | Mapping[Any, float] | Sequence[float] | FloatArray
+Finding: TypeAlias = Label | Mapping[Any, float] | Sequence[float] | Floats
 """What is known about one site: its state, or a likelihood per state."""
 
 
@@ -38,8 +39,8 @@ class Folding:
     """
 
     domains: Domains
-    codes: IntArray
-    position: IntArray
+    codes: Ints32
+    position: Ints32
 
     @classmethod
     def of(cls, domains: Domains, hard: Mapping[int, int]) -> Folding:
@@ -61,7 +62,7 @@ class Folding:
 
 def read_evidence(
     domains: Domains, evidence: Mapping[Any, Finding], observed: Mapping[str, Label]
-) -> tuple[dict[int, int], dict[int, FloatArray]]:
+) -> tuple[dict[int, int], dict[int, Floats]]:
     """Sort evidence into hard and soft.
 
     Parameters
@@ -81,7 +82,7 @@ def read_evidence(
     if not isinstance(evidence, Mapping):
         raise ModelError(f"evidence must be a mapping site -> state or likelihoods, got {type(evidence).__name__}.")
     hard: dict[int, int] = {}
-    soft: dict[int, FloatArray] = {}
+    soft: dict[int, Floats] = {}
     for site, finding in evidence.items():
         if site in observed:
             raise ModelError(
@@ -120,7 +121,7 @@ def fold_groups(groups: Iterable[FactorGroup], folding: Folding) -> tuple[list[F
     return merge_tables(folded), constant
 
 
-def soft_factors(domains: Domains, soft: Mapping[int, FloatArray]) -> list[TableFactors]:
+def soft_factors(domains: Domains, soft: Mapping[int, Floats]) -> list[TableFactors]:
     """Return likelihoods as one group of factors per number of states.
 
     Examples
@@ -168,9 +169,7 @@ def merge_tables(groups: Sequence[FactorGroup]) -> list[FactorGroup]:
     return merged
 
 
-def _read_likelihood(
-    domains: Domains, at: int, given: Mapping[Any, float] | Sequence[float] | FloatArray
-) -> FloatArray:
+def _read_likelihood(domains: Domains, at: int, given: Mapping[Any, float] | Sequence[float] | Floats) -> Floats:
     name, labels = domains.names[at], domains.labels(at)
     if isinstance(given, Mapping):
         by_code = {domains.code(at, label): value for label, value in given.items()}

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats, Ints32, Positions
 from gibbsite.errors import ModelError
-from gibbsite.models.domain import Domains, FloatArray, IntArray, Scope, frozen, is_iterable
+from gibbsite.models.domain import Domains, Scope, frozen, is_iterable
 from gibbsite.models.reals import read_reals
 
 if TYPE_CHECKING:
@@ -51,21 +52,21 @@ class FactorGroup(Protocol):
         """Number of sites r of each factor."""
 
     @property
-    def scopes(self) -> IntArray:
+    def scopes(self) -> Ints32:
         """Positions of the sites, shape (m, r)."""
 
     @property
-    def weights(self) -> FloatArray | tuple[FloatArray, ...]:
+    def weights(self) -> Floats | tuple[Floats, ...]:
         """The numbers `reweighted` replaces."""
 
     @property
     def directed(self) -> bool:
         """Whether each factor is a conditional table of its last site given the others."""
 
-    def log_tables(self, cards: IntArray) -> FloatArray:
+    def log_tables(self, cards: Ints32) -> Floats:
         """Return log-potentials (m or 1, K1, ..., Kr); 1 when all factors share one table."""
 
-    def log_potential(self, x: IntArray) -> float:
+    def log_potential(self, x: Ints32) -> float:
         """Return the sum of all log-potentials at the state codes ``x`` of all sites."""
 
     def check(self, domains: Domains) -> None:
@@ -104,8 +105,8 @@ class TableFactors:
     (2, 2, 0.08)
     """
 
-    scopes: IntArray
-    weights: FloatArray
+    scopes: Ints32
+    weights: Floats
     directed: bool
     name: str | None
 
@@ -136,11 +137,11 @@ class TableFactors:
         """Number of sites per factor."""
         return int(self.scopes.shape[1])
 
-    def log_tables(self, cards: IntArray) -> FloatArray:
+    def log_tables(self, cards: Ints32) -> Floats:
         """Return the tables as stored."""
         return self.weights
 
-    def log_potential(self, x: IntArray) -> float:
+    def log_potential(self, x: Ints32) -> float:
         """Return the sum of all log-potentials at ``x``."""
         which = np.zeros(1, np.intp) if len(self.weights) == 1 else np.arange(self.size)
         return float(self.weights[(which, *x[self.scopes].T)].sum())
@@ -199,7 +200,7 @@ class TableFactors:
                 constant += float(tables.sum())
         return groups, constant
 
-    def _slices(self, rows: npt.NDArray[np.intp], axes: list[int], codes: IntArray) -> FloatArray:
+    def _slices(self, rows: Positions, axes: list[int], codes: Ints32) -> Floats:
         """Return the tables of some factors at given codes of some axes, free axes in order."""
         shared = len(self.weights) == 1
         tables = self.weights if shared else self.weights[rows]
@@ -207,7 +208,7 @@ class TableFactors:
         tables = np.moveaxis(tables, [1 + a for a in axes], range(1, 1 + len(axes)))
         tables = tables.reshape(len(tables), -1, *tables.shape[1 + len(axes) :])
         entry = np.ravel_multi_index(tuple(codes.T), tuple(observed))
-        sliced: FloatArray = tables[np.zeros(1, np.intp) if shared else np.arange(len(rows)), entry]
+        sliced: Floats = tables[np.zeros(1, np.intp) if shared else np.arange(len(rows)), entry]
         return sliced
 
 
@@ -244,7 +245,7 @@ def gather_tables(
     >>> [group.weights.shape for group in groups], offset
     ([(2, 2, 2)], 0.0)
     """
-    shapes: dict[tuple[int, ...], list[tuple[IntArray, FloatArray]]] = {}
+    shapes: dict[tuple[int, ...], list[tuple[Ints32, Floats]]] = {}
     for log, given in ((False, factors), (True, log_factors)):
         for shape, part in _stack(domains, given, log=log, directed=directed):
             shapes.setdefault(shape, []).append(part)
@@ -265,13 +266,13 @@ def gather_tables(
 
 def _stack(
     domains: Domains, factors: Iterable[tuple[Scope, npt.ArrayLike]], *, log: bool, directed: bool
-) -> Iterable[tuple[tuple[int, ...], tuple[IntArray, FloatArray]]]:
+) -> Iterable[tuple[tuple[int, ...], tuple[Ints32, Floats]]]:
     """Yield per shape the scopes and the checked log-tables of single factors."""
     what = "log_factors" if log else "factors"
     if not is_iterable(factors):
         raise ModelError(f"{what} must be a list of pairs (scope, table), got {factors!r}.")
     cards = domains.cards
-    buckets: dict[tuple[int, ...], tuple[list[int], list[tuple[int, ...]], list[FloatArray]]] = {}
+    buckets: dict[tuple[int, ...], tuple[list[int], list[tuple[int, ...]], list[Floats]]] = {}
     for k, item in enumerate(factors):
         try:
             scope, values = item
@@ -313,7 +314,7 @@ def store(group: object, **values: object) -> None:
         object.__setattr__(group, name, value)
 
 
-def read_scopes(scopes: npt.ArrayLike) -> IntArray:
+def read_scopes(scopes: npt.ArrayLike) -> Ints32:
     """Return scopes as a read-only int32 array of shape (m, r), r at least 1."""
     try:
         array = np.asarray(scopes)
@@ -325,7 +326,7 @@ def read_scopes(scopes: npt.ArrayLike) -> IntArray:
         raise ModelError(f"scopes must hold integer site positions, got {array.dtype} numbers.")
     if array.dtype != np.int32 and array.size and not -1 < array.min() <= array.max() < 2**31:
         raise ModelError("scopes must hold site positions from 0 on, and fewer than 2**31 sites.")
-    result: IntArray = frozen(scopes, np.int32)
+    result: Ints32 = frozen(scopes, np.int32)
     return result
 
 
@@ -348,9 +349,7 @@ def check_scopes(group: FactorGroup, domains: Domains) -> None:
         raise ModelError(f"{factor_text(group, k, domains)} names a site twice; a scope lists each site once.")
 
 
-def check_values(
-    tables: FloatArray, domains: Domains, scopes: IntArray, text_of: Callable[[int], str], *, log: bool
-) -> None:
+def check_values(tables: Floats, domains: Domains, scopes: Ints32, text_of: Callable[[int], str], *, log: bool) -> None:
     """Raise `ModelError` for NaN, infinite or negative entries and for all-zero factors."""
     if tables.size == 0:
         return
@@ -387,7 +386,7 @@ def check_values(
         )
 
 
-def check_rows(tables: FloatArray, domains: Domains, scopes: IntArray, text_of: Callable[[int], str]) -> None:
+def check_rows(tables: Floats, domains: Domains, scopes: Ints32, text_of: Callable[[int], str]) -> None:
     """Raise `ModelError` unless each table sums to one over its last site."""
     sums = np.exp(tables).sum(axis=-1)
     wrong = np.abs(sums - 1.0) > _ROW_TOLERANCE

@@ -10,17 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.wording import escaped
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.base import Model
-from gibbsite.models.domain import Domains, FloatArray, IntArray, Label, Scope, SiteKey, is_iterable, make_domains
+from gibbsite.models.domain import Domains, Label, Scope, SiteKey, is_iterable, make_domains
 from gibbsite.models.evidence import Finding, Folding, fold_groups, merge_tables, read_evidence, soft_factors
 from gibbsite.models.factor import FactorGroup, check_network, gather_tables
 
 if TYPE_CHECKING:
     import hashlib
 
-History: TypeAlias = "tuple[FactorGraph, tuple[tuple[dict[int, int], dict[int, FloatArray]], ...]]"
+History: TypeAlias = "tuple[FactorGraph, tuple[tuple[dict[int, int], dict[int, Floats]], ...]]"
 """The model before any evidence, and the evidence step by step: codes and likelihoods by position."""
 
 
@@ -236,7 +237,7 @@ class FactorGraph(Model):
         hard, soft = read_evidence(self._domains, evidence, self._evidence)
         return self._given(hard, soft) if hard or soft else self
 
-    def _given(self, hard: dict[int, int], soft: dict[int, FloatArray]) -> FactorGraph:
+    def _given(self, hard: dict[int, int], soft: dict[int, Floats]) -> FactorGraph:
         """Return the model given states (codes) and likelihoods by position."""
         domains = self._domains
         groups = list(self._groups)
@@ -350,7 +351,7 @@ class FactorGraph(Model):
             codes = self._read_codes(x)
         return self._log_offset + sum(group.log_potential(codes) for group in self._groups)
 
-    def _read_assignment(self, x: Mapping[Any, Label]) -> IntArray | None:
+    def _read_assignment(self, x: Mapping[Any, Label]) -> Ints32 | None:
         """Return the codes, or None when an observed site has another state."""
         codes = np.full(self.n_sites, -1, np.int32)
         possible = True
@@ -365,7 +366,7 @@ class FactorGraph(Model):
             raise ArgumentError(f"the assignment has no state for the site {missing!r}; name them all.")
         return codes if possible else None
 
-    def _read_codes(self, x: npt.ArrayLike) -> IntArray:
+    def _read_codes(self, x: npt.ArrayLike) -> Ints32:
         try:
             array = np.asarray(x)
         except ValueError:
@@ -381,7 +382,7 @@ class FactorGraph(Model):
                 f"the site {self._domains.names[at]!r} has no state code {array[at]}; codes run "
                 f"from 0 to {self.cards[at] - 1}, labels go into a mapping."
             )
-        codes: IntArray = array.astype(np.int32)
+        codes: Ints32 = array.astype(np.int32)
         return codes
 
     # ---- how it looks

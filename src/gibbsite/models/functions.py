@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ModelError
-from gibbsite.models.domain import Domains, FloatArray, frozen
+from gibbsite.models.domain import Domains, frozen
 from gibbsite.models.reals import read_reals
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-Slopes = Callable[[FloatArray, FloatArray, FloatArray], npt.ArrayLike]
-Bounds = Callable[[FloatArray, FloatArray, FloatArray], tuple[npt.ArrayLike, npt.ArrayLike]]
+Slopes = Callable[[Floats, Floats, Floats], npt.ArrayLike]
+Bounds = Callable[[Floats, Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,8 @@ class FunctionFactors:
     """
 
     function: Any
-    scopes: npt.NDArray[Any]
-    parameters: FloatArray
+    scopes: Array
+    parameters: Floats
     bounds: Any
     slopes: Any
     weight: float
@@ -151,7 +152,7 @@ class FunctionFactors:
         """Whether all factors have the same sites."""
         return self.scopes.ndim == 1
 
-    def steepest(self, low: FloatArray, high: FloatArray) -> FloatArray | None:
+    def steepest(self, low: Floats, high: Floats) -> Floats | None:
         """Return by how much each factor changes at most per unit of distance, None if nobody has said."""
         if self.slopes is None:
             return None
@@ -188,7 +189,7 @@ class FunctionFactors:
             raise ModelError(f"a factor of {self.name!r} names a site twice: {where}.")
 
 
-def read_scopes(given: Any) -> npt.NDArray[Any]:
+def read_scopes(given: Any) -> Array:
     """Return scopes as a read-only array: of positions, or of names (and positions) as they were given.
 
     Examples
@@ -212,7 +213,7 @@ def read_scopes(given: Any) -> npt.NDArray[Any]:
     return found
 
 
-def logistic(value: FloatArray, parameters: FloatArray) -> Any:
+def logistic(value: Floats, parameters: Floats) -> Any:
     """Return log(1 / (1 + exp(-t))) for t = parameters . value."""
     t = 0.0
     for k in range(value.size):
@@ -220,22 +221,22 @@ def logistic(value: FloatArray, parameters: FloatArray) -> Any:
     return -np.log1p(np.exp(-t)) if t > 0 else t - np.log1p(np.exp(t))
 
 
-def _logistic_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _logistic_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     extremes = np.stack([p * low, p * high])
     least, most = extremes.min(axis=0).sum(axis=1), extremes.max(axis=0).sum(axis=1)
     return -np.logaddexp(0.0, -least), -np.logaddexp(0.0, -most)
 
 
-def _logistic_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+def _logistic_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
     return np.asarray(np.linalg.norm(p, axis=1))
 
 
-def _spread(given: Any, shape: tuple[int, ...], what: str) -> FloatArray:
+def _spread(given: Any, shape: tuple[int, ...], what: str) -> Floats:
     """Return one number for all factors, or one for each."""
     values = read_reals(given, what)
     if values.shape not in ((), (1,), shape):
         raise ModelError(f"{what} have shape {values.shape}; expected a number or an array of shape {shape}.")
-    found: FloatArray = np.broadcast_to(values, shape)
+    found: Floats = np.broadcast_to(values, shape)
     return found
 
 
@@ -278,7 +279,7 @@ def logistic_factors(
 _LOG_ROOT = 0.5 * np.log(2.0 * np.pi)
 
 
-def mixture(value: FloatArray, parameters: FloatArray) -> Any:
+def mixture(value: Floats, parameters: Floats) -> Any:
     """Return log(N(y; a, s^2) / 2 + N(y; a + b, s^2) / 2) for values a, b and parameters y, s."""
     s = parameters[1]
     first = (parameters[0] - value[0]) / s
@@ -288,7 +289,7 @@ def mixture(value: FloatArray, parameters: FloatArray) -> Any:
     return top + np.log(0.5 * np.exp(p - top) + 0.5 * np.exp(q - top)) - np.log(s) - _LOG_ROOT
 
 
-def _mixture_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _mixture_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Bounds from the distances of y to the two means; each component by itself, so the box is a bit wide."""
     y, s = p[:, 0], p[:, 1]
     constant = -np.log(s) - _LOG_ROOT
@@ -300,12 +301,12 @@ def _mixture_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[F
     return least, most
 
 
-def _mixture_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+def _mixture_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
     """Of a mean of the gradients of both components: (d, 0) and (d, d), with d at most a distance / s^2."""
     y, s = p[:, 0], p[:, 1]
     ends = (low[:, 0], high[:, 0]), (low[:, 0] + low[:, 1], high[:, 0] + high[:, 1])
     first, second = (np.maximum(np.abs(y - a), np.abs(y - b)) / s**2 for a, b in ends)
-    found: FloatArray = np.maximum(first, np.sqrt(2.0) * second)
+    found: Floats = np.maximum(first, np.sqrt(2.0) * second)
     return found
 
 
@@ -338,20 +339,20 @@ def mixture_factors(scope: npt.ArrayLike, data: npt.ArrayLike, sd: float, *, wei
     )
 
 
-def normal(value: FloatArray, parameters: FloatArray) -> Any:
+def normal(value: Floats, parameters: Floats) -> Any:
     """Return -(x - mean)^2 / (2 sd^2) for parameters mean, sd."""
     z = (value[0] - parameters[0]) / parameters[1]
     return -0.5 * z * z
 
 
-def _normal_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _normal_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     a, b = (low[:, 0] - p[:, 0]) / p[:, 1], (high[:, 0] - p[:, 0]) / p[:, 1]
     far = np.maximum(np.abs(a), np.abs(b))
     near = np.maximum(np.maximum(a, -b), 0.0)
     return -0.5 * far**2, -0.5 * near**2
 
 
-def _normal_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+def _normal_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
     return np.asarray(np.maximum(np.abs(low[:, 0] - p[:, 0]), np.abs(high[:, 0] - p[:, 0])) / p[:, 1] ** 2)
 
 
@@ -383,17 +384,17 @@ def normal_factors(
     )
 
 
-def product(value: FloatArray, parameters: FloatArray) -> Any:
+def product(value: Floats, parameters: Floats) -> Any:
     """Return w x y, the coupling of two continuous spins."""
     return parameters[0] * value[0] * value[1]
 
 
-def _product_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _product_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     corners = np.stack([a * b for a in (low[:, 0], high[:, 0]) for b in (low[:, 1], high[:, 1])]) * p[:, 0]
     return corners.min(axis=0), corners.max(axis=0)
 
 
-def _product_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+def _product_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
     return np.asarray(np.abs(p[:, 0]) * np.linalg.norm(np.maximum(np.abs(low), np.abs(high)), axis=1))
 
 
@@ -420,20 +421,20 @@ def product_factors(pairs: npt.ArrayLike, couplings: npt.ArrayLike, *, weight: f
     )
 
 
-def difference(value: FloatArray, parameters: FloatArray) -> Any:
+def difference(value: Floats, parameters: Floats) -> Any:
     """Return -w (x - y)^2 / 2, the Gaussian coupling of two sites."""
     d = value[0] - value[1]
     return -0.5 * parameters[0] * d * d
 
 
-def _difference_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _difference_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     a, b = low[:, 0] - high[:, 1], high[:, 0] - low[:, 1]
     far, near = np.maximum(np.abs(a), np.abs(b)), np.maximum(np.maximum(a, -b), 0.0)
     ends = np.stack([-0.5 * p[:, 0] * far**2, -0.5 * p[:, 0] * near**2])
     return ends.min(axis=0), ends.max(axis=0)
 
 
-def _difference_slopes(p: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+def _difference_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
     return np.asarray(
         np.sqrt(2.0) * np.abs(p[:, 0]) * np.maximum(np.abs(low[:, 0] - high[:, 1]), np.abs(high[:, 0] - low[:, 1]))
     )
@@ -462,7 +463,7 @@ def difference_factors(pairs: npt.ArrayLike, precisions: npt.ArrayLike, *, weigh
     )
 
 
-def quadratic(value: FloatArray, parameters: FloatArray) -> Any:
+def quadratic(value: Floats, parameters: Floats) -> Any:
     """Return g . d - d . H d / 2 for d = x - center; parameters are center, g and H, row by row."""
     n = value.size
     total = 0.0
@@ -475,7 +476,7 @@ def quadratic(value: FloatArray, parameters: FloatArray) -> Any:
     return total
 
 
-def _quadratic_bounds(p: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _quadratic_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Safe, not tight: every product by itself."""
     n = low.shape[1]
     reach = np.maximum(np.abs(low - p[:, :n]), np.abs(high - p[:, :n]))
@@ -510,7 +511,7 @@ def quadratic_factor(
     )
 
 
-def logistic_rest(value: FloatArray, parameters: FloatArray) -> Any:
+def logistic_rest(value: Floats, parameters: Floats) -> Any:
     """Return log(1 / (1 + exp(-t))) less its parabola at t0: t = p . x, parameters are p and t0."""
     n = value.size
     t = 0.0

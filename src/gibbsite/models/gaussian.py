@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.base import Model
-from gibbsite.models.domain import Domains, FloatArray, Interval, Label, SiteKey, make_domains
+from gibbsite.models.domain import Domains, Interval, Label, SiteKey, make_domains
 from gibbsite.models.reals import read_reals
 
 _SYMMETRY = 1e-10  # relative to the largest entry
@@ -71,7 +72,7 @@ class Gaussian(Model):
             _check_definite_sparse(matrix)
         else:
             _check_definite(matrix, what)
-        self._covariance: FloatArray | None = matrix if what == "covariance" else None
+        self._covariance: Floats | None = matrix if what == "covariance" else None
         self._precision: Any = matrix if what == "precision" else None
         self.structure: dict[str, Any] = {}
         self._evidence: dict[str, float] = {}
@@ -97,12 +98,12 @@ class Gaussian(Model):
         return hasattr(self._precision, "tocsr")
 
     @cached_property
-    def covariance(self) -> FloatArray:
+    def covariance(self) -> Floats:
         """The covariance, as a dense matrix."""
         if self._covariance is not None:
             return self._covariance
         dense = self.precision.toarray() if self.sparse else self.precision
-        found: FloatArray = np.linalg.inv(dense)
+        found: Floats = np.linalg.inv(dense)
         return 0.5 * (found + found.T)
 
     @cached_property
@@ -203,10 +204,10 @@ class Gaussian(Model):
             part = _solve(self._precision, units)[kept]
         return Gaussian(self.mean[kept], 0.5 * (part + part.T), names=names)
 
-    def draw_start(self, rng: np.random.Generator) -> FloatArray:
+    def draw_start(self, rng: np.random.Generator) -> Floats:
         """Return a start: spread about twice as wide as sites are given all others."""
         diagonal = self.precision.diagonal()
-        found: FloatArray = self.mean + 2.0 * rng.standard_normal(self.n_sites) / np.sqrt(diagonal)
+        found: Floats = self.mean + 2.0 * rng.standard_normal(self.n_sites) / np.sqrt(diagonal)
         return found
 
     def __repr__(self) -> str:
@@ -214,17 +215,17 @@ class Gaussian(Model):
         return f"Gaussian({self.n_sites:,} sites, {kind})"
 
 
-def _solve(matrix: Any, right: Any) -> FloatArray:
+def _solve(matrix: Any, right: Any) -> Floats:
     if hasattr(matrix, "tocsr"):
         from scipy.sparse.linalg import splu
 
         dense = right.toarray() if hasattr(right, "toarray") else np.asarray(right)
-        found: FloatArray = splu(matrix.tocsc()).solve(dense)
+        found: Floats = splu(matrix.tocsc()).solve(dense)
         return found
     return np.asarray(np.linalg.solve(matrix, right))
 
 
-def _read_mean(mean: npt.ArrayLike | None, n: int) -> FloatArray:
+def _read_mean(mean: npt.ArrayLike | None, n: int) -> Floats:
     given = np.zeros(()) if mean is None else read_reals(mean, "the mean")
     if given.shape not in ((), (1,), (n,)):
         raise ModelError(f"the mean must be {n} numbers, or one for all, got shape {given.shape}.")
@@ -235,7 +236,7 @@ def _read_mean(mean: npt.ArrayLike | None, n: int) -> FloatArray:
     return found
 
 
-def _read_dense(given: Any, what: str) -> FloatArray:
+def _read_dense(given: Any, what: str) -> Floats:
     matrix = read_reals(given, f"the {what}").copy()
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
         raise ModelError(f"the {what} must be a square matrix, got shape {matrix.shape}.")
@@ -273,7 +274,7 @@ def _check_symmetric(matrix: Any, what: str, domains: Domains) -> None:
         )
 
 
-def _check_definite(matrix: FloatArray, what: str) -> None:
+def _check_definite(matrix: Floats, what: str) -> None:
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:

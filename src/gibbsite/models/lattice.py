@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite.errors import ModelError
-from gibbsite.models.domain import Domains, FloatArray, IntArray, frozen
+from gibbsite.models.domain import Domains, frozen
 from gibbsite.models.factor import LARGEST, TOO_LARGE, FactorGroup, group_text, store
 from gibbsite.models.reals import read_reals
 from gibbsite.models.weighted import AgreementFactors, SpinFactors, agreement_tables, spin_tables
@@ -54,7 +55,7 @@ class LatticeFactors:
 
     shape: tuple[int, ...]
     periodic: tuple[bool, ...]
-    weights: tuple[FloatArray, ...]
+    weights: tuple[Floats, ...]
     spin: bool
     name: str | None
 
@@ -97,7 +98,7 @@ class LatticeFactors:
         return False
 
     @property
-    def scopes(self) -> IntArray:
+    def scopes(self) -> Ints32:
         """All pairs (site, successor), axis by axis; made anew at every access."""
         index = np.arange(math.prod(self.shape), dtype=np.int32).reshape(self.shape)
         scopes = np.empty((self.size, 2), np.int32)
@@ -110,7 +111,7 @@ class LatticeFactors:
         scopes.setflags(write=False)
         return scopes
 
-    def edge_weights(self) -> FloatArray:
+    def edge_weights(self) -> Floats:
         """Return one weight per row of `scopes`."""
         parts = [
             self._ends(np.broadcast_to(w if w.size == 1 else w.reshape(self.shape), self.shape), a)[0].ravel()
@@ -125,12 +126,12 @@ class LatticeFactors:
         kind = SpinFactors if self.spin else AgreementFactors
         return kind(self.scopes, self.edge_weights(), self.name)
 
-    def log_tables(self, cards: IntArray) -> FloatArray:
+    def log_tables(self, cards: Ints32) -> Floats:
         """Return the tables, one for all when the weights are equal."""
         weights = self.edge_weights()
         return spin_tables(weights, 2) if self.spin else agreement_tables(weights, int(cards[0]))
 
-    def log_potential(self, x: IntArray) -> float:
+    def log_potential(self, x: Ints32) -> float:
         """Return the sum of all log-potentials at ``x``."""
         codes = x.reshape(self.shape)
         total = 0.0
@@ -162,7 +163,7 @@ class LatticeFactors:
         """Fold as explicit pairs: a lattice with holes is no longer regular."""
         return self.explicit().fold(folding)
 
-    def _ends(self, values: npt.NDArray[Any], axis: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def _ends(self, values: Array, axis: int) -> tuple[Array, Array]:
         """Return the values at both ends of all couplings along an axis."""
         if self.periodic[axis]:
             return values, np.roll(values, -1, axis)
@@ -194,7 +195,7 @@ class FieldFactors:
     """
 
     n_sites: int
-    weights: FloatArray
+    weights: Floats
     spin: bool
     name: str | None
 
@@ -233,17 +234,17 @@ class FieldFactors:
         return False
 
     @property
-    def scopes(self) -> IntArray:
+    def scopes(self) -> Ints32:
         """The sites 0, 1, ..., n - 1; made anew at every access."""
         scopes = np.arange(self.n_sites, dtype=np.int32)[:, None]
         scopes.setflags(write=False)
         return scopes
 
-    def log_tables(self, cards: IntArray) -> FloatArray:
+    def log_tables(self, cards: Ints32) -> Floats:
         """Return the tables, one for all when the field is uniform."""
         return spin_tables(self.weights, 1) if self.spin else self.weights
 
-    def log_potential(self, x: IntArray) -> float:
+    def log_potential(self, x: Ints32) -> float:
         """Return the sum of all log-potentials at ``x``."""
         return float(self._at(x, self.weights).sum())
 
@@ -294,12 +295,12 @@ class FieldFactors:
         n_free = int(np.count_nonzero(~seen))
         return [FieldFactors(n_free, weights, self.spin, self.name)], float(terms.sum())
 
-    def _at(self, codes: IntArray, weights: FloatArray) -> FloatArray:
+    def _at(self, codes: Ints32, weights: Floats) -> Floats:
         if self.spin:
-            spins: FloatArray = weights * (2.0 * codes - 1.0)
+            spins: Floats = weights * (2.0 * codes - 1.0)
             return spins
         which = np.zeros(1, np.intp) if len(weights) == 1 else np.arange(len(codes))
-        values: FloatArray = weights[which, codes]
+        values: Floats = weights[which, codes]
         return values
 
 
@@ -339,7 +340,7 @@ def read_rings(periodic: Any, axes: int) -> tuple[bool, ...]:
     return tuple(bool(ring) for ring in rings)
 
 
-def read_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], coupling: Any) -> tuple[FloatArray, ...]:
+def read_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], coupling: Any) -> tuple[Floats, ...]:
     """Return the couplings of a lattice, one array of shape (1,) or (n,) per axis.
 
     Parameters
@@ -380,7 +381,7 @@ def read_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], coupling:
     return tuple(_axis_couplings(shape, periodic, axis, w) for axis, w in enumerate(per_axis))
 
 
-def _axis_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], axis: int, given: Any) -> FloatArray:
+def _axis_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], axis: int, given: Any) -> Floats:
     array = read_reals(given, f"the couplings along axis {axis}")
     n = math.prod(shape)
     last = (slice(None),) * axis + (slice(-1, None),)

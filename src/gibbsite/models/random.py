@@ -15,9 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gibbsite._common.arrays import Words64
 from gibbsite._numba.jit import called
 from gibbsite._numba.random.generators import Words, load, store
 from gibbsite._numba.random.generators import uniform as _uniform
@@ -25,13 +23,11 @@ from gibbsite._numba.random.poisson import poisson as _poisson
 from gibbsite._numba.random.ziggurat import exponential as _exponential
 from gibbsite._numba.random.ziggurat import normal as _normal
 
-Generator = NDArray[np.uint64]
-
 __all__ = ["bernoulli", "beta", "categorical", "exponential", "gamma", "normal", "poisson", "uniform"]
 
 
 @called
-def uniform(rng: Generator, low: float = 0.0, high: float = 1.0) -> float:
+def uniform(rng: Words64, low: float = 0.0, high: float = 1.0) -> float:
     """Return a number that is uniform between two bounds.
 
     Examples
@@ -46,7 +42,7 @@ def uniform(rng: Generator, low: float = 0.0, high: float = 1.0) -> float:
 
 
 @called
-def bernoulli(rng: Generator, p: float) -> float:
+def bernoulli(rng: Words64, p: float) -> float:
     """Return 1.0 with probability p, otherwise 0.0.
 
     Examples
@@ -60,7 +56,7 @@ def bernoulli(rng: Generator, p: float) -> float:
 
 
 @called
-def normal(rng: Generator, mean: float = 0.0, sd: float = 1.0) -> float:
+def normal(rng: Words64, mean: float = 0.0, sd: float = 1.0) -> float:
     """Return a normal number.
 
     Examples
@@ -74,7 +70,7 @@ def normal(rng: Generator, mean: float = 0.0, sd: float = 1.0) -> float:
 
 
 @called
-def exponential(rng: Generator, scale: float = 1.0) -> float:
+def exponential(rng: Words64, scale: float = 1.0) -> float:
     """Return an exponential number of mean ``scale``.
 
     Examples
@@ -88,7 +84,7 @@ def exponential(rng: Generator, scale: float = 1.0) -> float:
 
 
 @called
-def poisson(rng: Generator, mean: float) -> float:
+def poisson(rng: Words64, mean: float) -> float:
     """Return a Poisson number.
 
     Examples
@@ -117,7 +113,7 @@ def _large_gamma(words: Words, shape: Any) -> tuple[Words, Any]:
 
 
 @called
-def gamma(rng: Generator, shape: float, scale: float = 1.0) -> float:
+def gamma(rng: Words64, shape: float, scale: float = 1.0) -> float:
     """Return a gamma number of mean ``shape * scale``.
 
     Examples
@@ -137,7 +133,7 @@ def gamma(rng: Generator, shape: float, scale: float = 1.0) -> float:
 
 
 @called
-def beta(rng: Generator, a: float, b: float) -> float:
+def beta(rng: Words64, a: float, b: float) -> float:
     """Return a beta number of mean a / (a + b).
 
     Examples
@@ -150,7 +146,7 @@ def beta(rng: Generator, a: float, b: float) -> float:
 
 
 @called
-def categorical(rng: Generator, weights: Any) -> float:
+def categorical(rng: Words64, weights: Any) -> float:
     """Return k with probability in proportion to ``weights[k]``, as a float.
 
     Examples

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ModelError
-from gibbsite.models.domain import FloatArray
 
 
-def read_reals(given: Any, what: str) -> FloatArray:
+def read_reals(given: Any, what: str) -> Floats:
     """Return real numbers as an array of any shape, NaN and infinities included.
 
     Parameters
@@ -40,7 +40,7 @@ def read_reals(given: Any, what: str) -> FloatArray:
         raise _refused(what, "lists of unequal length") from None
     kind = array.dtype.kind
     if kind in "biuf":
-        floats: FloatArray = array.astype(np.float64, copy=False)
+        floats: Floats = array.astype(np.float64, copy=False)
         return floats
     if kind == "O":  # fractions and decimals are real, and so are whole numbers of any length
         for item in array.reshape(-1):

@@ -6,8 +6,8 @@ import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints32
 from gibbsite.models.distance import DistanceFactors
 from gibbsite.models.domain import Domains, SiteNames, frozen
 from gibbsite.models.factor import FactorGroup, TableFactors, store
@@ -16,7 +16,7 @@ from gibbsite.models.lattice import FieldFactors
 from gibbsite.models.weighted import AgreementFactors, SpinFactors
 
 
-def renumber(model: FactorGraph, order: NDArray[Any]) -> FactorGraph | None:
+def renumber(model: FactorGraph, order: Array) -> FactorGraph | None:
     """Return the model with site ``order[p]`` at position p, under names that are numbers.
 
     None: a group of its factors, such as a lattice, has an order of its own. What is found out about the
@@ -45,7 +45,7 @@ def renumber(model: FactorGraph, order: NDArray[Any]) -> FactorGraph | None:
     return _restore(domains, tuple(groups), model.log_offset, {}, {}, structure, None)
 
 
-def _renumbered(group: FactorGroup, order: NDArray[Any], position: NDArray[np.int32]) -> FactorGroup | None:
+def _renumbered(group: FactorGroup, order: Array, position: Ints32) -> FactorGroup | None:
     if isinstance(group, DistanceFactors):
         return DistanceFactors(group.positions[order], group.gamma, group.weights, group.name, group.coupling)
     if isinstance(group, FieldFactors):

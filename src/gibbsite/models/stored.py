@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.archive import map_array
+from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Wanted, between, check_header, check_values, fits, one_of, read_json
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
 from gibbsite.models.base import Model
@@ -115,11 +115,11 @@ class StoredPairs(Model):
         # every pair stands in two rows
         return self.log_offset + self._sum_fields(codes) + 0.5 * self._sum_pairs(codes)
 
-    def _sum_fields(self, codes: NDArray[Any]) -> float:
+    def _sum_fields(self, codes: Array) -> float:
         """Sum what single sites contribute."""
         return float(codes @ self.array("field"))
 
-    def _sum_pairs(self, codes: NDArray[Any]) -> float:
+    def _sum_pairs(self, codes: Array) -> float:
         """Sum couplings times what the states of their sites combine to, over the entries of all rows."""
         start, neighbour = self.array("start"), self.array("neighbour")
         total = 0.0
@@ -234,17 +234,17 @@ class StoredPairs(Model):
         why = f": {reason}" if reason else ""
         return FormatError(f"{self.path / name}.npy is damaged{why}; store the model anew.")
 
-    def _map(self, name: str) -> NDArray[Any]:
+    def _map(self, name: str) -> Array:
         """Return an array as it is kept, mapped as it is read."""
         file = self.path / f"{name}.npy"
         return map_array(file, name, self.wanted[name], {}, partial(self._damaged, name))
 
-    def _entries(self, part: slice) -> NDArray[Any]:
+    def _entries(self, part: slice) -> Array:
         """Return the couplings of some entries."""
         coupling = self.array("coupling")
         return coupling[self._map(WHICH)[part]] if self.coded else coupling[part]
 
-    def array(self, name: str) -> NDArray[Any]:
+    def array(self, name: str) -> Array:
         """Return an array, mapped as it is read; a coupling that is that of all pairs, repeated."""
         found = self._map(name)
         entries = int(self.manifest["entries"])
@@ -290,7 +290,7 @@ class StoredPotts(StoredPairs):
     def _check_offset(self, couplings: float) -> None:
         self._compare_offset(0.0, 0.0)
 
-    def _sum_fields(self, codes: NDArray[Any]) -> float:
+    def _sum_fields(self, codes: Array) -> float:
         field = self.array("field")
         if field.size == self.n_states:  # those of all sites
             return float(np.bincount(codes, minlength=self.n_states) @ field)

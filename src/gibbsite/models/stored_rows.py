@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Floats32, Words32, Words64
 from gibbsite._numba.jit import Integer, compiled, inlined
 
 #: What may be wrong with an entry, by number.
@@ -30,13 +28,7 @@ def _mix(site: Integer) -> Integer:
 
 @compiled
 def check_rows(
-    start: NDArray[Any],
-    neighbour: NDArray[np.uint32],
-    mark: NDArray[Any],
-    value: NDArray[np.float32],
-    listed: int,
-    balance: NDArray[np.uint64],
-    couplings: NDArray[np.float64],
+    start: Array, neighbour: Words32, mark: Array, value: Floats32, listed: int, balance: Words64, couplings: Floats
 ) -> int:
     """Check all rows; return what is wrong, one of :data:`FAULTS`.
 

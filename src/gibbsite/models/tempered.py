@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.models.factor import FactorGroup, TableFactors
 from gibbsite.models.factorgraph import FactorGraph, _restore
 from gibbsite.models.lattice import FieldFactors, LatticeFactors
@@ -40,7 +40,7 @@ def _scaled(group: FactorGroup, beta: float) -> FactorGroup:
     return group.reweighted(_times(beta, weights))
 
 
-def _times(beta: float, logs: Any) -> NDArray[np.float64]:
+def _times(beta: float, logs: Any) -> Floats:
     """Return log-weights times beta; zeros stay zeros, also times nothing."""
     given = np.asarray(logs)
     with np.errstate(invalid="ignore"):
@@ -51,7 +51,7 @@ def _times(beta: float, logs: Any) -> NDArray[np.float64]:
 SOFT = 20.0
 
 
-def blend(model: FactorGraph, scale: float, pull: float, log_reference: NDArray[np.float64]) -> FactorGraph:
+def blend(model: FactorGraph, scale: float, pull: float, log_reference: Floats) -> FactorGraph:
     """Return the model with log-potential ``scale`` times that of ``model`` plus ``pull`` times a reference.
 
     The reference is a product law of all sites. With ``scale`` beta and ``pull`` 1 - beta these models lead

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite.errors import ModelError
-from gibbsite.models.domain import Domains, FloatArray, IntArray, frozen
+from gibbsite.models.domain import Domains, frozen
 from gibbsite.models.factor import (
     LARGEST,
     TOO_LARGE,
@@ -47,8 +48,8 @@ class SpinFactors:
     [[[0.5, -0.5], [-0.5, 0.5]]]
     """
 
-    scopes: IntArray
-    weights: FloatArray
+    scopes: Ints32
+    weights: Floats
     name: str | None
 
     def __init__(self, scopes: npt.ArrayLike, weights: npt.ArrayLike, name: str | None = None) -> None:
@@ -73,11 +74,11 @@ class SpinFactors:
         """Never a conditional table."""
         return False
 
-    def log_tables(self, cards: IntArray) -> FloatArray:
+    def log_tables(self, cards: Ints32) -> Floats:
         """Return the tables, one for all when the weights are equal."""
         return spin_tables(self.weights, self.arity)
 
-    def log_potential(self, x: IntArray) -> float:
+    def log_potential(self, x: Ints32) -> float:
         """Return the sum of all log-potentials at ``x``."""
         spins = 2 * x[self.scopes].astype(np.int64) - 1
         return float(self.weights @ spins.prod(axis=1))
@@ -132,8 +133,8 @@ class AgreementFactors:
     [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]
     """
 
-    scopes: IntArray
-    weights: FloatArray
+    scopes: Ints32
+    weights: Floats
     name: str | None
 
     def __init__(self, scopes: npt.ArrayLike, weights: npt.ArrayLike, name: str | None = None) -> None:
@@ -162,11 +163,11 @@ class AgreementFactors:
         """Never a conditional table."""
         return False
 
-    def log_tables(self, cards: IntArray) -> FloatArray:
+    def log_tables(self, cards: Ints32) -> Floats:
         """Return the tables, one for all when the weights are equal."""
         return agreement_tables(self.weights, int(cards[self.scopes[0, 0]]) if self.size else 0)
 
-    def log_potential(self, x: IntArray) -> float:
+    def log_potential(self, x: Ints32) -> float:
         """Return the sum of all log-potentials at ``x``."""
         return float(self.weights @ (x[self.scopes[:, 0]] == x[self.scopes[:, 1]]))
 
@@ -206,7 +207,7 @@ class AgreementFactors:
         return groups, float(self.weights[none] @ agreeing)
 
 
-def spin_tables(weights: FloatArray, arity: int) -> FloatArray:
+def spin_tables(weights: Floats, arity: int) -> Floats:
     """Return weight * product of spins as tables (m or 1, 2, ..., 2)."""
     signs = np.ones((2,) * arity)
     for axis in range(arity):
@@ -214,12 +215,12 @@ def spin_tables(weights: FloatArray, arity: int) -> FloatArray:
     return one_if_equal(weights).reshape(-1, *(1,) * arity) * signs
 
 
-def agreement_tables(weights: FloatArray, states: int) -> FloatArray:
+def agreement_tables(weights: Floats, states: int) -> Floats:
     """Return weight * identity as tables (m or 1, K, K)."""
     return one_if_equal(weights)[:, None, None] * np.eye(states)
 
 
-def check_binary(cards: IntArray, scopes: IntArray, domains: Domains) -> None:
+def check_binary(cards: Ints32, scopes: Ints32, domains: Domains) -> None:
     """Raise `ModelError` unless all sites of some spin factors have two states."""
     if (cards != 2).any():
         site = int(scopes[cards != 2][0])
@@ -229,7 +230,7 @@ def check_binary(cards: IntArray, scopes: IntArray, domains: Domains) -> None:
         )
 
 
-def check_weights(group: FactorGroup, weights: FloatArray, domains: Domains) -> None:
+def check_weights(group: FactorGroup, weights: Floats, domains: Domains) -> None:
     """Raise `ModelError` unless all weights are finite."""
     fine = np.abs(weights) <= LARGEST
     if not fine.all():
@@ -242,12 +243,12 @@ def check_weights(group: FactorGroup, weights: FloatArray, domains: Domains) -> 
         )
 
 
-def one_if_equal(weights: FloatArray) -> FloatArray:
+def one_if_equal(weights: Floats) -> Floats:
     """Return the first weight alone where all are equal, otherwise all of them."""
     return weights[:1] if len(weights) and (weights == weights[0]).all() else weights
 
 
-def _read_weights(weights: npt.ArrayLike, m: int, name: str | None) -> FloatArray:
+def _read_weights(weights: npt.ArrayLike, m: int, name: str | None) -> Floats:
     array = read_reals(weights, f"the weights of {group_text(name)}")
     if array.ndim == 0:
         array = np.full(m, array)
@@ -256,16 +257,16 @@ def _read_weights(weights: npt.ArrayLike, m: int, name: str | None) -> FloatArra
             f"{group_text(name)} has {m} factors here, so it needs weights of shape ({m},) or a "
             f"single number, got shape {array.shape}."
         )
-    result: FloatArray = frozen(array, np.float64)
+    result: Floats = frozen(array, np.float64)
     return result
 
 
-def _add_up(sites: IntArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
+def _add_up(sites: Ints32, weights: Floats) -> tuple[Ints32, Floats]:
     """Return one factor per touched site with the sum of its weights."""
     touched, at = np.unique(sites, return_inverse=True)
     return touched[:, None], _sums(at, weights, len(touched))
 
 
-def _sums(at: npt.NDArray[Any], weights: FloatArray, n: int) -> FloatArray:
+def _sums(at: Array, weights: Floats, n: int) -> Floats:
     """Return the sum of the weights at each of n places."""
     return np.bincount(at, weights, n).astype(np.float64, copy=False)

@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._common.arrays import Bools, Floats, Integers, Ints, Ints32
 from gibbsite.errors import ModelError
 from gibbsite.models.distance import DistanceFactors
-from gibbsite.models.domain import FloatArray, IntArray, Label, make_domains, read_labels
+from gibbsite.models.domain import Label, make_domains, read_labels
 from gibbsite.models.factor import TableFactors
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.lattice import FieldFactors, LatticeFactors, read_lengths, read_rings
@@ -21,7 +22,6 @@ from gibbsite.models.weighted import AgreementFactors, SpinFactors
 Couplings: TypeAlias = Any
 """A dense array, a SciPy sparse matrix, or a tuple of arrays (i, j, w)."""
 
-Positions: TypeAlias = npt.NDArray[np.integer[Any]]
 
 # Matrices that are symmetric in theory differ in the last bits after a computation.
 _SYMMETRY_TOLERANCE = 1e-9
@@ -312,7 +312,7 @@ def potts_grid(
     return FactorGraph(math.prod(lengths), groups=groups, states=states)
 
 
-def _read_field(field: npt.ArrayLike, shape: tuple[int, ...], state_axes: int) -> FloatArray:
+def _read_field(field: npt.ArrayLike, shape: tuple[int, ...], state_axes: int) -> Floats:
     """Return the field of a lattice; only the group knows how many states there must be."""
     array = read_reals(field, "the field")
     lattice = array.shape[: array.ndim - state_axes]
@@ -327,7 +327,7 @@ def _read_field(field: npt.ArrayLike, shape: tuple[int, ...], state_axes: int) -
 
 def _read_pairs(
     couplings: Couplings, sites: Sequence[str] | None, fields: npt.ArrayLike | None, field_axes: int
-) -> tuple[int, IntArray, FloatArray]:
+) -> tuple[int, Ints32, Floats]:
     """Return the number of sites, and the pairs i < j sorted by (i, j) with their weights."""
     named = None if sites is None else make_domains(sites, 2).n_sites
     is_matrix = not isinstance(couplings, tuple)
@@ -355,7 +355,7 @@ def _read_pairs(
     return n, scopes, weights
 
 
-def _read_edges(couplings: tuple[Any, ...]) -> tuple[Positions, Positions, FloatArray]:
+def _read_edges(couplings: tuple[Any, ...]) -> tuple[Integers, Integers, Floats]:
     if len(couplings) != 3:
         raise ModelError(f"couplings must be a tuple (i, j, w), got {len(couplings)} entries.")
     try:
@@ -371,7 +371,7 @@ def _read_edges(couplings: tuple[Any, ...]) -> tuple[Positions, Positions, Float
     return i, j, w
 
 
-def _read_matrix(couplings: Any) -> tuple[int, Positions, Positions, FloatArray]:
+def _read_matrix(couplings: Any) -> tuple[int, Integers, Integers, Floats]:
     if hasattr(couplings, "tocsr"):
         matrix = couplings.tocsr()
         if not matrix.has_canonical_format:
@@ -388,7 +388,7 @@ def _read_matrix(couplings: Any) -> tuple[int, Positions, Positions, FloatArray]
     return int(matrix.shape[0]), i, matrix.indices, read_reals(matrix.data, "couplings")
 
 
-def _unordered(n: int, i: Positions, j: Positions, w: FloatArray, is_matrix: bool) -> tuple[IntArray, FloatArray]:
+def _unordered(n: int, i: Integers, j: Integers, w: Floats, is_matrix: bool) -> tuple[Ints32, Floats]:
     """Return each pair once, sorted, from entries of which some are (i, j) and some (j, i)."""
     upper, lower = _sorted_side(n, i, j, w, i < j), _sorted_side(n, j, i, w, i > j)
     for key, _ in (upper, lower):
@@ -417,9 +417,7 @@ def _unordered(n: int, i: Positions, j: Positions, w: FloatArray, is_matrix: boo
     return scopes, weights
 
 
-def _sorted_side(
-    n: int, low: Positions, high: Positions, w: FloatArray, chosen: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.int64], FloatArray]:
+def _sorted_side(n: int, low: Integers, high: Integers, w: Floats, chosen: Bools) -> tuple[Ints, Floats]:
     """Return one triangle as ascending keys ``low * n + high`` and weights."""
     key = low[chosen].astype(np.int64) * n + high[chosen]
     weights = w[chosen]
@@ -429,9 +427,7 @@ def _sorted_side(
     return key, weights
 
 
-def _check_symmetric(
-    n: int, upper: tuple[npt.NDArray[np.int64], FloatArray], lower: tuple[npt.NDArray[np.int64], FloatArray]
-) -> None:
+def _check_symmetric(n: int, upper: tuple[Ints, Floats], lower: tuple[Ints, Floats]) -> None:
     if not np.array_equal(upper[0], lower[0]):
         # Zeros stored on one side only do no harm.
         upper, lower = ((key[w != 0], w[w != 0]) for key, w in (upper, lower))

@@ -6,13 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Ints
 from gibbsite.errors import ArgumentError
 from gibbsite.results.table import SiteTable
 from gibbsite.results.wording import in_words
-
-Floats = NDArray[np.float64]
 
 # Standard errors stem from batch means in single precision: smaller differences are rounding.
 _ROUNDING = 1e-7
@@ -120,13 +118,13 @@ class Comparison:
 class _Columns(NamedTuple):
     """Both answers site by site, one entry per state; ``start`` locates the states of each site."""
 
-    start: NDArray[np.int64]
+    start: Ints
     a: Floats
     b: Floats
     error: Floats | None
     names: Any
     labels: Any
-    numbers: NDArray[np.bool_]
+    numbers: Bools
 
 
 def compare(a: SiteTable | HasMarginals, b: SiteTable | HasMarginals) -> Comparison:

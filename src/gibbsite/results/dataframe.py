@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Ints
 from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.models.domain import Angle, Interval
 from gibbsite.results.joint import numeric
@@ -124,27 +125,25 @@ def add_observables(frame: Any, observables: Observables) -> Any:
     return load_pandas().DataFrame({**columns, "state": words})
 
 
-def _cells(table: SiteTable) -> NDArray[np.float64]:
+def _cells(table: SiteTable) -> Floats:
     """Return one number per cell of the domains; tables of two-state sites may store one per site."""
     return table.to_array().ravel() if table.binary else table.cells
 
 
-def _of_numbers(cells: NDArray[np.float64], cell: NDArray[np.int64], number: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _of_numbers(cells: Floats, cell: Ints, number: Bools) -> Floats:
     column = np.full(cell.size, np.nan)
     column[number] = cells[cell[number]]
     return column
 
 
-def _second_moments(
-    table: SiteTable, number: NDArray[np.bool_], cards: NDArray[np.int64]
-) -> dict[str, NDArray[np.bool_]]:
+def _second_moments(table: SiteTable, number: Bools, cards: Ints) -> dict[str, Bools]:
     """Return what is told of numbers besides the mean, and in which rows: of angles, the resultant length."""
     circular = number & np.repeat(table.domains.periods > 0.0, cards)
     rows = {Interval.moments[1]: number & ~circular, Angle.moments[1]: circular}
     return {str(moment): has for moment, has in rows.items() if has.any()}
 
 
-def _states(table: SiteTable, cards: NDArray[np.int64]) -> NDArray[np.object_]:
+def _states(table: SiteTable, cards: Ints) -> NDArray[np.object_]:
     """Return the label of each row; None in rows of numbers."""
     labels: list[tuple[Any, ...]] = [(None,) if isinstance(kind, Interval) else kind for kind in table.domains.kinds]
     found = np.empty(int(cards.sum()), object)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Positions
 from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.models.domain import Angle, Interval
 from gibbsite.results.joint import numeric
@@ -179,11 +180,11 @@ def _observables(result: Result) -> Group:
     return variables, {}, {}
 
 
-def _counted(values: NDArray[Any]) -> dict[str, Any]:
+def _counted(values: Array) -> dict[str, Any]:
     return {"chain": np.arange(values.shape[0]), "draw": np.arange(values.shape[1])}
 
 
-def _series(result: Result) -> dict[str, NDArray[np.float64]]:
+def _series(result: Result) -> dict[str, Floats]:
     """Return the observables of which every draw was kept, by name (chains, draws) or with an axis more."""
     found = {}
     for recorder in result.open:
@@ -194,7 +195,7 @@ def _series(result: Result) -> dict[str, NDArray[np.float64]]:
     return found
 
 
-def _posterior(result: Result, series: dict[str, NDArray[np.float64]]) -> Group:
+def _posterior(result: Result, series: dict[str, Floats]) -> Group:
     domains = result.domains
     names = [domains.names[site] for site in result.draw_sites.tolist()]
     columns = [(result.values[:, :, k], domains.kind(site)) for k, site in enumerate(result.draw_sites.tolist())]
@@ -223,7 +224,7 @@ def _observed(result: Result) -> Group:
 
 
 def _variables(
-    names: list[str], columns: list[tuple[NDArray[Any], SiteKind]], dims: tuple[str, ...]
+    names: list[str], columns: list[tuple[Array, SiteKind]], dims: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return one variable for each name, and one for all names that are whole numbers."""
     variables: dict[str, Any] = {}
@@ -258,7 +259,7 @@ def _describe_turn(kind: SiteKind) -> dict[str, Any]:
     return {"circular": 1, "period": kind.period, "low": kind.low} if isinstance(kind, Angle) else {}
 
 
-def _values(codes: NDArray[Any], kind: SiteKind) -> NDArray[Any]:
+def _values(codes: Array, kind: SiteKind) -> Array:
     """Return numbers as they are, states by labels that are numbers, or else by codes."""
     if isinstance(kind, Interval) or not numeric(kind):
         return codes if isinstance(kind, Interval) else codes.astype(np.int16)
@@ -292,12 +293,12 @@ def _recorded(kind: SiteKind) -> tuple[str, str]:
     return ("cosine", "sine") if isinstance(kind, Angle) else ("value", "square")
 
 
-def _site_names(domains: Domains, sites: NDArray[np.intp]) -> NDArray[np.str_]:
+def _site_names(domains: Domains, sites: Positions) -> NDArray[np.str_]:
     names = domains.names.all()
     return np.array([names[site] for site in sites.tolist()], dtype=np.str_)
 
 
-def _marginals(result: Result, sites: NDArray[np.intp]) -> Group:
+def _marginals(result: Result, sites: Positions) -> Group:
     dims = ("site", "state")
     cards = np.asarray(result.domains.cards)[sites]
     width = int(cards.max())
@@ -317,7 +318,7 @@ def _marginals(result: Result, sites: NDArray[np.intp]) -> Group:
     return variables, coords, {"labels": labels}
 
 
-def _moments(result: Result, sites: NDArray[np.intp]) -> Group:
+def _moments(result: Result, sites: Positions) -> Group:
     variables: dict[str, Any] = {}
     said = [result.domains.labels(site) for site in sites.tolist()]
     for code, moment in dict.fromkeys((code, moment) for pair in said for code, moment in enumerate(pair)):

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite.errors import ArgumentError
 from gibbsite.results.measure.measurement import count_states, measure_cells
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from gibbsite.models.domain import Domains
     from gibbsite.results.result import Result
 
-Floats = NDArray[np.float64]
 MOST_CONFIGURATIONS = 1 << 16
 
 
@@ -130,10 +129,10 @@ def _of_draws(result: Result, columns: list[int], free: list[int], errors: bool)
     return measure_cells(*found, result.errors).error.reshape(shape)
 
 
-def recorded_pairs(result: Result) -> NDArray[np.int32]:
+def recorded_pairs(result: Result) -> Ints32:
     """Return the pairs (m, 2) of the recorder PairMoments."""
     first = result.sets.start[result.sets.n_joint : -1]
-    pairs: NDArray[np.int32] = result.sets.member[first[:, None] + np.arange(2)].reshape(-1, 2)
+    pairs: Ints32 = result.sets.member[first[:, None] + np.arange(2)].reshape(-1, 2)
     return pairs
 
 
@@ -148,7 +147,7 @@ def pair_moments_mcse(result: Result) -> Floats:
     return measure_cells(totals, trace, result.draws, result.length, result.errors).error
 
 
-def _products(result: Result, cells: NDArray[Any]) -> Floats:
+def _products(result: Result, cells: Array) -> Floats:
     """Turn probabilities of configurations (..., cells) into means of products (..., pairs)."""
     pairs, domains = recorded_pairs(result), result.domains
     start = result.sets.cell[result.sets.n_joint :]

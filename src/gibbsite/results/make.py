@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.results.result import JointSets, Result
 from gibbsite.sampling.disk import write_pieces
 from gibbsite.sampling.engine import Recording, Setup
@@ -20,9 +20,7 @@ def _source_of_errors(setup: Setup) -> str:
     return "sums" if errors == "draws" and not setup.layout.batches else errors
 
 
-def _on_disk(
-    folder: Path, sums: list[NDArray[np.float64]], draws: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _on_disk(folder: Path, sums: list[Floats], draws: int) -> tuple[Floats, Floats]:
     """Write the sums of all chains, and the means of all cells, as they are computed in memory."""
     cells = sums[0].size
     totals = write_pieces(folder / "sums.npy", (len(sums), cells), lambda part: np.stack([each[part] for each in sums]))

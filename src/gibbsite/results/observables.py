@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.results.measure.diagnostics import mcse, rhat
 from gibbsite.results.measure.measurement import SPREADS, source_of_errors, spread_error
@@ -20,7 +20,6 @@ from gibbsite.sampling.recorders.observable import Binned
 if TYPE_CHECKING:
     from gibbsite.results.result import Result
 
-Floats = NDArray[np.float64]
 
 # Blocks of bins that a jackknife leaves out one by one.
 _BLOCKS = 64

@@ -12,8 +12,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Angle
 from gibbsite.results.measure.diagnostics import ess
@@ -22,7 +22,6 @@ from gibbsite.results.measure.measurement import SPREADS, source_of_errors, spre
 if TYPE_CHECKING:
     from gibbsite.results.result import Result
 
-Floats = NDArray[np.float64]
 Sites = Sequence[str | int] | str | int | None
 QUARTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 # Between these percentiles a normal law has one standard deviation to both sides.
@@ -73,7 +72,7 @@ def find_hdi(result: Result, sites: Sites, probability: float) -> dict[str, tupl
     return found
 
 
-def unroll(values: NDArray[Any], kind: Angle) -> Floats:
+def unroll(values: Array, kind: Angle) -> Floats:
     """Return angles as numbers on a line that is cut opposite to their mean direction.
 
     Examples

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32, Positions
 from gibbsite._common.wording import escaped
 from gibbsite.errors import ArgumentError
 from gibbsite.results.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 class JointSets:
     """Recorded sets of sites in compressed rows; see ``Result.joint``."""
 
-    start: NDArray[np.int64]
-    member: NDArray[np.int32]
-    cell: NDArray[np.int64]
+    start: Ints
+    member: Ints32
+    cell: Ints
     n_joint: int
 
 
@@ -117,31 +117,31 @@ class Result:
     n_marginal: int
     draws: int
     warmup: int
-    totals: NDArray[np.float64]
-    trace: NDArray[Any]
+    totals: Floats
+    trace: Array
     length: int
     sets: JointSets
-    draw_sites: NDArray[np.int32]
-    values: NDArray[Any]
-    energy: NDArray[np.float64]
-    bests: NDArray[np.float64]
-    best_x: NDArray[Any]
+    draw_sites: Ints32
+    values: Array
+    energy: Floats
+    bests: Floats
+    best_x: Array
     unreached: tuple[Unreached, ...] = ()
-    visit_times: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    visit_times: Floats = field(default_factory=lambda: np.zeros(0))
     errors: str = "draws"
     period: int | None = None
     remarks: tuple[str, ...] = ()
     report: dict[str, float] = field(default_factory=dict)
-    kept: dict[str, NDArray[Any]] = field(default_factory=dict)
-    pulse: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
+    kept: dict[str, Array] = field(default_factory=dict)
+    pulse: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     look: Look | str = "not needed"
     doubts: tuple[str, ...] = ()
-    asked: NDArray[np.intp] | None = None
+    asked: Positions | None = None
     open: tuple[OpenRecorder, ...] = ()
-    blocks: tuple[NDArray[np.float64], ...] = ()
+    blocks: tuple[Floats, ...] = ()
     interrupted: bool = False
     coupling_bound: float | None = None
-    means: NDArray[np.float64] | None = None
+    means: Floats | None = None
     seconds: float = field(default=float("nan"), compare=False)
 
     # ---- estimates
@@ -162,7 +162,7 @@ class Result:
         real = self.domains.numbers
         return measure_cells(*found, self.domains.angular[real], self.domains.bounds[0][real])
 
-    def measure(self, cells: NDArray[np.intp]) -> CellNumbers:
+    def measure(self, cells: Positions) -> CellNumbers:
         """Return what is known of some cells; cheaper than all of :attr:`numbers` for a very large model."""
         if "numbers" in self.__dict__ or self.totals.shape[1] <= MOST_JUDGED or self.number_cells.size:
             return self.numbers.of(cells)
@@ -171,7 +171,7 @@ class Result:
         known = measure_cells(*some, self.draws, self.length, self.errors)
         return self._corrected(known, some[1], cells)
 
-    def _corrected(self, known: CellNumbers, trace: NDArray[Any], cells: NDArray[np.intp]) -> CellNumbers:
+    def _corrected(self, known: CellNumbers, trace: Array, cells: Positions) -> CellNumbers:
         """Return what is known of some cells, with what is known of their draws besides."""
         if self.look == INDEPENDENT:
             return without_floor(known, trace)
@@ -193,7 +193,7 @@ class Result:
         return other
 
     @cached_property
-    def _even_selection(self) -> tuple[NDArray[np.intp], CellNumbers]:
+    def _even_selection(self) -> tuple[Positions, CellNumbers]:
         """Cells by which a very large model is judged, and what is known of them."""
         pick = np.linspace(0, self.totals.shape[1] - 1, MOST_JUDGED).astype(np.intp)
         if self.asked is not None:
@@ -201,13 +201,13 @@ class Result:
         return pick, self.measure(pick)
 
     @cached_property
-    def asked_cells(self) -> NDArray[np.intp]:
+    def asked_cells(self) -> Positions:
         """Marginal cells of the sites that were asked for, in their order."""
         if self.asked is None or not self.n_marginal:
             return np.arange(self.n_marginal)
         return self._cells_of(np.unique(self.asked))
 
-    def _cells_of(self, positions: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _cells_of(self, positions: Positions) -> Positions:
         """Return the marginal cells of some sites, one site after another."""
         if self.binary:
             return positions
@@ -215,14 +215,14 @@ class Result:
         first = np.repeat(self.domains.offset[positions] - (np.cumsum(cards) - cards), cards)
         return np.asarray(first + np.arange(first.size), np.intp)
 
-    def _is_asked(self, cells: NDArray[np.intp]) -> NDArray[np.bool_] | None:
+    def _is_asked(self, cells: Positions) -> Bools | None:
         """Tell which cells are judged as asked for: of certain sites, or recorded besides; None: all."""
         if self.asked is None or not self.n_marginal:
             return None
         return (cells >= self.n_marginal) | np.isin(cells, self.asked_cells)
 
     @cached_property
-    def number_cells(self) -> NDArray[np.intp]:
+    def number_cells(self) -> Positions:
         """Cells that are values of a number, as against probabilities."""
         numbers = self.domains.numbers
         if not self.n_marginal or not numbers.any():
@@ -235,7 +235,7 @@ class Result:
         """Cells that are means or standard deviations of numbers."""
         return frozenset(self.number_cells.tolist()) | frozenset((self.number_cells + 1).tolist())
 
-    def batch_means(self, cell: int) -> NDArray[Any]:
+    def batch_means(self, cell: int) -> Array:
         """Return the means of batches (chains, batches) of a cell; of an angle, direction or length.
 
         Those of the second cell of other numbers are means of squares.
@@ -259,7 +259,7 @@ class Result:
         cells = self.number_cells[turns].tolist() if self.number_cells.size else []
         return dict(zip(cells, told, strict=False))
 
-    def _table(self, cells: NDArray[np.float64], complement: bool, certain: float, other: float) -> SiteTable:
+    def _table(self, cells: Floats, complement: bool, certain: float, other: float) -> SiteTable:
         observed = observed_cells(self.evidence, self.evidence_labels, certain, other)
         if not self.n_marginal and self.domains.n_sites:
             chosen = self._chosen_sites
@@ -271,7 +271,7 @@ class Result:
         return SiteTable(self.domains, cells[: self.n_marginal], self.binary, complement, observed)
 
     @property
-    def _chosen_sites(self) -> NDArray[np.intp]:
+    def _chosen_sites(self) -> Positions:
         """Recorded sets of one site: where marginals are those of chosen sites, these."""
         return np.flatnonzero(np.diff(self.sets.start)[: self.sets.n_joint] == 1)
 
@@ -444,7 +444,7 @@ class Result:
         pairs = zip(self.open, self.blocks, strict=True)
         return {recorder.key: recorder.conclude(blocks, self.draws) for recorder, blocks in pairs}
 
-    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+    def joint(self, *sites: str | int) -> Floats:
         """Return the joint probabilities of a set of sites, one axis per site as asked for.
 
         The set was recorded with ``gs.recorders.Joint``, or draws of its sites were; observed sites are allowed.
@@ -460,7 +460,7 @@ class Result:
         """
         return sampled_joint(self, sites)
 
-    def joint_mcse(self, *sites: str | int) -> NDArray[np.float64]:
+    def joint_mcse(self, *sites: str | int) -> Floats:
         """Return the standard errors of :meth:`joint`; NaN where nothing is known about errors.
 
         Examples
@@ -475,7 +475,7 @@ class Result:
         return sampled_joint(self, sites, errors=True)
 
     @cached_property
-    def pair_moments(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def pair_moments(self) -> tuple[Ints32, Floats]:
         """Recorded pairs (m, 2) and the mean of the product of their state labels.
 
         For labels that are not numbers the codes 0, 1, ... are used.
@@ -483,7 +483,7 @@ class Result:
         return recorded_pairs(self), pair_moments(self)
 
     @cached_property
-    def pair_moments_mcse(self) -> NDArray[np.float64]:
+    def pair_moments_mcse(self) -> Floats:
         """Standard errors (m,) of the means of :attr:`pair_moments`."""
         return pair_moments_mcse(self)
 
@@ -580,7 +580,7 @@ class Result:
         return find_hdi(self, sites, probability)
 
     @property
-    def log_potential(self) -> NDArray[np.float64]:
+    def log_potential(self) -> Floats:
         """Log-potential of every draw (chains, draws), which is minus its energy; empty if not recorded."""
         return 0.0 - self.energy
 
@@ -590,7 +590,7 @@ class Result:
         return float(self.bests.max()) if self.bests.size else None
 
     @property
-    def best_codes(self) -> NDArray[Any]:
+    def best_codes(self) -> Array:
         """State codes, or numbers, of the state of largest log-potential seen, of the free sites."""
         if self.best is None:
             raise ArgumentError("The best state was not recorded; add gs.recorders.BestState() to record=.")
@@ -713,7 +713,7 @@ class Result:
         save_result(self, Path(path))
 
 
-def _split_cell(cell: int, cards: NDArray[np.int32]) -> tuple[int, int]:
+def _split_cell(cell: int, cards: Ints32) -> tuple[int, int]:
     """Return which site, and which of its states, a cell is."""
     offset = np.concatenate([[0], np.cumsum(cards, dtype=np.int64)])
     site = int(np.searchsorted(offset, cell, side="right")) - 1

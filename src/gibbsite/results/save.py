@@ -34,10 +34,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.archive import Archive, open_archive
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Wanted, admit, between, check_growth, check_header, fits, one_of
 from gibbsite.errors import FormatError
 from gibbsite.formats.parsing.text import shortened
@@ -130,7 +130,7 @@ def save_result(result: Result, path: Path) -> None:
 
 def describe_sites(
     domains: Domains, evidence: Mapping[str, Any], evidence_labels: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the sites of a result, and what was observed, as data and arrays; see :func:`read_sites`."""
     names = domains.names.identity()
     about = {
@@ -141,7 +141,7 @@ def describe_sites(
         "evidence": list(evidence.items()),
         "evidence_labels": list(evidence_labels.items()),
     }
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     if len(domains.kinds) != 1:
         arrays["label_set"] = domains.kind_of
     if isinstance(names, np.ndarray):
@@ -172,7 +172,7 @@ def read_sites(about: dict[str, Any], archive: Archive) -> tuple[Domains, dict[s
     return domains, dict(about["evidence"]), labels
 
 
-def write_entries(path: Path, about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+def write_entries(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Write data and arrays; equal content gives equal bytes."""
     text = np.array(json.dumps(about, sort_keys=True).encode("ascii"))
     # Row-major order, because NumPy stores column-major arrays under another header.
@@ -395,7 +395,7 @@ def _build_result(about: dict[str, Any], archive: Archive) -> Result:
     )
 
 
-def _check_sets(arrays: dict[str, NDArray[Any]], cards: NDArray[Any], cells: int, joint: int) -> None:
+def _check_sets(arrays: dict[str, Array], cards: Array, cells: int, joint: int) -> None:
     """Refuse recorded sets of sites whose rows or cells do not exist."""
     start, member, cell = (arrays[name] for name in ("set_start", "set_member", "set_cell"))
     if start.size != cell.size + 1 or start[0] != 0 or start[-1] != member.size or (np.diff(start) < 0).any():

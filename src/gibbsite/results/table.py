@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Interval
@@ -52,17 +52,17 @@ class SiteTable(Mapping[str, dict[Any, float]]):
     """
 
     domains: Domains
-    cells: NDArray[np.float64]
+    cells: Floats
     binary: bool = False
     complement: bool = True
     observed: Mapping[str, dict[Any, float]] = field(default_factory=dict)
 
-    def _offsets(self) -> NDArray[np.int64]:
+    def _offsets(self) -> Ints:
         cached = self.__dict__.get("_offset")
         if cached is None:
             cached = self.domains.offset
             object.__setattr__(self, "_offset", cached)
-        found: NDArray[np.int64] = cached
+        found: Ints = cached
         return found
 
     def __getitem__(self, site: str | int) -> dict[Any, float]:
@@ -119,7 +119,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         known = {} if errors is None else errors[site]
         return {state: write(value, known.get(state, np.nan)) for state, value in self[site].items()}
 
-    def to_array(self) -> NDArray[np.float64]:
+    def to_array(self) -> Floats:
         """Return the numbers of the free sites as an array (sites, states).
 
         Sites with fewer states than the largest are padded with zeros.
@@ -141,7 +141,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
 
     def histogram(
         self, bins: int = 20, state: Any = None, within: tuple[float, float] = (0.0, 1.0)
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    ) -> tuple[Ints, Floats]:
         """Count sites by the number of one of their states: how many lie in each of some bins of equal width.
 
         Numbers are read piece by piece, so that those in files need not fit into memory. Estimates are

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.results.measure.measurement import measure_errors
@@ -17,8 +17,6 @@ from gibbsite.sampling.budget import is_real
 
 if TYPE_CHECKING:
     from gibbsite.results.table import SiteTable
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +79,7 @@ class Tempering:
     True
     """
 
-    kept: dict[str, NDArray[Any]]
+    kept: dict[str, Array]
 
     @property
     def betas(self) -> Floats:
@@ -89,7 +87,7 @@ class Tempering:
         return self.kept["betas"]
 
     @property
-    def round_trips(self) -> NDArray[np.int64]:
+    def round_trips(self) -> Ints:
         """How often states have gone from the reference to the target and back, in each chain."""
         return self.kept["trips"]
 

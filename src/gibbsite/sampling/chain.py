@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, compiled_loop, implement
 from gibbsite._numba.pointer import call_pointer
@@ -55,17 +55,15 @@ class State(NamedTuple):
         Whatever the kernel carries.
     """
 
-    x: NDArray[Any]
-    cond: NDArray[Any]
-    rng: NDArray[np.uint64]
-    position: NDArray[np.int64]
-    order: NDArray[np.int32]
+    x: Array
+    cond: Array
+    rng: Words64
+    position: Ints
+    order: Ints32
     memory: Any
 
 
-def start_chain(
-    graph: Graph, kernel: Kernel, scan: Scan, x0: NDArray[Any], stream: NDArray[np.uint64], conditional: bool
-) -> State:
+def start_chain(graph: Graph, kernel: Kernel, scan: Scan, x0: Array, stream: Words64, conditional: bool) -> State:
     """Make the state of a chain that stands at ``x0`` with the given generator words."""
     words = np.array(stream, np.uint64)
     return State(
@@ -84,13 +82,13 @@ def _site_by_site(
     arrays: Any,
     schedule: Any,
     memory: Any,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
+    x: Array,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
     team: Team,
 ) -> Words:
@@ -180,12 +178,12 @@ def move(
     arrays: Any,
     schedule: Any,
     memory: Any,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
-    words: NDArray[np.uint64],
-    position: NDArray[np.int64],
-    cond: NDArray[Any],
-    counters: NDArray[np.int64],
+    x: Array,
+    order: Ints32,
+    words: Words64,
+    position: Ints,
+    cond: Array,
+    counters: Ints,
     rounds: int,
     length: int,
     keep: bool,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite.graphs.color import color_sites, markov_graph
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from gibbsite.sampling.record import TapeLayout
     from gibbsite.scans.base import Scan
 
-States = list[NDArray[Any]]
-Streams = list[NDArray[np.uint64]]
+States = list[Array]
+Streams = list[Words64]
 
 # Chains side by side: at least so many, in bundles of about so many.
 LEAST_CHAINS = 16
@@ -98,15 +98,15 @@ class ChainLayout(ABC):
     def tape(self, chains: int) -> Tape:
         """Make the empty tape of a bundle."""
 
-    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
+    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[Array, Tape]]:
         """Return state and tape of each chain of a bundle, sites in the model's order."""
         return [(state.x, tape)]
 
-    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> NDArray[Any]:
+    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> Array:
         """Return the states of all chains of some bundles (chains, sites), sites in the model's order."""
         return np.stack([state.x for state in states])
 
-    def sums(self, tape: Tape, chains: int) -> NDArray[np.float64]:
+    def sums(self, tape: Tape, chains: int) -> Floats:
         """Return the sums of all cells over the chains of a bundle, sites in the model's order."""
         return tape.total + tape.open_batch
 
@@ -202,10 +202,10 @@ class RenumberedLayout(ChainLayout):
         """Make an empty tape."""
         return self.plain.tape(chains)
 
-    def _back(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _back(self, values: Array) -> Array:
         return self.cells.unpack(values) if values.shape[-1] else values
 
-    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
+    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[Array, Tape]]:
         """Return the chain in the model's order."""
         back = tape._replace(
             open_batch=self._back(tape.open_batch),
@@ -214,11 +214,11 @@ class RenumberedLayout(ChainLayout):
         )
         return [(self.order.unpack(state.x), back)]
 
-    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> NDArray[Any]:
+    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> Array:
         """Return the states of all chains in the model's order."""
         return self.order.unpack(super().codes(states, sizes))
 
-    def sums(self, tape: Tape, chains: int) -> NDArray[np.float64]:
+    def sums(self, tape: Tape, chains: int) -> Floats:
         """Return the sums of all cells in the model's order."""
         return self._back(super().sums(tape, chains))
 
@@ -278,7 +278,7 @@ class AtOnceLayout(ChainLayout):
         """Return the tape of a chain with its marginals and its best state in the model's order."""
         n_sites, unpack = self.graph.n_sites, self.order.unpack
 
-        def back(values: NDArray[Any]) -> NDArray[Any]:
+        def back(values: Array) -> Array:
             if not tape.n_marginal:
                 return values
             head, rest = values[..., : tape.n_marginal], values[..., tape.n_marginal :]
@@ -320,15 +320,15 @@ class PackedLayout(AtOnceLayout):
             sites=self.order.locate(tape.sites).astype(np.int32) if tape.sites.size else tape.sites,
         )
 
-    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
+    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[Array, Tape]]:
         """Return the chain in the model's order."""
         return [(self.order.unpack(state.x), self._unpack(tape))]
 
-    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> NDArray[Any]:
+    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> Array:
         """Return the states of the chains in the model's order."""
         return self.order.unpack(super().codes(states, sizes))
 
-    def sums(self, tape: Tape, chains: int) -> NDArray[np.float64]:
+    def sums(self, tape: Tape, chains: int) -> Floats:
         """Return the sums of all cells in the model's order."""
         return super().sums(self._unpack(tape), chains)
 
@@ -350,7 +350,7 @@ class ReplicatedLayout(AtOnceLayout):
         many = replace(layout, n_marginal=lanes * layout.n_marginal, n_cells=lanes * layout.n_cells, pulse=False)
         return many.empty_tape(self.graph, adding=True)
 
-    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[NDArray[Any], Tape]]:
+    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[Array, Tape]]:
         """Return state and tape of each chain."""
         found = []
         lanes = self.lanes(chains)
@@ -365,12 +365,12 @@ class ReplicatedLayout(AtOnceLayout):
             found.append((self.order.unpack(state.x[c::lanes]), self._unpack(own)))
         return found
 
-    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> NDArray[Any]:
+    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> Array:
         """Return the states of all chains in the model's order."""
         rows = [state.x.reshape(self.graph.n_sites, -1).T[:size] for state, size in zip(states, sizes, strict=True)]
         return self.order.unpack(np.concatenate(rows))
 
-    def sums(self, tape: Tape, chains: int) -> NDArray[np.float64]:
+    def sums(self, tape: Tape, chains: int) -> Floats:
         """Return the sums of all cells over the chains, in the model's order."""
         cells = tape.total + tape.open_batch
         cells[: tape.recent.size] += tape.recent
@@ -428,7 +428,7 @@ def renumber_sites(
         else:
             rank = rank_sites(*markov_graph(graph)) if hasattr(graph.arrays, "neighbour") else None
         graph.structure["near-order"] = None if rank is None else np.argsort(rank, kind="stable")
-    order: NDArray[np.int64] | None = graph.structure["near-order"]
+    order: Ints | None = graph.structure["near-order"]
     near = None if order is None else renumber(graph.model, order)
     if near is None or order is None:
         return None

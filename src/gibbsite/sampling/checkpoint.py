@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.archive import open_archive
 from gibbsite._common.arguments import describe, is_number, is_path
+from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Fail, Wanted, check_description, check_header, check_values
 from gibbsite._common.lock import hold
 from gibbsite._common.wording import argument
@@ -27,7 +27,7 @@ FORMAT = 3
 _STEP = 1 << 16  # numbers
 
 
-def flatten(prefix: str, value: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+def flatten(prefix: str, value: Any) -> Iterator[tuple[str, Array]]:
     """Yield the arrays of nested named tuples with their paths: no rebuildable ones, no zeros at an end."""
     if isinstance(value, np.ndarray):
         yield prefix, value[: _used(value)] if value.ndim == 1 else value
@@ -45,7 +45,7 @@ def is_rebuildable(value: Any) -> bool:
     return bool(getattr(value, "rebuildable", False))
 
 
-def _used(values: NDArray[Any]) -> int:
+def _used(values: Array) -> int:
     """Return the length of an array without the zeros at its end, in steps of 64k."""
     end = values.size
     while end > _STEP and not values[end - _STEP : end].any():
@@ -53,7 +53,7 @@ def _used(values: NDArray[Any]) -> int:
     return end
 
 
-def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+def restore(prefix: str, template: Any, arrays: dict[str, Array]) -> Any:
     """Return the template with the stored arrays.
 
     They are copied in place where they fit: arrays of a kernel's memory may share their bytes.
@@ -80,7 +80,7 @@ def restore(prefix: str, template: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     return template
 
 
-def check_stored(prefix: str, template: Any, arrays: dict[str, NDArray[Any]], cards: NDArray[Any], fail: Fail) -> None:
+def check_stored(prefix: str, template: Any, arrays: dict[str, Array], cards: Array, fail: Fail) -> None:
     """Refuse stored arrays with which compiled code must not go on from where a template stands.
 
     Types and shapes are those of the template, but for arrays of its ``growing`` fields, which may be longer,
@@ -119,7 +119,7 @@ def check_stored(prefix: str, template: Any, arrays: dict[str, NDArray[Any]], ca
         raise fail(f"its arrays {prefix} do not fit together")
 
 
-def write_atomically(path: Path, arrays: dict[str, NDArray[Any]], own: Any = None) -> None:
+def write_atomically(path: Path, arrays: dict[str, Array], own: Any = None) -> None:
     """Write arrays to ``path`` so that at any moment the file there is complete.
 
     What is written before it takes its place has the name of this process in it, or ``own``.
@@ -191,11 +191,11 @@ def save_checkpoint(
     plan: dict[str, Any],
     progress: dict[str, Any],
     chains: list[Any],
-    others: dict[str, NDArray[Any]] | None = None,
+    others: dict[str, Array] | None = None,
 ) -> None:
     """Save all chains, each a pair (state, tape), and other arrays by name."""
     about = {"format": FORMAT, "plan": plan, "progress": progress}
-    arrays: dict[str, NDArray[Any]] = {"about": np.array(json.dumps(about, sort_keys=True))}
+    arrays: dict[str, Array] = {"about": np.array(json.dumps(about, sort_keys=True))}
     for number, (state, tape) in enumerate(chains):
         arrays.update(flatten(f"{number}/state", state))
         arrays.update(flatten(f"{number}/tape", tape))
@@ -223,7 +223,7 @@ def refuse_existing(path: Path, resume: bool) -> None:
         )
 
 
-def load_checkpoint(path: Path, arrays: str = "") -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def load_checkpoint(path: Path, arrays: str = "") -> tuple[dict[str, Any], dict[str, Array]]:
     """Load a checkpoint: its JSON part and its arrays, whose types are those of numbers.
 
     ``arrays`` is what the names of the arrays to be read begin with.

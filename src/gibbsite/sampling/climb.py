@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.kernels.gibbs.uphill import go_uphill
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-def climb(model: FactorGraph, x: NDArray[Any]) -> NDArray[Any]:
+def climb(model: FactorGraph, x: Array) -> Array:
     """Return a local maximum of the log-potential reached from ``x``, as codes.
 
     Examples

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.format import open_memmap
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import is_path
+from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, FormatError
 
@@ -30,7 +30,7 @@ def read_folder(to: Any) -> Path:
     return folder
 
 
-def zeros_on_disk(folder: Path, size: int) -> NDArray[np.float64]:
+def zeros_on_disk(folder: Path, size: int) -> Floats:
     """Return zeros in a file without a name, whose space is taken at once.
 
     A page that has no place on a full disk would end the process when it is first written.
@@ -50,9 +50,7 @@ def zeros_on_disk(folder: Path, size: int) -> NDArray[np.float64]:
         return np.asarray(np.memmap(file, np.float64, "r+", shape=(size,)))
 
 
-def write_pieces(
-    path: Path, shape: tuple[int, ...], piece: Callable[[slice], NDArray[np.float64]]
-) -> NDArray[np.float64]:
+def write_pieces(path: Path, shape: tuple[int, ...], piece: Callable[[slice], Floats]) -> Floats:
     """Write an array in NumPy's format, some of its last axis at a time; return it, mapped for reading.
 
     A file that is there already is replaced when the new one is complete; arrays mapped from it remain.

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats
 from gibbsite._common.boundary import Fail, between, check_header
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import clock
@@ -77,15 +77,15 @@ class Recording:
     """
 
     setup: Setup
-    states: list[NDArray[Any]]
+    states: list[Array]
     tapes: list[Tape]
     warmup: int
     seconds: float
     interrupted: bool
     report: dict[str, float]
     memories: tuple[Any, ...] = ()
-    meetings: tuple[NDArray[np.float64], ...] = ()
-    kept: dict[str, NDArray[Any]] = field(default_factory=dict)
+    meetings: tuple[Floats, ...] = ()
+    kept: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass
@@ -99,7 +99,7 @@ class _Counts:
 
 def run_chains(
     setup: Setup,
-    starts: list[NDArray[Any]],
+    starts: list[Array],
     budget: Budget,
     *,
     threads: int,
@@ -150,7 +150,7 @@ class _Run:
     def __init__(
         self,
         setup: Setup,
-        starts: list[NDArray[Any]],
+        starts: list[Array],
         budget: Budget,
         progress: Progress,
         checkpoint: Path | None,
@@ -169,7 +169,7 @@ class _Run:
         self.schedule = self.form.schedule()
         self.threads = 1
         self.counts = self.safe = _Counts()  # now; when all states and tapes were here
-        self.meetings: list[list[NDArray[np.float64]]] = [[] for _ in setup.layout.meetings]
+        self.meetings: list[list[Floats]] = [[] for _ in setup.layout.meetings]
         for recorder in setup.layout.meetings:
             recorder.meet(np.stack(starts), setup.graph.cards)  # refuses what makes no sense before any work
         self.begun = self.saved = clock()
@@ -369,7 +369,7 @@ class _Run:
             self.setup.kernel.kept([state.memory for state in self.states]),
         )
 
-    def met(self, number: int) -> NDArray[np.float64]:
+    def met(self, number: int) -> Floats:
         """Return what a recorder has seen at all meetings (groups, numbers)."""
         found = self.meetings[number]
         if not found:
@@ -463,7 +463,7 @@ class _Run:
         self.check_states(cards, fail)
         self.meetings = [list(met) for met in meetings]
 
-    def check_states(self, cards: NDArray[Any], fail: Fail) -> None:
+    def check_states(self, cards: Array, fail: Fail) -> None:
         """Refuse states that sites cannot have, and places where the schedule cannot stand."""
         codes = self.form.codes(self.states, self.sizes)
         numbers = np.asarray(self.setup.model.domains.numbers)

@@ -12,13 +12,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gibbsite._numba.book import Book, array_in
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
+from gibbsite._numba.book import array_in
 from gibbsite._numba.foreign import Foreign, adopt_step, call_at
 from gibbsite._numba.jit import inlined
-
-Floats = NDArray[np.float64]
 
 
 class ObservedCode(NamedTuple):
@@ -41,11 +39,11 @@ class ObservedCode(NamedTuple):
         The state as numbers.
     """
 
-    step: NDArray[np.int64]
-    words: NDArray[np.uint64]
+    step: Ints
+    words: Words64
     label: Floats
-    label_at: NDArray[np.int64]
-    site_at: NDArray[np.int32]
+    label_at: Ints
+    site_at: Ints32
     x: Floats
 
     @property
@@ -58,7 +56,7 @@ class Observed(NamedTuple):
     """The open recorders of one chain: what is called, and the blocks ``place[r]`` to ``place[r + 1]``."""
 
     code: ObservedCode
-    place: NDArray[np.int64]
+    place: Ints
     block: Floats
 
     @property
@@ -79,7 +77,7 @@ def observe_nothing() -> Observed:
     return Observed(code, np.zeros(1, np.int64), none)
 
 
-def observed_arrays(seen: Observed) -> list[tuple[NDArray[Any], np.dtype[Any]]]:
+def observed_arrays(seen: Observed) -> list[tuple[Array, np.dtype[Any]]]:
     """Return the arrays that :func:`observe` finds in a book one after another, with their types."""
     code = seen.code
     whole, real = np.dtype(np.int64), np.dtype(np.float64)
@@ -96,7 +94,7 @@ def observed_arrays(seen: Observed) -> list[tuple[NDArray[Any], np.dtype[Any]]]:
 
 
 @inlined
-def observe(book: Book, first: int, x: NDArray[Any]) -> None:
+def observe(book: Ints, first: int, x: Array) -> None:
     """Let all open recorders have a look at a state; number ``first`` of the book is the first of theirs."""
     step, words = array_in(book, first, np.int64), array_in(book, first + 1, np.uint64)
     label, label_at = array_in(book, first + 2, np.float64), array_in(book, first + 3, np.int64)
@@ -203,7 +201,7 @@ def grow_series(block: Floats, draws: int) -> Floats:
     return larger
 
 
-def _bin(x: Floats, block: Floats, words: NDArray[np.uint64]) -> float:
+def _bin(x: Floats, block: Floats, words: Words64) -> float:
     """Evaluate the function whose address is the first of ``words``, and average its values."""
     k, m, rows = np.int64(block[VALUES]), np.int64(block[OWN]), np.int64(block[ROWS])
     failed = call_at(np.int64(words[0]), x, 0, x.size, block, HEAD, k + m, words)

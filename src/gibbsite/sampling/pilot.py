@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array
 from gibbsite._numba.jit import clock
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import SupportError
@@ -86,7 +86,7 @@ class ChainPilot:
     model: Model
     graph: Graph
     scan: Scan
-    starts: list[NDArray[Any]]
+    starts: list[Array]
     entropy: int
     threads: int
     budget: Budget

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import check_flags, is_iterable
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32
 from gibbsite._common.boundary import Fail
 from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
@@ -182,25 +182,25 @@ class TapeLayout:
     """
 
     recorders: tuple[Recorder, ...]
-    set_start: NDArray[np.int64]
-    set_member: NDArray[np.int32]
-    set_stride: NDArray[np.int64]
-    set_cell: NDArray[np.int64]
+    set_start: Ints
+    set_member: Ints32
+    set_stride: Ints
+    set_cell: Ints
     n_joint: int
     n_marginal: int
     n_cells: int
     conditional: bool
     batches: bool
-    draw_sites: NDArray[np.int32]
-    angular: NDArray[np.float64]
+    draw_sites: Ints32
+    angular: Floats
     energy: bool
     best: bool
     pulse: bool
     open: tuple[tuple[OpenRecorder, Prepared], ...] = ()
     meetings: tuple[MeetingRecorder, ...] = ()
     to: Path | None = None
-    label: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    label_at: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    label: Floats = field(default_factory=lambda: np.zeros(0))
+    label_at: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def only_marginals(self) -> bool:
@@ -266,7 +266,7 @@ class TapeLayout:
             return tape
         return tape._replace(observed=_joined(tape.observed.code, [made.block for _, made in self.open]))
 
-    def blocks(self, tape: Tape) -> list[NDArray[np.float64]]:
+    def blocks(self, tape: Tape) -> list[Floats]:
         """Return what each open recorder has kept on a tape."""
         place, block = tape.observed.place, tape.observed.block
         return [block[place[r] : place[r + 1]] for r in range(len(self.open))]
@@ -281,9 +281,7 @@ class TapeLayout:
                 why = "returned no finite number" if cause is None else f"raised {type(cause).__name__}: {cause}"
                 raise SamplingError(f"the function of the recorder {recorder.key!r} {why}, at draw {draw}.")
 
-    def check_stored(
-        self, prefix: str, fresh: Observed, arrays: dict[str, NDArray[Any]], draws: int, fail: Fail
-    ) -> None:
+    def check_stored(self, prefix: str, fresh: Observed, arrays: dict[str, Array], draws: int, fail: Fail) -> None:
         """Refuse blocks of open recorders from a file with which their steps must not go on."""
         place, block = arrays[f"{prefix}/place"], arrays[f"{prefix}/block"]
         steps = np.diff(place)
@@ -313,7 +311,7 @@ class TapeLayout:
         return tape._replace(values=values, energy=energy)
 
 
-def _joined(code: ObservedCode, blocks: list[NDArray[np.float64]]) -> Observed:
+def _joined(code: ObservedCode, blocks: list[Floats]) -> Observed:
     place = np.concatenate([[0], np.cumsum([block.size for block in blocks])]).astype(np.int64)
     return Observed(code, place, np.concatenate(blocks))
 
@@ -455,8 +453,8 @@ def _for_search(recorders: tuple[Recorder, ...], kernel: Kernel) -> tuple[Record
     return recorders if kept else (*recorders, BestState())
 
 
-def _sets(model: Model, sets: Any) -> list[NDArray[np.int32]]:
-    found: list[NDArray[np.int32]] = []
+def _sets(model: Model, sets: Any) -> list[Ints32]:
+    found: list[Ints32] = []
     for members in _listed(sets, "Joint takes a list of sets of sites", "gs.recorders.Joint([('A', 'B')])"):
         named = _listed(members, "A set of a Joint recorder is a tuple of sites", "gs.recorders.Joint([('A', 'B')])")
         codes = np.array([model.index(site) for site in named], np.int32)
@@ -466,7 +464,7 @@ def _sets(model: Model, sets: Any) -> list[NDArray[np.int32]]:
     return found
 
 
-def _chosen_sites(model: Model, graph: Graph, marginals: Marginals) -> list[NDArray[np.int32]]:
+def _chosen_sites(model: Model, graph: Graph, marginals: Marginals) -> list[Ints32]:
     """Return the chosen sites as sets of one site each."""
     if marginals.rao_blackwell:
         raise ArgumentError("Marginals of chosen sites are counted from draws; leave rao_blackwell or sites out.")
@@ -496,7 +494,7 @@ def _listed(value: Any, rule: str, example: str) -> list[Any]:
     return list(value)
 
 
-def read_pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
+def read_pairs(model: Model, pairs: Any) -> Ints32:
     """Return pairs of sites, given by name or position, or as "edges", as positions (m, 2)."""
     if isinstance(pairs, str):
         if pairs != "edges":
@@ -524,7 +522,7 @@ def read_pairs(model: Model, pairs: Any) -> NDArray[np.int32]:
     return found
 
 
-def _draw_sites(model: Model, sites: Sequence[Site] | None, what: str = "Draws") -> NDArray[np.int32]:
+def _draw_sites(model: Model, sites: Sequence[Site] | None, what: str = "Draws") -> Ints32:
     if sites is None:
         return np.arange(model.n_sites, dtype=np.int32)
     named = _listed(sites, f"{what} takes a list of sites", f"gs.{what}(sites=['A'])")
@@ -534,9 +532,7 @@ def _draw_sites(model: Model, sites: Sequence[Site] | None, what: str = "Draws")
     return found
 
 
-def _strides(
-    start: NDArray[np.int64], member: NDArray[np.int32], cards: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _strides(start: Ints, member: Ints32, cards: Ints32) -> tuple[Ints, Ints]:
     """Row-major strides of the members of each set, and the number of configurations."""
     stride = np.ones(member.size, np.int64)
     size = np.ones(start.size - 1, np.int64)

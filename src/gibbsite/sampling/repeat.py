@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite.sampling.chain  # noqa: F401  (the visit site by site)
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.jit import compiled_loop, inlined
 from gibbsite._numba.random.generators import load, store
 from gibbsite.graphs.color import markov_graph
@@ -25,7 +25,6 @@ from gibbsite.scans.base import Scan, period, refresh
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Sites = NDArray[np.int32]
 _PART = 1 << 22  # states that are set by one call, at most
 _FEWEST_RUNS = 256  # by a call, so that there is work for several threads; large models take longer to set up
 
@@ -33,15 +32,15 @@ _FEWEST_RUNS = 256  # by a call, so that there is work for several threads; larg
 class Sums(NamedTuple):
     """Sums over runs of the conditional probabilities of target cells, and of their squares."""
 
-    cell: NDArray[np.int64]
-    site: NDArray[np.int32]
-    code: NDArray[np.int32]
-    total: NDArray[np.float64]
-    square: NDArray[np.float64]
+    cell: Ints
+    site: Ints32
+    code: Ints32
+    total: Floats
+    square: Floats
 
 
 @inlined
-def _expect_start(sums: Sums, binary: bool, x: NDArray[Any], cond: NDArray[np.float64]) -> None:
+def _expect_start(sums: Sums, binary: bool, x: Array, cond: Floats) -> None:
     """Let the conditional of a target be its start state, which is right if it is never visited."""
     for k in range(sums.cell.size):
         if binary:
@@ -56,13 +55,13 @@ def _repeat(
     arrays: Any,
     schedule: Any,
     memory: Any,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
-    cond: NDArray[np.float64],
-    sites: Sites,
-    rows: NDArray[Any],
+    x: Array,
+    order: Ints32,
+    cond: Floats,
+    sites: Ints32,
+    rows: Array,
     steps: int,
-    words: NDArray[np.uint64],
+    words: Words64,
     binary: bool,
     sums: Sums,
     team: Team,
@@ -125,23 +124,23 @@ class ShortRun:
     kernel: Kernel
     schedule: NamedTuple
     steps: int
-    buffer: NDArray[np.int32]
-    sites: Sites
-    targets: Sites
+    buffer: Ints32
+    sites: Ints32
+    targets: Ints32
 
     @property
     def part(self) -> int:
         """Number of runs to make with one stream; it depends on nothing but numbers of sites."""
         return max(1, min(max(_FEWEST_RUNS, self.graph.n_sites // 256), _PART // max(self.sites.size, 1)))
 
-    def draw_starts(self, runs: int, entropy: int, part: int) -> NDArray[Any]:
+    def draw_starts(self, runs: int, entropy: int, part: int) -> Array:
         """Return uniformly random states of the sites that matter, a row for each run of a part."""
         sequence = np.random.SeedSequence(entropy, spawn_key=(part, 1))
         rng, cards = np.random.Generator(np.random.PCG64(sequence)), self.graph.cards[self.sites]
-        drawn: NDArray[Any] = rng.integers(0, cards, (runs, cards.size), dtype=self.graph.state_dtype)
+        drawn: Array = rng.integers(0, cards, (runs, cards.size), dtype=self.graph.state_dtype)
         return drawn
 
-    def make(self, rows: NDArray[Any], words: NDArray[np.uint64], x: NDArray[Any] | None = None) -> Sums:
+    def make(self, rows: Array, words: Words64, x: Array | None = None) -> Sums:
         """Make a run from each row of start states, which end states replace; ``x`` are all other states."""
         graph = self.graph
         state = np.zeros(graph.n_sites, graph.state_dtype) if x is None else x.astype(graph.state_dtype)
@@ -184,7 +183,7 @@ def make_short_run(
     kernel: Kernel,
     scan: Scan,
     steps: int,
-    targets: Sites | None = None,
+    targets: Ints32 | None = None,
     everywhere: bool = False,
 ) -> ShortRun:
     """Prepare short runs of a scan from its first visit on.
@@ -196,7 +195,7 @@ def make_short_run(
         buffer = buffer[: max(steps, 1)]  # sites are drawn one by one: no more of them than steps
     wanted = np.zeros(0, np.int32) if targets is None else targets
     everywhere = everywhere or scan.random
-    visited: Sites = wanted if scan.random else np.unique(scan.visits(graph, model)[:steps])
+    visited: Ints32 = wanted if scan.random else np.unique(scan.visits(graph, model)[:steps])
     if graph.units is not None:
         blocks = [kernel.sites_of(graph, unit) for unit in visited.tolist()]
         visited = np.unique(np.concatenate(blocks)).astype(np.int32)
@@ -206,7 +205,7 @@ def make_short_run(
     return ShortRun(graph, kernel, schedule, steps, buffer, sites, wanted)
 
 
-def _with_neighbours(graph: Graph, sites: Sites) -> Sites:
+def _with_neighbours(graph: Graph, sites: Ints32) -> Ints32:
     """Return sites and their neighbours; on a lattice perhaps a few more, without a look at all sites."""
     arrays = graph.arrays
     if isinstance(arrays, LatticeGraph):

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.compile import compile_graph
@@ -87,7 +87,7 @@ class Standing:
             scan, form = choose_scan_and_layout(model, graph, kernel, scan, layout, self.chains)
         return graph, kernel, layout, scan, form
 
-    def _place(self, starts: list[NDArray[Any]], numbers: range) -> list[State]:
+    def _place(self, starts: list[Array], numbers: range) -> list[State]:
         """Put chains at their states, each with the stream of its number."""
         streams = [stream(self.entropy, number) for number in numbers]
         width = self.form.width
@@ -156,7 +156,7 @@ class Standing:
 
     # ---- what there is
 
-    def released(self) -> list[tuple[NDArray[Any], Tape]]:
+    def released(self) -> list[tuple[Array, Tape]]:
         """Return state and tape of each chain, sites in the model's order."""
         bundles = zip(self.states, self.tapes, self.sizes, strict=True)
         return [pair for state, tape, size in bundles for pair in self.form.release(state, tape, size)]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.pointer import call_pointer
 from gibbsite._numba.random.generators import load
@@ -29,12 +29,12 @@ def move_stretches(
     arrays: Any,
     schedule: Any,
     memory: Any,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
-    words: NDArray[np.uint64],
+    x: Array,
+    order: Ints32,
+    words: Words64,
     turn: int,
-    ranges: NDArray[np.int64],
-    cond: NDArray[Any],
+    ranges: Ints,
+    cond: Array,
     put: bool,
     team: Team,
 ) -> None:
@@ -58,20 +58,18 @@ def move_stretches(
 
 
 @compiled_loop
-def record_stretch(recording: Recording, x: NDArray[Any], now: float, what: int) -> None:
+def record_stretch(recording: Recording, x: Array, now: float, what: int) -> None:
     """Record one draw, see :func:`gibbsite.sampling.tape.record_states`."""
     call_pointer(recording.address, recording.book, x, now, what)
 
 
 @compiled_loop
-def state_potential(arrays: Any, x: NDArray[Any]) -> float:
+def state_potential(arrays: Any, x: Array) -> float:
     """Return the log-potential of a state of a laid-out model."""
     return float(log_potential(arrays, x))
 
 
-def tape_of_cells(
-    tape: Tape, size: int, recent: NDArray[Any], counters: NDArray[np.int64], pulse: NDArray[np.float64]
-) -> Tape:
+def tape_of_cells(tape: Tape, size: int, recent: Array, counters: Ints, pulse: Floats) -> Tape:
     """Return an empty tape of so many marginal cells, which are recorded as on a given one, and nothing else.
 
     ``recent`` is where their conditionals are added up, and empty where they are not; a cell of binary sites,

@@ -17,9 +17,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gibbsite._numba.book import Book, array_in, entries
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32
+from gibbsite._numba.book import array_in, entries
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite._numba.pointer import call_pointer, point_at, pointed
 from gibbsite.sampling.observed import Observed, observe, observed_arrays
@@ -81,25 +81,25 @@ class Tape(NamedTuple):
         Open recorders: functions that are called after every draw.
     """
 
-    counters: NDArray[np.int64]
-    offset: NDArray[np.int64]
+    counters: Ints
+    offset: Ints
     stride: int
     n_marginal: int
-    set_start: NDArray[np.int64]
-    set_member: NDArray[np.int32]
-    set_stride: NDArray[np.int64]
-    set_cell: NDArray[np.int64]
-    open_batch: NDArray[np.float64]
-    recent: NDArray[Any]
-    total: NDArray[np.float64]
-    trace: NDArray[Any]
-    angular: NDArray[np.float64]
-    sites: NDArray[np.int32]
-    values: NDArray[Any]
-    energy: NDArray[np.float64]
-    best: NDArray[np.float64]
-    best_x: NDArray[Any]
-    pulse: NDArray[np.float64]
+    set_start: Ints
+    set_member: Ints32
+    set_stride: Ints
+    set_cell: Ints
+    open_batch: Floats
+    recent: Array
+    total: Floats
+    trace: Array
+    angular: Floats
+    sites: Ints32
+    values: Array
+    energy: Floats
+    best: Floats
+    best_x: Array
+    pulse: Floats
     observed: Observed
 
     @property
@@ -117,7 +117,7 @@ class Tape(NamedTuple):
         """Arrays that become longer."""
         return ("values", "energy")
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of a tape from a file lie."""
         most, rows = int(cards.max(initial=1)) - 1, len(self.trace)
         draws, fill, _, length = self.counters.tolist()
@@ -131,7 +131,7 @@ class Tape(NamedTuple):
         return found
 
 
-def write_indicators(tape: Tape, x: NDArray[Any], cond: NDArray[np.float64]) -> None:
+def write_indicators(tape: Tape, x: Array, cond: Floats) -> None:
     """Set ``cond`` to the state itself: the estimate of a site that has not been visited yet."""
     if tape.offset.size == 0:
         cond[:] = np.where(x != 0, np.inf, -np.inf)
@@ -141,7 +141,7 @@ def write_indicators(tape: Tape, x: NDArray[Any], cond: NDArray[np.float64]) -> 
 
 
 @inlined
-def pulse_due(counters: NDArray[np.int64]) -> bool:
+def pulse_due(counters: Ints) -> bool:
     """Tell whether the next draw ends a batch at the end of which the log-potential is kept."""
     return bool(counters[FILL] + 1 == counters[LENGTH] and counters[BATCHES] % PULSE == 0)
 
@@ -173,7 +173,7 @@ _SITES, _VALUES, _ENERGY, _BEST, _BEST_X, _OBSERVED = range(16, 22)
 
 
 @pointed
-def record_states(book: Book, x: NDArray[Any], now: float, what: int) -> None:
+def record_states(book: Ints, x: Array, now: float, what: int) -> None:
     """Record one draw of sites that have states.
 
     ``now`` is the log-potential of the state ``x``, where it is needed; ``what`` tells where marginals come
@@ -183,13 +183,13 @@ def record_states(book: Book, x: NDArray[Any], now: float, what: int) -> None:
 
 
 @pointed
-def record_numbers(book: Book, x: NDArray[Any], now: float, what: int) -> None:
+def record_numbers(book: Ints, x: Array, now: float, what: int) -> None:
     """Record one draw of sites some of which are numbers."""
     _record(book, array_in(book, _TRACE, np.float64), x, now, what)
 
 
 @inlined
-def _record(book: Book, trace: NDArray[Any], x: NDArray[Any], now: float, what: int) -> None:
+def _record(book: Ints, trace: Array, x: Array, now: float, what: int) -> None:
     if book[_REST] != 0:
         call_pointer(book[_REST], book, x, now, what)
     batch = array_in(book, _OPEN_BATCH, np.float64)
@@ -226,14 +226,7 @@ def _record(book: Book, trace: NDArray[Any], x: NDArray[Any], now: float, what: 
 
 
 @inlined
-def _close_batch(
-    counters: NDArray[np.int64],
-    batch: NDArray[np.float64],
-    total: NDArray[np.float64],
-    trace: NDArray[Any],
-    pulse: NDArray[np.float64],
-    rows: Integer,
-) -> None:
+def _close_batch(counters: Ints, batch: Floats, total: Floats, trace: Array, pulse: Floats, rows: Integer) -> None:
     """Move the open batch into total and trace; halve the trace when it is full."""
     cells = np.uintp(batch.size)
     first = np.uintp(counters[BATCHES]) * cells
@@ -257,13 +250,13 @@ def _close_batch(
 
 
 @pointed
-def rest_of_states(book: Book, x: NDArray[Any], now: float, what: int) -> None:
+def rest_of_states(book: Ints, x: Array, now: float, what: int) -> None:
     """Record what has been asked for besides marginals, of sites that have states."""
     _record_rest(book, array_in(book, _VALUES, np.int16), x, now)
 
 
 @pointed
-def rest_of_numbers(book: Book, x: NDArray[Any], now: float, what: int) -> None:
+def rest_of_numbers(book: Ints, x: Array, now: float, what: int) -> None:
     """Record what has been asked for besides marginals, and marginals of sites some of which are numbers."""
     offset, angular = array_in(book, _OFFSET, np.int64), array_in(book, _ANGULAR, np.float64)
     batch = array_in(book, _OPEN_BATCH, np.float64)
@@ -279,7 +272,7 @@ def rest_of_numbers(book: Book, x: NDArray[Any], now: float, what: int) -> None:
 
 
 @inlined
-def _record_rest(book: Book, values: NDArray[Any], x: NDArray[Any], now: float) -> None:
+def _record_rest(book: Ints, values: Array, x: Array, now: float) -> None:
     batch, counters = array_in(book, _OPEN_BATCH, np.float64), array_in(book, _COUNTERS, np.int64)
     draw = counters[DRAWS]
     start, member = array_in(book, _SET_START, np.int64), array_in(book, _SET_MEMBER, np.int32)
@@ -311,7 +304,7 @@ class Recording(NamedTuple):
     """How compiled loops record draws on a tape: what they call, with which book; when to know potentials."""
 
     address: int
-    book: Book
+    book: Ints
     potential: int
 
 
@@ -323,7 +316,7 @@ _LONG, _INT, _DOUBLE, _FLOAT = (np.dtype(kind) for kind in (np.int64, np.int32, 
 _NOTHING = np.zeros(0, np.float32)
 
 
-def recording_on(tape: Tape, x: NDArray[Any], cond: NDArray[Any], keep: bool) -> Recording:
+def recording_on(tape: Tape, x: Array, cond: Array, keep: bool) -> Recording:
     """Return how draws are recorded on a tape, if they are to be kept.
 
     It holds for as long as the arrays of the tape and ``cond``, the conditionals of the chain, are there.
@@ -374,13 +367,13 @@ def recording_on(tape: Tape, x: NDArray[Any], cond: NDArray[Any], keep: bool) ->
     return found
 
 
-def _address(entry: Any, x: NDArray[Any]) -> int:
+def _address(entry: Any, x: Array) -> int:
     key = entry, x.dtype
     if key not in _ADDRESSES:
         _ADDRESSES[key] = point_at(entry, np.zeros(1, np.int64), x, 0.0, 0)
     return _ADDRESSES[key]
 
 
-def read_pulse(tape: Tape) -> NDArray[np.float64]:
+def read_pulse(tape: Tape) -> Floats:
     """Return the log-potentials a tape has kept of its run, oldest first."""
     return tape.pulse[: -(-int(tape.counters[BATCHES]) // PULSE)].copy()

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Ints32, Positions
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words, below, uniform
@@ -31,8 +31,6 @@ from gibbsite.errors import ArgumentError, IncompatibleError
 if TYPE_CHECKING:
     from gibbsite.graphs.graph import Graph
     from gibbsite.models import Model
-
-Order = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Scan(ABC):
     def schedule(self, graph: Graph, model: Model | None = None) -> NamedTuple:
         """Return the visits as compiled code sees them. ``model`` resolves site names."""
 
-    def buffer(self, graph: Graph) -> Order:
+    def buffer(self, graph: Graph) -> Ints32:
         """Allocate the array :func:`refresh` writes to; empty for fixed schedules."""
         return np.zeros(graph.n_units if self.random else 0, np.int32)
 
@@ -70,19 +68,19 @@ class Scan(ABC):
             return None
         return graph.n_units if self.by_color else period(self.schedule(graph, model))
 
-    def visits(self, graph: Graph, model: Model | None = None) -> Order:
+    def visits(self, graph: Graph, model: Model | None = None) -> Ints32:
         """Return the sites of one period of a fixed order."""
         if self.random:
             raise IncompatibleError(f"{type(self).__name__} has no fixed order.")
         # a schedule without an order visits all in turn
-        order: Order | None = getattr(self.schedule(graph, model), "order", None)
+        order: Ints32 | None = getattr(self.schedule(graph, model), "order", None)
         return np.arange(graph.n_units, dtype=np.int32) if order is None else order
 
-    def chances(self, graph: Graph, model: Model | None = None) -> NDArray[np.float64]:
+    def chances(self, graph: Graph, model: Model | None = None) -> Floats:
         """Return the probability of each site at a step, where steps are drawn independently."""
         raise IncompatibleError(f"{type(self).__name__} does not draw its steps independently.")
 
-    def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Order]]:
+    def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Ints32]]:
         """Return the possible visits up to where the order is drawn anew, each with its probability.
 
         The transition matrix of the scan is the mixture, with these probabilities, of the products of the
@@ -98,7 +96,7 @@ class Scan(ABC):
             )
         return [(p, np.array([i], np.int32)) for i, p in enumerate(self.chances(graph, model).tolist())]
 
-    def left_out(self, graph: Graph, model: Model | None = None) -> NDArray[np.intp]:
+    def left_out(self, graph: Graph, model: Model | None = None) -> Positions:
         """Return the sites that are never visited; they keep their start state."""
         if self.independent:
             return np.flatnonzero(self.chances(graph, model) == 0)
@@ -137,12 +135,12 @@ class Ordered(NamedTuple):
 
     mode: int
     n: int
-    order: Order
-    stay: NDArray[np.float64]
-    other: Order
+    order: Ints32
+    stay: Floats
+    other: Ints32
 
 
-def in_order(order: Order) -> Ordered:
+def in_order(order: Ints32) -> Ordered:
     """Return the schedule of a fixed sequence of sites.
 
     Examples
@@ -153,7 +151,7 @@ def in_order(order: Order) -> Ordered:
     return Ordered(FIXED, order.size, np.array(order, np.int32), _NO_NUMBERS, _NO_SITES)
 
 
-def drawn_by(n: int, stay: NDArray[np.float64] = _NO_NUMBERS, other: Order = _NO_SITES) -> Ordered:
+def drawn_by(n: int, stay: Floats = _NO_NUMBERS, other: Ints32 = _NO_SITES) -> Ordered:
     """Return the schedule of sites drawn one by one, by an alias table or uniformly."""
     return Ordered(DRAWN, n, _NO_SITES, stay, other)
 
@@ -169,8 +167,8 @@ class Phased(NamedTuple):
     Run r are the visits from ``start[r]`` to ``start[r + 1]``.
     """
 
-    order: Order
-    start: NDArray[np.int64]
+    order: Ints32
+    start: Ints
 
 
 @generic
@@ -180,13 +178,13 @@ def period(schedule: Any) -> int:
 
 
 @generic
-def refresh(schedule: Any, order: Order, rng: Words) -> Words:
+def refresh(schedule: Any, order: Ints32, rng: Words) -> Words:
     """Start a new period: write the order of a random schedule; return the advanced generator."""
     raise NotImplementedError
 
 
 @generic
-def site_at(schedule: Any, order: Order, k: Integer) -> Integer:
+def site_at(schedule: Any, order: Ints32, k: Integer) -> Integer:
     """Return the site visited at position k of the period."""
     raise NotImplementedError
 
@@ -219,12 +217,12 @@ def _period_raster(schedule: Raster) -> int:
 
 
 @implement(refresh, Raster)
-def _refresh_raster(schedule: Raster, order: Order, rng: Words) -> Words:
+def _refresh_raster(schedule: Raster, order: Ints32, rng: Words) -> Words:
     return rng
 
 
 @implement(site_at, Raster)
-def _site_at_raster(schedule: Raster, order: Order, k: Integer) -> Integer:
+def _site_at_raster(schedule: Raster, order: Ints32, k: Integer) -> Integer:
     return k
 
 
@@ -234,12 +232,12 @@ def _period_ordered(schedule: Ordered) -> int:
 
 
 @implement(site_at, Ordered)
-def _site_at_ordered(schedule: Ordered, order: Order, k: Integer) -> Integer:
+def _site_at_ordered(schedule: Ordered, order: Ints32, k: Integer) -> Integer:
     return np.uintp(schedule.order[k] if schedule.mode == FIXED else order[k])
 
 
 @implement(refresh, Ordered)
-def _refresh_ordered(schedule: Ordered, order: Order, rng: Words) -> Words:
+def _refresh_ordered(schedule: Ordered, order: Ints32, rng: Words) -> Words:
     if schedule.mode == DRAWN:
         for k in range(order.size):
             rng, site = below(rng, schedule.n)
@@ -262,16 +260,16 @@ def _period_phased(schedule: Phased) -> int:
 
 
 @implement(refresh, Phased)
-def _refresh_phased(schedule: Phased, order: Order, rng: Words) -> Words:
+def _refresh_phased(schedule: Phased, order: Ints32, rng: Words) -> Words:
     return rng
 
 
 @implement(site_at, Phased)
-def _site_at_phased(schedule: Phased, order: Order, k: Integer) -> Integer:
+def _site_at_phased(schedule: Phased, order: Ints32, k: Integer) -> Integer:
     return np.uintp(schedule.order[k])
 
 
-def site_sequence(order: Any, graph: Graph, model: Model | None, what: str = "The order") -> Order:
+def site_sequence(order: Any, graph: Graph, model: Model | None, what: str = "The order") -> Ints32:
     """Resolve names or positions to an array of positions; refuse unknown ones."""
     if isinstance(order, str):
         raise ArgumentError(f"{argument(what)} must be a sequence of sites, got the word {order!r}.")

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import describe
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._numba.random.alias import build_alias
 from gibbsite.errors import ArgumentError, IncompatibleError
-from gibbsite.scans.base import Order, Ordered, Scan, drawn_by, shuffled
+from gibbsite.scans.base import Ordered, Scan, drawn_by, shuffled
 from gibbsite.scans.registry import register
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class RandomScan(Scan):
 
     random: ClassVar[bool] = True
     independent: ClassVar[bool] = True
-    weights: Sequence[float] | NDArray[np.float64] | Mapping[str, float] | None = None
+    weights: Sequence[float] | Floats | Mapping[str, float] | None = None
 
     def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
         """Return the visits."""
@@ -56,15 +56,15 @@ class RandomScan(Scan):
         stay, other = build_alias(self._by_site(graph, model))
         return drawn_by(graph.n_units, stay, other)
 
-    def chances(self, graph: Graph, model: Model | None = None) -> NDArray[np.float64]:
+    def chances(self, graph: Graph, model: Model | None = None) -> Floats:
         """Return the probability of each site at a step."""
         if self.weights is None:
             return np.full(graph.n_units, 1.0 / max(graph.n_units, 1))
         weights = self._by_site(graph, model)
-        chances: NDArray[np.float64] = weights / weights.sum()
+        chances: Floats = weights / weights.sum()
         return chances
 
-    def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Order]]:
+    def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Ints32]]:
         """Return each site with its probability, which is read from the table that draws it."""
         drawn = self.schedule(graph, model)
         chances = np.full(drawn.n, 1.0 / max(drawn.n, 1))
@@ -73,7 +73,7 @@ class RandomScan(Scan):
             np.add.at(chances, drawn.other, (1.0 - drawn.stay) / drawn.n)
         return [(p, np.array([i], np.int32)) for i, p in enumerate(chances.tolist())]
 
-    def _by_site(self, graph: Graph, model: Model | None) -> NDArray[np.float64]:
+    def _by_site(self, graph: Graph, model: Model | None) -> Floats:
         """Return one checked weight per site."""
         if isinstance(self.weights, Mapping):
             if model is None:
@@ -122,11 +122,11 @@ class Shuffled(Scan):
         """Return the visits."""
         return shuffled(graph.n_units)
 
-    def buffer(self, graph: Graph) -> Order:
+    def buffer(self, graph: Graph) -> Ints32:
         """Allocate the order, sorted; every sweep shuffles what the last one left."""
         return np.arange(graph.n_units, dtype=np.int32)
 
-    def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Order]]:
+    def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Ints32]]:
         """Return all permutations, equally probable."""
         if graph.n_units > _MOST_PERMUTED:
             raise IncompatibleError(f"The matrix of a shuffled scan needs at most {_MOST_PERMUTED} sites.")

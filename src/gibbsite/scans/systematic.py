@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Integers, Ints32
 from gibbsite.errors import ArgumentError
-from gibbsite.scans.base import Order, Ordered, Raster, Scan, in_order, site_sequence
+from gibbsite.scans.base import Ordered, Raster, Scan, in_order, site_sequence
 from gibbsite.scans.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.graphs.graph import Graph
     from gibbsite.models import Model
 
-Sites = Sequence[Any] | NDArray[np.integer[Any]]
+Sites = Sequence[Any] | Integers
 
 
-def _permutation(order: Sites, graph: Graph, model: Model | None) -> Order:
+def _permutation(order: Sites, graph: Graph, model: Model | None) -> Ints32:
     """Resolve an order and insist that it names every site once."""
     sites = site_sequence(order, graph, model)
     times = np.bincount(sites, minlength=graph.n_units)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.jit import Integer, called, compiled, inlined
 from gibbsite._numba.random.generators import Words, bits
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 _U = np.uint64
 _HALF, _LOW = _U(32), _U(0xFFFFFFFF)
 _LEAST_SHARE = 1 << 18  # columns that are worth a thread
 
 
-def build_alias(weights: Floats) -> tuple[Floats, Ints]:
+def build_alias(weights: Floats) -> tuple[Floats, Ints32]:
     """Build the table: draw a column uniformly, stay with probability ``stay``, else take ``other``.
 
     Examples
@@ -35,7 +31,7 @@ def build_alias(weights: Floats) -> tuple[Floats, Ints]:
     return stay, other
 
 
-def build_alias_rows(start: NDArray[Any], weights: Floats, step: int = 1) -> NDArray[np.uint64]:
+def build_alias_rows(start: Array, weights: Floats, step: int = 1) -> Words64:
     """Build one table for each compressed row of weights, eight bytes per entry, on all cores.
 
     Entry k of a row holds the probability to stay, in units of 2^-32, in its upper half and the column taken
@@ -62,7 +58,7 @@ def build_alias_rows(start: NDArray[Any], weights: Floats, step: int = 1) -> NDA
 
 
 @inlined
-def draw_column(table: NDArray[np.uint64], first: Integer, many: Integer, rng: Words) -> tuple[Words, Integer]:
+def draw_column(table: Words64, first: Integer, many: Integer, rng: Words) -> tuple[Words, Integer]:
     """Draw a column of the row that starts at ``first``; ``many`` is its length, below 2^32.
 
     The upper half of a random word chooses a column (Lemire, 2019, with his rejection), the lower half
@@ -84,15 +80,13 @@ def draw_column(table: NDArray[np.uint64], first: Integer, many: Integer, rng: W
 
 
 @compiled
-def _fill(left: Floats, weights: Floats, stay: Floats, other: Ints) -> None:
+def _fill(left: Floats, weights: Floats, stay: Floats, other: Ints32) -> None:
     n = left.size
     _share(left, weights, stay, other, np.empty(n, np.int32), np.empty(n, np.int32), n)
 
 
 @compiled
-def _fill_rows(
-    start: NDArray[np.int64], weights: Floats, step: int, table: NDArray[np.uint64], begin: int, end: int
-) -> None:
+def _fill_rows(start: Ints, weights: Floats, step: int, table: Words64, begin: int, end: int) -> None:
     widest = 0
     for i in range(begin, end):
         widest = max(widest, start[i + 1] - start[i])
@@ -116,7 +110,9 @@ def _fill_rows(
 
 
 @called
-def _share(left: Floats, weights: Floats, stay: Floats, other: Ints, small: Ints, large: Ints, n: Integer) -> None:
+def _share(
+    left: Floats, weights: Floats, stay: Floats, other: Ints32, small: Ints32, large: Ints32, n: Integer
+) -> None:
     """Give columns that are not full the rest of fuller ones."""
     n_small, n_large = 0, 0
     heaviest = 0

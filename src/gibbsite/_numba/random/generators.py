@@ -12,8 +12,8 @@ loop over counters compiles to vector instructions. Quality: ``docs/random.md``.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Words32, Words64
 from gibbsite._numba.jit import Integer, called, inlined
 
 Words = tuple[np.uint64, np.uint64, np.uint64, np.uint64]
@@ -22,7 +22,7 @@ _U = np.uint64
 _TO_UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 
-def stream(entropy: int, chain: int) -> NDArray[np.uint64]:
+def stream(entropy: int, chain: int) -> Words64:
     """Return the start words of the generator of one chain.
 
     Parameters
@@ -40,20 +40,20 @@ def stream(entropy: int, chain: int) -> NDArray[np.uint64]:
     False
     """
     sequence = np.random.SeedSequence(entropy, spawn_key=(chain,))
-    words: NDArray[np.uint64] = sequence.generate_state(4, np.uint64).astype(np.uint64)
+    words: Words64 = sequence.generate_state(4, np.uint64).astype(np.uint64)
     if not words.any():  # the one state xoshiro cannot leave
         words[0] = _U(0x9E3779B97F4A7C15)
     return words
 
 
 @inlined
-def load(words: NDArray[np.uint64]) -> Words:
+def load(words: Words64) -> Words:
     """Take the generator state out of an array."""
     return words[0], words[1], words[2], words[3]
 
 
 @inlined
-def store(words: NDArray[np.uint64], rng: Words) -> None:
+def store(words: Words64, rng: Words) -> None:
     """Put the generator state back into its array."""
     words[0], words[1], words[2], words[3] = rng
 
@@ -116,7 +116,7 @@ WORDS, BYTES, SINGLE = (np.uint32(branch << 30) for branch in range(3))
 Four = tuple[np.uint32, np.uint32, np.uint32, np.uint32]
 
 
-def chain_key(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
+def chain_key(words: Words64) -> Words32:
     """Return the key of the keyed generator of a chain, from the start words of its stream.
 
     Examples
@@ -143,13 +143,7 @@ def philox(a: np.uint32, b: np.uint32, c: np.uint32, d: np.uint32, key_0: np.uin
 
 @called
 def fill_keyed(
-    out: NDArray[np.uint32],
-    key_0: np.uint32,
-    key_1: np.uint32,
-    sweep: Integer,
-    first: Integer,
-    lanes: Integer,
-    branch: np.uint32,
+    out: Words32, key_0: np.uint32, key_1: np.uint32, sweep: Integer, first: Integer, lanes: Integer, branch: np.uint32
 ) -> None:
     """Write the words of the counters ``first``, ``first + 1``, ... of a sweep to ``out``.
 

@@ -20,12 +20,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.random.generators import Words, bits, uniform
-
-Floats = NDArray[np.float64]
 
 _U = np.uint64
 _LAYERS = 256

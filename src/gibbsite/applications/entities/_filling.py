@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gibbsite._common.arrays import Ints, Ints32
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
 
 
@@ -27,10 +25,10 @@ class Column(NamedTuple):
         How far from the token it is looked at.
     """
 
-    key: NDArray[np.int32]
-    first: NDArray[np.int64]
-    value: NDArray[np.int32]
-    number: NDArray[np.int32]
+    key: Ints32
+    first: Ints
+    value: Ints32
+    number: Ints32
     offset: int
 
 
@@ -42,7 +40,7 @@ def _place(t: Integer, low: Integer, high: Integer, offset: Integer) -> Integer:
 
 
 @compiled_loop
-def count(column: Column, begin: NDArray[np.int64], many: NDArray[np.int64]) -> None:
+def count(column: Column, begin: Ints, many: Ints) -> None:
     """Add how many features a column gives every token."""
     for s in range(begin.size - 1):
         for t in range(begin[s], begin[s + 1]):
@@ -56,7 +54,7 @@ def count(column: Column, begin: NDArray[np.int64], many: NDArray[np.int64]) -> 
 
 
 @compiled_loop
-def fill(column: Column, begin: NDArray[np.int64], cursor: NDArray[np.int64], feature: NDArray[np.int32]) -> None:
+def fill(column: Column, begin: Ints, cursor: Ints, feature: Ints32) -> None:
     """Write the features of a column; the cursor of a token says where its next feature goes."""
     for s in range(begin.size - 1):
         for t in range(begin[s], begin[s + 1]):

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gibbsite.applications.entities.links import Pairs, components, link_model, link_table
+from gibbsite._common.arrays import Bytes, Floats, Ints
+from gibbsite.applications.entities.links import components, link_model, link_table
 from gibbsite.inference.persistent import PersistentChains
 from gibbsite.kernels.base import Kernel
 from gibbsite.kernels.gibbs.annealed import AnnealedGibbs
@@ -22,7 +22,6 @@ from gibbsite.learn.crf.chain import Chain
 from gibbsite.learn.crf.labels import find_spans
 from gibbsite.learn.crf.sequences import Sequences
 
-Floats = NDArray[np.float64]
 METHODS = ("viterbi", "posterior", "gibbs", "herded", "blocks")
 _BATCHES = 20
 _CELLS = 1 << 25  # labels that are looked at together
@@ -32,7 +31,7 @@ _CELLS = 1 << 25  # labels that are looked at together
 class Skip:
     """What joins sentences: linked tokens and the weights of links by class."""
 
-    pairs: Pairs
+    pairs: Ints
     weights: Floats
 
 
@@ -50,11 +49,11 @@ class Visited:
         The part that a sequence belongs to.
     """
 
-    states: NDArray[np.uint8]
+    states: Bytes
     scores: Floats
-    part: NDArray[np.int64]
+    part: Ints
 
-    def best(self, sequences: Sequences, after: int | None = None) -> tuple[NDArray[np.uint8], float]:
+    def best(self, sequences: Sequences, after: int | None = None) -> tuple[Bytes, float]:
         """Return the best labels of the first sweeps, part by part, and their log-potential."""
         which = self.scores[:after].argmax(axis=0)
         position_part = np.repeat(self.part, np.diff(sequences.begin))
@@ -88,7 +87,7 @@ def visit(
     kernel: Kernel,
     sweeps: int,
     rng: int,
-    start: NDArray[np.uint8] | None = None,
+    start: Bytes | None = None,
     warmup: int = 0,
 ) -> Visited:
     """Move a chain over the labels of all documents; keep every state.
@@ -120,18 +119,16 @@ def visit(
     return Visited(states, score_states(chain, sequences, skip, states, part), part)
 
 
-def alone(chain: Chain, sequences: Sequences) -> NDArray[np.uint8]:
+def alone(chain: Chain, sequences: Sequences) -> Bytes:
     """Return the label that each position would have alone; "O" in sentences where that is not allowed."""
     outside = chain.labels.index("O") if "O" in chain.labels else 0
-    codes: NDArray[np.uint8] = chain.scores(sequences).argmax(axis=1).astype(np.uint8)
+    codes: Bytes = chain.scores(sequences).argmax(axis=1).astype(np.uint8)
     bad = ~np.isfinite(chain.score(sequences, codes))
     codes[np.repeat(bad, np.diff(sequences.begin))] = outside
     return codes
 
 
-def score_states(
-    chain: Chain, sequences: Sequences, skip: Skip | None, states: NDArray[np.uint8], part: NDArray[np.int64]
-) -> Floats:
+def score_states(chain: Chain, sequences: Sequences, skip: Skip | None, states: Bytes, part: Ints) -> Floats:
     """Return the log-potentials (states, parts) of many labellings."""
     groups = {group.name: group for group in chain.factors(sequences)}
     own, n = groups["labels"].weights, states.shape[1]
@@ -155,7 +152,7 @@ def score_states(
 
 
 def span_shares(
-    visited: NDArray[np.uint8], sequences: Sequences, labels: Sequence[str], asked: Sequence[tuple[int, int, int, str]]
+    visited: Bytes, sequences: Sequences, labels: Sequence[str], asked: Sequence[tuple[int, int, int, str]]
 ) -> tuple[Floats, Floats]:
     """Return how often spans (sequence, start, end, class) occur, and standard errors by batches."""
     share, error = np.zeros(len(asked)), np.zeros(len(asked))

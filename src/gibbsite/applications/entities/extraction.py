@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Ints, Ints32
 from gibbsite.applications.entities._filling import Column, count, fill
 from gibbsite.applications.entities.attributes import DOCUMENT, WORD, Values, match_phrases, read_values
 from gibbsite.applications.entities.documents import Document
@@ -43,7 +43,7 @@ class _Attribute:
         self.codes += [self.values.setdefault(value, len(self.values)) for value in values]
         self.lengths.append(len(self.codes) - before)
 
-    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def arrays(self) -> tuple[Ints, Ints32]:
         """Return where the values of each key begin, and their numbers."""
         first = np.zeros(len(self.lengths) + 1, np.int64)
         np.cumsum(self.lengths, out=first[1:])
@@ -91,8 +91,8 @@ class Extractor:
         used = {name for line in self.lines for name, _ in line.parts}
         self._of_words = {name: _Attribute() for name in used if name in WORD or name == "cluster"}
         self._of_tokens = used - self._of_words.keys()
-        self._arrays: dict[str, tuple[NDArray[np.int64], NDArray[np.int32]]] = {}
-        self._found: dict[Line, NDArray[np.int32]] = {}
+        self._arrays: dict[str, tuple[Ints, Ints32]] = {}
+        self._found: dict[Line, Ints32] = {}
 
     @property
     def names(self) -> list[str]:
@@ -118,7 +118,7 @@ class Extractor:
         words = [word for tokens in sentences for word in tokens]
         keys = self._word_keys(words)
         own = np.arange(len(words), dtype=np.int32)
-        here: dict[str, tuple[NDArray[np.int32], _Attribute, Any]] = {}
+        here: dict[str, tuple[Ints32, _Attribute, Any]] = {}
         for name, attribute in self._of_words.items():
             here[name] = keys, attribute, self._arrays[name]
         for name in self._of_tokens:
@@ -137,13 +137,13 @@ class Extractor:
             fill(column, begin, cursor, feature)
         return Sequences(begin, first, feature, np.zeros(0))
 
-    def keep(self, kept: NDArray[np.bool_]) -> None:
+    def keep(self, kept: Bools) -> None:
         """Forget all features but some."""
         names = [name for name, keep in zip(self.numbers, kept.tolist(), strict=True) if keep]
         self.numbers = {name: k for k, name in enumerate(names)}
         self._found = {}
 
-    def _word_keys(self, words: Sequence[str]) -> NDArray[np.int32]:
+    def _word_keys(self, words: Sequence[str]) -> Ints32:
         """Return the number of each word; compute the attributes of new ones."""
         if len(self._words) > _MOST_WORDS:
             self._forget()
@@ -176,9 +176,7 @@ class Extractor:
                     for t in range(len(sentence.tokens)):
                         yield read_values(function(sentence.tokens, t), f"the function {name!r}")
 
-    def _column(
-        self, line: Line, here: dict[str, tuple[Any, _Attribute, Any]], begin: NDArray[np.int64], grow: bool
-    ) -> Column:
+    def _column(self, line: Line, here: dict[str, tuple[Any, _Attribute, Any]], begin: Ints, grow: bool) -> Column:
         """Return one line of the template for the documents at hand."""
         if len(line.parts) > 1:
             return self._joined(line, here, begin, grow)
@@ -194,15 +192,13 @@ class Extractor:
                 self._found[line] = number
         return Column(keys, first, value, number, offset)
 
-    def _look_up(self, names: Iterable[str], many: int, grow: bool) -> NDArray[np.int32]:
+    def _look_up(self, names: Iterable[str], many: int, grow: bool) -> Ints32:
         known = self.numbers
         if grow:
             return np.fromiter((known.setdefault(name, len(known)) for name in names), np.int32, many)
         return np.fromiter((known.get(name, -1) for name in names), np.int32, many)
 
-    def _joined(
-        self, line: Line, here: dict[str, tuple[Any, _Attribute, Any]], begin: NDArray[np.int64], grow: bool
-    ) -> Column:
+    def _joined(self, line: Line, here: dict[str, tuple[Any, _Attribute, Any]], begin: Ints, grow: bool) -> Column:
         """Return several attributes together, the first value of each."""
         n = int(begin[-1])
         low, high = np.repeat(begin[:-1], np.diff(begin)), np.repeat(begin[1:], np.diff(begin))

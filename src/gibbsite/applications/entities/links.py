@@ -18,11 +18,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bytes, Floats, Integers, Ints
 from gibbsite.applications.entities.attributes import is_capitalised
 from gibbsite.applications.entities.documents import Document
 from gibbsite.inference.persistent import PersistentChains
@@ -31,12 +30,10 @@ from gibbsite.learn.crf.labels import split_label
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.models import FactorGraph, TableFactors
 
-Floats = NDArray[np.float64]
-Pairs: TypeAlias = NDArray[np.int64]
 _NEAREST = 4  # later occurrences that an occurrence is linked to
 
 
-def find_links(documents: Sequence[Document], similar: bool = True) -> Pairs:
+def find_links(documents: Sequence[Document], similar: bool = True) -> Ints:
     """Return pairs of tokens of a document with the same name, counted through all documents.
 
     Parameters
@@ -66,7 +63,7 @@ def find_links(documents: Sequence[Document], similar: bool = True) -> Pairs:
     return np.array(sorted(found), np.int64).reshape(-1, 2)
 
 
-def classes_of(labels: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+def classes_of(labels: Sequence[str]) -> tuple[list[str], Ints]:
     """Return the classes, "O" among them, and that of each label.
 
     Examples
@@ -85,7 +82,7 @@ def link_table(labels: Sequence[str], weights: Floats) -> Floats:
     return np.where(of[:, None] == of[None, :], weights[of][:, None], 0.0)
 
 
-def link_model(chain: Chain, sequences: Sequences, pairs: Pairs, weights: Floats) -> FactorGraph:
+def link_model(chain: Chain, sequences: Sequences, pairs: Ints, weights: Floats) -> FactorGraph:
     """Return the law of all labels with links as a model; "links" is the group of links."""
     groups = chain.factors(sequences)
     if len(pairs):
@@ -96,8 +93,8 @@ def link_model(chain: Chain, sequences: Sequences, pairs: Pairs, weights: Floats
 def learn_links(
     chain: Chain,
     sequences: Sequences,
-    codes: NDArray[np.uint8],
-    pairs: Pairs,
+    codes: Bytes,
+    pairs: Ints,
     *,
     steps: int = 60,
     chains: int = 2,
@@ -136,7 +133,7 @@ def learn_links(
     if not len(pairs):
         return weights
 
-    def count(states: NDArray[np.integer]) -> Floats:
+    def count(states: Integers) -> Floats:
         first, second = of[states[..., pairs[:, 0]]], of[states[..., pairs[:, 1]]]
         equal = np.where(first == second, first, len(names)).reshape(-1, len(pairs))
         return np.bincount(equal.ravel(), minlength=len(names) + 1)[:-1] / len(equal)
@@ -162,7 +159,7 @@ def learn_links(
     return average
 
 
-def components(sequences: Sequences, pairs: Pairs) -> NDArray[np.int64]:
+def components(sequences: Sequences, pairs: Ints) -> Ints:
     """Return for each sequence the number of the part that it belongs to; parts share no link.
 
     Examples
@@ -177,5 +174,5 @@ def components(sequences: Sequences, pairs: Pairs) -> NDArray[np.int64]:
     of = np.searchsorted(sequences.begin, pairs, "right") - 1
     n = len(sequences)
     graph = coo_matrix((np.ones(len(of)), (of[:, 0], of[:, 1])), shape=(n, n))
-    found: NDArray[np.int64] = connected_components(graph, directed=False)[1].astype(np.int64)
+    found: Ints = connected_components(graph, directed=False)[1].astype(np.int64)
     return found

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bytes, Floats
 from gibbsite._common.boundary import Wanted, fits, one_of
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.entities.decoding import METHODS, Skip, kernel_of, span_shares, visit
@@ -38,7 +38,6 @@ from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Structure
 from gibbsite.sampling.executor import read_threads
 
-Codes = NDArray[np.uint8]
 _SHIPPED = Path(__file__).parent / "english.ner"
 _HELD_OUT = 4  # one document of so many is kept from the chain that links are learnt with
 _BATCH = 200_000  # tokens that are labelled together
@@ -162,7 +161,7 @@ class EntityRecognizer:
         self.iterations, self.threads = iterations, read_threads(threads)
         self.chain: Chain | None = None
         self.extractor: Extractor | None = None
-        self.link_weights: NDArray[np.float64] | None = None
+        self.link_weights: Floats | None = None
         self.calibrate = calibrate
         self.calibration = (1.0, 0.0)
 
@@ -218,7 +217,7 @@ class EntityRecognizer:
                 right.append((entity.first, entity.last, entity.label) in gold[entity.sentence])
         odds, truth = log_odds(np.array(stated)), np.array(right, float)
 
-        def loss(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        def loss(x: Floats) -> tuple[float, Floats]:
             z = x[0] * odds + x[1]
             gap = 1.0 / (1.0 + np.exp(-z)) - truth
             prior = np.array([x[0] - 1.0, x[1]])  # a few entities leave probabilities as they are
@@ -521,7 +520,7 @@ def _expect(header: dict[str, Any]) -> dict[str, Wanted]:
     }
 
 
-def log_odds(p: NDArray[np.float64]) -> NDArray[np.float64]:
+def log_odds(p: Floats) -> Floats:
     """Return the log-odds of probabilities, those of 0 and 1 finite.
 
     Examples
@@ -537,7 +536,7 @@ def _sentences(documents: Sequence[Document]) -> list[Sentence]:
     return [sentence for document in documents for sentence in document.sentences]
 
 
-def _codes(documents: Sequence[Document], labels: Sequence[str], scheme: str, unseen: bool = False) -> Codes:
+def _codes(documents: Sequence[Document], labels: Sequence[str], scheme: str, unseen: bool = False) -> Bytes:
     """Return the labels of documents as numbers; unseen classes are outside of all, if that is allowed."""
     number = {label: k for k, label in enumerate(labels)}
     known = {label[2:] for label in labels}

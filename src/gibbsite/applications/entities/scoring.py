@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats
 from gibbsite.learn.crf.labels import Span, find_spans
 
-Floats = NDArray[np.float64]
 _REPEATS = 1000
 
 
@@ -204,7 +203,7 @@ def paired_difference(
     return plain[1] - plain[0], float(low), float(high)
 
 
-def calibration(probability: Floats, right: NDArray[np.bool_], bins: int = 10) -> tuple[float, list[dict[str, Any]]]:
+def calibration(probability: Floats, right: Bools, bins: int = 10) -> tuple[float, list[dict[str, Any]]]:
     """Return the expected calibration error, and its bins.
 
     Parameters

@@ -19,12 +19,10 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gibbsite.applications.segmentation.colours import Floats
+from gibbsite._common.arrays import Array, Floats32, Ints
 
 #: Scribbled pixels of a label that are kept, evenly spread over all of them.
 MOST_SEEDS = 128
@@ -55,13 +53,13 @@ class ColourModels:
         Of the kernels in colour.
     """
 
-    colours: list[Floats]
-    places: list[Floats]
+    colours: list[Floats32]
+    places: list[Floats32]
     width: float
 
     @classmethod
     def learn(
-        cls, colours: Floats, places: Floats, scribbles: NDArray[Any], labels: int, width: float = WIDTH
+        cls, colours: Floats32, places: Floats32, scribbles: Array, labels: int, width: float = WIDTH
     ) -> ColourModels:
         """Take the scribbled pixels of an image.
 
@@ -80,7 +78,7 @@ class ColourModels:
         flat, at = colours.reshape(-1, 3), places.reshape(-1, 2)
         return cls([flat[each] for each in seeds], [at[each] for each in seeds], width)
 
-    def log_densities(self, colours: Floats, places: Floats | None = None) -> Floats:
+    def log_densities(self, colours: Floats32, places: Floats32 | None = None) -> Floats32:
         """Return the logarithms of the densities of all labels.
 
         Parameters
@@ -112,10 +110,10 @@ class ColourModels:
                 else:  # its scribbles are in no pixel of this level
                     logs[part, label] = -np.inf
         floor = np.float32(np.log(OUTLIERS / VOLUME))
-        densities: Floats = np.logaddexp(logs + np.float32(np.log1p(-OUTLIERS)), floor)
+        densities: Floats32 = np.logaddexp(logs + np.float32(np.log1p(-OUTLIERS)), floor)
         return densities
 
-    def _log_kernels(self, label: int, colours: Floats, places: Floats | None) -> Floats:
+    def _log_kernels(self, label: int, colours: Floats32, places: Floats32 | None) -> Floats32:
         """Return the logarithms of the mean kernels around the seeds of a label.
 
         The exponents are scalar products of what belongs to pixels and what belongs to seeds: one product of
@@ -140,11 +138,11 @@ class ColourModels:
         top = exponents.max(axis=1)
         exponents -= top[:, None]
         np.exp(exponents, out=exponents)
-        logs: Floats = np.log(exponents.mean(axis=1)) + top + alone
+        logs: Floats32 = np.log(exponents.mean(axis=1)) + top + alone
         return logs
 
 
-def _spread(seeds: NDArray[np.int64]) -> NDArray[np.int64]:
+def _spread(seeds: Ints) -> Ints:
     """Return MOST_SEEDS of the seeds at most, evenly spread."""
     if seeds.size <= MOST_SEEDS:
         return seeds

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+from gibbsite._common.arrays import Array, Floats32
 
 # linear light of 8-bit values (IEC 61966-2-1)
 _VALUES = np.arange(256) / 255.0
@@ -20,7 +17,7 @@ _TO_XYZ /= _TO_XYZ.sum(axis=1, keepdims=True)
 _DARK = (6.0 / 29.0) ** 3  # below, the cube root is replaced by its tangent
 
 
-def to_lab(pixels: NDArray[Any]) -> Floats:
+def to_lab(pixels: Array) -> Floats32:
     """Return 8-bit colours as lightness L* and the two coordinates a*, b* of the hue.
 
     Parameters
@@ -41,5 +38,5 @@ def to_lab(pixels: NDArray[Any]) -> Floats:
     xyz = _LINEAR[pixels] @ _TO_XYZ.T.astype(np.float32)
     root = np.where(xyz > _DARK, np.cbrt(xyz), xyz * np.float32(841.0 / 108.0) + np.float32(4.0 / 29.0))
     x, y, z = root[..., 0], root[..., 1], root[..., 2]
-    lab: Floats = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1).astype(np.float32)
+    lab: Floats32 = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1).astype(np.float32)
     return lab

@@ -15,12 +15,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Integers
 from gibbsite.errors import ModelError
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.integer]
 
 FOUR = ((0, 1), (1, 0))
 EIGHT = (*FOUR, (1, 1), (1, -1))
@@ -30,11 +27,11 @@ class LabelledField(NamedTuple):
     """Fields of sites with a known label, and how many neighbours have which label."""
 
     fields: Floats
-    labels: Labels
+    labels: Integers
     near: Floats
 
 
-def count_neighbours(labels: Labels, states: int, neighbours: int = 4) -> Floats:
+def count_neighbours(labels: Integers, states: int, neighbours: int = 4) -> Floats:
     """Count the neighbours with each label, an array (rows, columns, states); negative labels are unknown.
 
     Examples
@@ -53,7 +50,7 @@ def count_neighbours(labels: Labels, states: int, neighbours: int = 4) -> Floats
     return near
 
 
-def gather(fields: Floats, labels: Labels, neighbours: int = 4) -> LabelledField:
+def gather(fields: Floats, labels: Integers, neighbours: int = 4) -> LabelledField:
     """Return the sites of a lattice whose labels are known.
 
     Parameters

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes, Floats, Floats32, Ints, Positions
 from gibbsite.errors import IncompatibleError, ModelError
 
 PATCH, STRIDE = 20, 10
@@ -30,9 +30,6 @@ _CELL = 5
 # half of all patches of photographs have 0.05 of contrast and more; those with much less are plain
 _PLAIN, _COLOURLESS = 0.015, 0.02
 _LEARNT_FROM = 30_000  # patches that a vocabulary is learnt from, at most
-
-Floats = NDArray[np.float32]
-Photograph = NDArray[np.uint8]
 
 
 class Descriptors(NamedTuple):
@@ -46,8 +43,8 @@ class Descriptors(NamedTuple):
         Rows and columns of patches.
     """
 
-    texture: Floats
-    colour: Floats
+    texture: Floats32
+    colour: Floats32
     shape: tuple[int, int]
 
 
@@ -75,7 +72,7 @@ def need_skimage() -> None:
         ) from None
 
 
-def describe(image: Photograph) -> Descriptors:
+def describe(image: Bytes) -> Descriptors:
     """Return histograms of the gradients and of the hues of all patches.
 
     Parameters
@@ -112,25 +109,25 @@ def describe(image: Photograph) -> Descriptors:
     return Descriptors(texture.astype(np.float32), _hues(bins, hsv[..., 1] * hsv[..., 2]), (rows, columns))
 
 
-def _cells(image: NDArray[Any]) -> NDArray[Any]:
+def _cells(image: Array) -> Array:
     """Return the sums over squares as wide as patches are apart."""
     high, wide = image.shape[0] // STRIDE, image.shape[1] // STRIDE
-    sums: NDArray[Any] = image.reshape(high, STRIDE, wide, STRIDE, -1).sum(axis=(1, 3))
+    sums: Array = image.reshape(high, STRIDE, wide, STRIDE, -1).sum(axis=(1, 3))
     return sums
 
 
-def _patches(cells: NDArray[Any]) -> NDArray[Any]:
+def _patches(cells: Array) -> Array:
     """Return the sums over patches from those over squares, four of which make a patch."""
-    found: NDArray[Any] = cells[:-1, :-1] + cells[1:, :-1] + cells[:-1, 1:] + cells[1:, 1:]
+    found: Array = cells[:-1, :-1] + cells[1:, :-1] + cells[:-1, 1:] + cells[1:, 1:]
     return found
 
 
-def _patch_means(image: NDArray[Any]) -> NDArray[Any]:
-    means: NDArray[Any] = _patches(_cells(image)) / PATCH**2
+def _patch_means(image: Array) -> Array:
+    means: Array = _patches(_cells(image)) / PATCH**2
     return means
 
 
-def _hues(bins: NDArray[np.intp], chroma: NDArray[np.float64]) -> Floats:
+def _hues(bins: Positions, chroma: Floats) -> Floats32:
     """Return smoothed histograms of hues, weighted by chroma, of length one where there is enough of it."""
     high, wide = bins.shape[0] // STRIDE, bins.shape[1] // STRIDE
     square = np.add.outer(wide * (np.arange(bins.shape[0]) // STRIDE), np.arange(bins.shape[1]) // STRIDE)
@@ -142,11 +139,11 @@ def _hues(bins: NDArray[np.intp], chroma: NDArray[np.float64]) -> Floats:
     smooth = sum(weight * np.roll(means, k, axis=2) for k, weight in zip(range(-3, 4), weights, strict=True))
     flat = np.asarray(smooth).reshape(-1, HUES)
     lengths = np.linalg.norm(flat, axis=1, keepdims=True)
-    found: Floats = (flat / (lengths + _COLOURLESS)).astype(np.float32)
+    found: Floats32 = (flat / (lengths + _COLOURLESS)).astype(np.float32)
     return found
 
 
-def nearest(centres: Floats, rows: Floats) -> NDArray[np.int64]:
+def nearest(centres: Floats32, rows: Floats32) -> Ints:
     """Return the nearest centre of each row.
 
     Examples
@@ -155,7 +152,7 @@ def nearest(centres: Floats, rows: Floats) -> NDArray[np.int64]:
     [0, 1]
     """
     distances = (centres * centres).sum(axis=1) - 2.0 * (rows @ centres.T)
-    found: NDArray[np.int64] = distances.argmin(axis=1)
+    found: Ints = distances.argmin(axis=1)
     return found
 
 
@@ -169,15 +166,15 @@ class VisualWords:
         Their centres.
     """
 
-    texture: Floats
-    colour: Floats
+    texture: Floats32
+    colour: Floats32
 
     @property
     def sizes(self) -> tuple[int, int, int]:
         """Number of words of each kind: texture, colour, place."""
         return len(self.texture), len(self.colour), PLACES**2
 
-    def read(self, found: Descriptors) -> NDArray[np.int64]:
+    def read(self, found: Descriptors) -> Ints:
         """Return the words of patches, an array (patches, 3).
 
         Examples

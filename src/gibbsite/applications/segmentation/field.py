@@ -21,12 +21,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gibbsite.applications.segmentation.colours import Floats
+from gibbsite._common.arrays import Array, Bools, Floats32, Ints, Ints32
 from gibbsite.models import AgreementFactors, FactorGraph, FieldFactors
 
-Positions = NDArray[np.int64]
 #: Neighbours of a pixel that come after it, with distance: 4 or 8 in all directions.
 _AFTER = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}
 NEIGHBOURS = tuple(_AFTER)
@@ -45,12 +43,12 @@ class Neighbourhood(NamedTuple):
         One over the distance of a pair.
     """
 
-    nodes: Positions
-    pairs: NDArray[np.int32]
-    closeness: Floats
+    nodes: Ints
+    pairs: Ints32
+    closeness: Floats32
 
 
-def grid_neighbourhood(free: NDArray[np.bool_], neighbours: int) -> Neighbourhood:
+def grid_neighbourhood(free: Bools, neighbours: int) -> Neighbourhood:
     """Return the pairs of neighbouring pixels with at least one free pixel each.
 
     Parameters
@@ -92,14 +90,14 @@ def grid_neighbourhood(free: NDArray[np.bool_], neighbours: int) -> Neighbourhoo
     return Neighbourhood(nodes, pairs, np.concatenate(closeness))
 
 
-def squared_steps(colours: Floats, pairs: NDArray[np.int32]) -> Floats:
+def squared_steps(colours: Floats32, pairs: Ints32) -> Floats32:
     """Return the squared distances of colours of pairs."""
     step = colours[pairs[:, 0]] - colours[pairs[:, 1]]
-    squares: Floats = np.einsum("ij,ij->i", step, step)
+    squares: Floats32 = np.einsum("ij,ij->i", step, step)
     return squares
 
 
-def pair_weights(around: Neighbourhood, colours: Floats, mean_square: float | None) -> Floats:
+def pair_weights(around: Neighbourhood, colours: Floats32, mean_square: float | None) -> Floats32:
     """Return g of all pairs; without contrast if ``mean_square`` is None.
 
     Examples
@@ -110,11 +108,11 @@ def pair_weights(around: Neighbourhood, colours: Floats, mean_square: float | No
     """
     if mean_square is None or mean_square == 0.0:
         return around.closeness
-    weights: Floats = np.exp(squared_steps(colours, around.pairs) / np.float32(-2.0 * mean_square))
+    weights: Floats32 = np.exp(squared_steps(colours, around.pairs) / np.float32(-2.0 * mean_square))
     return weights * around.closeness
 
 
-def potts_field(pairs: NDArray[np.int32], coupling: Any, unary: NDArray[Any], known: NDArray[Any]) -> FactorGraph:
+def potts_field(pairs: Ints32, coupling: Any, unary: Array, known: Array) -> FactorGraph:
     """Return the field of the nodes whose labels are unknown, given those that are known.
 
     Parameters
@@ -159,7 +157,7 @@ def potts_field(pairs: NDArray[np.int32], coupling: Any, unary: NDArray[Any], kn
     return FactorGraph(sites.size, groups=groups, states=labels)
 
 
-def natural_coupling(unary: NDArray[Any], weights: NDArray[Any], pairs: NDArray[np.int32]) -> float:
+def natural_coupling(unary: Array, weights: Array, pairs: Ints32) -> float:
     """Return the coupling J at which neighbours of one label outweigh what nine in ten pixels say themselves.
 
     That is the 0.9 quantile of the differences between the two largest log-potentials, divided by the mean

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bytes, Ints, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import need_pillow, read_photograph
 from gibbsite.errors import ArgumentError, FormatError, ModelError
@@ -41,8 +41,8 @@ class Example:
     """
 
     name: str
-    image: NDArray[np.uint8]
-    labels: NDArray[np.int16]
+    image: Bytes
+    labels: Ints16
 
     def present(self) -> list[int]:
         """Return the classes that occur: all that is used in learning."""
@@ -65,7 +65,7 @@ class LabelledImages:
 
     examples: list[Example]
     classes: tuple[str, ...]
-    colours: NDArray[np.uint8] | None = None
+    colours: Bytes | None = None
 
 
 def read_labelled(folder: PathLike, classes: Sequence[str] | None = None) -> LabelledImages:
@@ -112,7 +112,7 @@ def read_labelled(folder: PathLike, classes: Sequence[str] | None = None) -> Lab
     return LabelledImages(examples, tuple(names[k] for k in chosen), palette)
 
 
-def read_map(path: PathLike) -> NDArray[np.int64]:
+def read_map(path: PathLike) -> Ints:
     """Read a label map as whole numbers: those of a palette, or grey values."""
     pillow = need_pillow()
     try:
@@ -128,7 +128,7 @@ def read_map(path: PathLike) -> NDArray[np.int64]:
         raise FormatError(f"the label map cannot be read: {reason}.", str(path)) from None
 
 
-def _read_names(place: Path, seen: NDArray[np.int64]) -> tuple[dict[int, str], dict[int, Any], list[str] | None]:
+def _read_names(place: Path, seen: Ints) -> tuple[dict[int, str], dict[int, Any], list[str] | None]:
     """Return names and colours by number, and the names to be used, if that is said."""
     found = next((path for path in (place / "classes.json", place.parent / "classes.json") if path.exists()), None)
     if found is None:
@@ -144,9 +144,7 @@ def _read_names(place: Path, seen: NDArray[np.int64]) -> tuple[dict[int, str], d
     return names, colours, used
 
 
-def _choose(
-    names: dict[int, str], used: list[str] | None, seen: NDArray[np.int64], classes: Sequence[str] | None
-) -> list[int]:
+def _choose(names: dict[int, str], used: list[str] | None, seen: Ints, classes: Sequence[str] | None) -> list[int]:
     """Return the numbers of the classes to use."""
     number = {name: k for k, name in names.items()}
     present = set(seen.tolist())

@@ -6,12 +6,9 @@ size is repeated.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
+from gibbsite._common.arrays import Array, Bools, Bytes
 
 
 def halve_image(image: Bytes) -> Bytes:
@@ -31,7 +28,7 @@ def halve_image(image: Bytes) -> Bytes:
     return total.astype(np.uint8)
 
 
-def halve_scribbles(scribbles: NDArray[Any]) -> NDArray[Any]:
+def halve_scribbles(scribbles: Array) -> Array:
     """Return scribbles of half the size: what any of 2 x 2 pixels has, the largest label of several.
 
     Examples
@@ -41,17 +38,17 @@ def halve_scribbles(scribbles: NDArray[Any]) -> NDArray[Any]:
     """
     scribbles = _even(scribbles)
     rows = np.maximum(scribbles[0::2], scribbles[1::2])
-    halved: NDArray[Any] = np.maximum(rows[:, 0::2], rows[:, 1::2])
+    halved: Array = np.maximum(rows[:, 0::2], rows[:, 1::2])
     return halved
 
 
-def _even(image: NDArray[Any]) -> NDArray[Any]:
+def _even(image: Array) -> Array:
     height, width = image.shape[:2]
     odd = ((0, height % 2), (0, width % 2), *((0, 0),) * (image.ndim - 2))
     return np.pad(image, odd, mode="edge") if height % 2 or width % 2 else image
 
 
-def enlarge(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
+def enlarge(values: Array, shape: tuple[int, int]) -> Array:
     """Return values of a level at the pixels of the next finer one.
 
     Examples
@@ -62,7 +59,7 @@ def enlarge(values: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
     return values.repeat(2, axis=0).repeat(2, axis=1)[: shape[0], : shape[1]]
 
 
-def border_band(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def border_band(labels: Array) -> Bools:
     """Return the pixels at a border between labels, and those next to such pixels.
 
     Examples
@@ -79,7 +76,7 @@ def border_band(labels: NDArray[Any]) -> NDArray[np.bool_]:
     return widen(band)
 
 
-def widen(band: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def widen(band: Bools) -> Bools:
     """Return pixels with all that touch them, corners included."""
     tall = band.copy()
     tall[1:] |= band[:-1]

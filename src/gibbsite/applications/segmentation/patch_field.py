@@ -14,8 +14,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import clock
 from gibbsite.applications.segmentation.coupling import EIGHT
@@ -37,7 +37,6 @@ from gibbsite.scans.base import Scan
 from gibbsite.scans.chromatic import Chromatic
 from gibbsite.scans.systematic import Systematic
 
-Floats = NDArray[np.float64]
 Region = tuple[int, int, int, int]
 
 METHODS = ("plsa", "systematic", "dogs", "chromatic", "herded", "blocks", "mean-field")
@@ -61,7 +60,7 @@ class Labelled:
         Time of sampling, without that of compiling and of laying out the model.
     """
 
-    labels: NDArray[np.int64]
+    labels: Ints
     probabilities: Floats
     steps: int
     seconds: float
@@ -268,9 +267,7 @@ def _budget(rounds: int, length: int | None, n_units: int, **_: Any) -> Budget:
     return Budget(0, rounds, length or n_units, 0, math.inf)
 
 
-def _labelled(
-    cells: Floats, alone: Labelled, steps: int, seconds: float, visited: NDArray[Any] | None = None
-) -> Labelled:
+def _labelled(cells: Floats, alone: Labelled, steps: int, seconds: float, visited: Array | None = None) -> Labelled:
     """Return probabilities as labels; patches that were not visited are on their own."""
     flat = alone.probabilities.reshape(-1, alone.probabilities.shape[2])
     # two states have one cell

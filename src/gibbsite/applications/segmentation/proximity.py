@@ -11,12 +11,9 @@ References
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from gibbsite.applications.segmentation.colours import Floats
+from gibbsite._common.arrays import Array, Floats32
 from gibbsite.applications.segmentation.field import Neighbourhood, squared_steps
 
 #: Difference of colours, in L*a*b*, that is as far as one pixel.
@@ -25,7 +22,7 @@ COLOUR_STEP = 5.0
 _BLUR = 3.0
 
 
-def log_proximity(around: Neighbourhood, colours: Floats, scribbles: NDArray[Any], labels: int) -> NDArray[np.float32]:
+def log_proximity(around: Neighbourhood, colours: Floats32, scribbles: Array, labels: int) -> Floats32:
     """Return minus the logarithms of the distances of all nodes from the scribbles of each label.
 
     Parameters

@@ -16,14 +16,12 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes
 from gibbsite.applications.images import need_pillow
 from gibbsite.errors import FormatError, ModelError, UnknownFormatError
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import PathLike, check_writable, save
-
-Bytes = NDArray[np.uint8]
 
 #: Most labels a file with a palette holds, beside "no label".
 MOST_LABELS = 255
@@ -49,7 +47,7 @@ class Legend:
     names: tuple[str, ...]
     colours: Bytes
 
-    def facts(self, labels: NDArray[Any]) -> dict[str, Any]:
+    def facts(self, labels: Array) -> dict[str, Any]:
         """Return the legend as plain data, with the share of pixels of each label."""
         counts = np.bincount(np.where(labels < 0, NO_LABEL, labels).ravel(), minlength=NO_LABEL + 1)
         each = [
@@ -135,12 +133,7 @@ def check_outputs(path: PathLike) -> Outputs:
 
 
 def write_segmentation(
-    path: PathLike,
-    labels: NDArray[Any],
-    legend: Legend,
-    *,
-    certainty: NDArray[Any] | None = None,
-    image: NDArray[Any] | None = None,
+    path: PathLike, labels: Array, legend: Legend, *, certainty: Array | None = None, image: Array | None = None
 ) -> Outputs:
     """Write a segmentation: the label image, its legend, the certainty and an overlay.
 
@@ -186,7 +179,7 @@ def write_segmentation(
     return places
 
 
-def encode_labels(labels: NDArray[Any], legend: Legend, facts: str = "") -> bytes:
+def encode_labels(labels: Array, legend: Legend, facts: str = "") -> bytes:
     """Return the bytes of a label image: a PNG file with a palette, and the legend as its text.
 
     Examples
@@ -208,7 +201,7 @@ def encode_labels(labels: NDArray[Any], legend: Legend, facts: str = "") -> byte
     return file.getvalue()
 
 
-def draw_overlay(image: Bytes, labels: NDArray[Any], legend: Legend, weight: float = 0.45) -> Bytes:
+def draw_overlay(image: Bytes, labels: Array, legend: Legend, weight: float = 0.45) -> Bytes:
     """Return the image tinted in the colours of its labels, their borders drawn, and the legend below.
 
     Parameters
@@ -246,7 +239,7 @@ def draw_overlay(image: Bytes, labels: NDArray[Any], legend: Legend, weight: flo
     return np.vstack([tinted, _draw_legend(legend, codes, width, max(height, width))])
 
 
-def _draw_legend(legend: Legend, codes: NDArray[Any], width: int, longest: int) -> Bytes:
+def _draw_legend(legend: Legend, codes: Array, width: int, longest: int) -> Bytes:
     """Return the legend as a strip: a field of colour and the name of every label that occurs."""
     from PIL import ImageDraw, ImageFont
 
@@ -270,7 +263,7 @@ def _draw_legend(legend: Legend, codes: NDArray[Any], width: int, longest: int) 
     return np.asarray(strip)
 
 
-def _grey(certainty: NDArray[Any]) -> Bytes:
+def _grey(certainty: Array) -> Bytes:
     """Return shares as grey values."""
     grey: Bytes = np.rint(255.0 * np.clip(certainty, 0.0, 1.0)).astype(np.uint8)
     return grey

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints
 from gibbsite.applications.segmentation.features import PATCH, STRIDE
 
-Counts = NDArray[np.int64]
 
-
-def spread(patches: NDArray[Any], height: int, width: int) -> NDArray[Any]:
+def spread(patches: Array, height: int, width: int) -> Array:
     """Give every pixel what the patch with the nearest centre has.
 
     Examples
@@ -41,7 +38,7 @@ class HammingScore:
     """
 
     classes: tuple[str, ...]
-    confusion: Counts
+    confusion: Ints
 
     @property
     def hamming(self) -> float:
@@ -58,7 +55,7 @@ class HammingScore:
         }
 
 
-def confuse(truth: NDArray[Any], labels: NDArray[Any], classes: int) -> Counts:
+def confuse(truth: Array, labels: Array, classes: int) -> Ints:
     """Count labelled pixels by true class and label.
 
     Examples

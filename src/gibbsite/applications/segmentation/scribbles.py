@@ -16,13 +16,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Bytes, Floats32, Ints, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import as_photograph
 from gibbsite.applications.posterior import average
 from gibbsite.applications.segmentation.colour_models import ColourModels
-from gibbsite.applications.segmentation.colours import Floats, to_lab
+from gibbsite.applications.segmentation.colours import to_lab
 from gibbsite.applications.segmentation.field import (
     NEIGHBOURS,
     Neighbourhood,
@@ -85,14 +85,14 @@ class Segmented:
         Whether it was stopped early.
     """
 
-    labels: NDArray[np.uint8]
+    labels: Bytes
     legend: Legend
-    certainty: Floats | None
+    certainty: Floats32 | None
     method: str
     coupling: float
     models: list[FactorGraph]
     result: Any
-    image: NDArray[np.uint8]
+    image: Bytes
     seconds: float
     interrupted: bool
 
@@ -154,8 +154,8 @@ class _Settings:
 class _Solved:
     """Labels and certainty of nodes, and what they are from."""
 
-    labels: NDArray[np.uint8]
-    certainty: Floats
+    labels: Bytes
+    certainty: Floats32
     model: FactorGraph
     coupling: float
     result: Any
@@ -282,9 +282,7 @@ def segment_scribbles(
 class _Terms:
     """Unary terms of pixels of all levels: seeds and distances come from coarse levels."""
 
-    def __init__(
-        self, levels: list[tuple[NDArray[np.uint8], NDArray[np.int16]]], labels: int, settings: _Settings
-    ) -> None:
+    def __init__(self, levels: list[tuple[Bytes, Ints16]], labels: int, settings: _Settings) -> None:
         image, scribbles = levels[-1]
         self.settings, self.longest = settings, max(levels[0][0].shape[:2])
         self.colours = to_lab(image)
@@ -302,7 +300,7 @@ class _Terms:
             *marks.shape, labels
         )
 
-    def unary(self, depth: int, positions: NDArray[np.int64], width: int, colours: Floats) -> Floats:
+    def unary(self, depth: int, positions: Ints, width: int, colours: Floats32) -> Floats32:
         """Return the unary terms of some pixels of a level."""
         y, x = np.divmod(positions, width)
         places = np.stack([y, x], axis=1).astype(np.float32) * np.float32(2**depth / self.longest)
@@ -314,7 +312,7 @@ class _Terms:
 
 
 def _solve_levels(
-    image: NDArray[np.uint8], scribbles: NDArray[np.int16], labels: int, most: int, settings: _Settings
+    image: Bytes, scribbles: Ints16, labels: int, most: int, settings: _Settings
 ) -> tuple[_Solved, list[FactorGraph]]:
     """Solve the coarsest level, and then borders of finer ones."""
     levels = [(image, scribbles)]
@@ -352,13 +350,7 @@ def _solve_levels(
 
 
 def _solve_pixels(
-    image: NDArray[np.uint8],
-    found: NDArray[np.uint8],
-    free: NDArray[np.bool_],
-    depth: int,
-    terms: _Terms,
-    coupling: float | None,
-    settings: _Settings,
+    image: Bytes, found: Bytes, free: Bools, depth: int, terms: _Terms, coupling: float | None, settings: _Settings
 ) -> _Solved:
     """Find the labels of the free pixels of a level, given those of the others."""
     width = free.shape[1]
@@ -371,7 +363,7 @@ def _solve_pixels(
 
 
 def _solve_regions(
-    image: NDArray[np.uint8], scribbles: NDArray[np.int16], labels: int, count: int, settings: _Settings
+    image: Bytes, scribbles: Ints16, labels: int, count: int, settings: _Settings
 ) -> tuple[_Solved, list[FactorGraph]]:
     """Find the labels of superpixels; scribbled pixels keep their own."""
     regions = find_superpixels(image, count)
@@ -397,11 +389,11 @@ def _solve_regions(
 
 def _solve(
     around: Neighbourhood,
-    colours: Floats,
-    known: NDArray[Any],
-    unary: Floats,
+    colours: Floats32,
+    known: Array,
+    unary: Floats32,
     coupling: float | None,
-    rows: NDArray[np.int64],
+    rows: Ints,
     settings: _Settings,
 ) -> _Solved:
     """Find the labels of the nodes that are not known."""
@@ -430,7 +422,7 @@ def _solve(
     return _Solved(best.astype(np.uint8), certainty, model, coupling, result)
 
 
-def _kernel(method: str | Kernel, rows: NDArray[np.int64]) -> str | Kernel:
+def _kernel(method: str | Kernel, rows: Ints) -> str | Kernel:
     """Return the kernel of a method, or its name; blocks are rows of pixels."""
     if isinstance(method, Kernel) or method != "blocks":
         return method if isinstance(method, Kernel) else _AVERAGED.get(method, method)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes, Floats, Ints
 from gibbsite._common.boundary import Wanted, between, fits, one_of
 from gibbsite._common.wording import argument
 from gibbsite.applications.images import as_photograph, need_pillow
@@ -27,7 +27,6 @@ from gibbsite.applications.segmentation.features import (
     PLACES,
     STRIDE,
     Descriptors,
-    Photograph,
     VisualWords,
     describe,
     learn_words,
@@ -42,8 +41,6 @@ from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.formats.parsing.text import PathLike
 from gibbsite.learn.aspect.estimator import AspectModel
 from gibbsite.sampling.budget import check_integer, is_real
-
-Floats = NDArray[np.float64]
 
 
 def _not_negative(given: Any) -> bool:
@@ -70,7 +67,7 @@ class Segmentation:
         Time taken.
     """
 
-    labels: NDArray[np.int64]
+    labels: Ints
     certainty: Floats
     classes: tuple[str, ...]
     patches: Labelled
@@ -143,7 +140,7 @@ class Segmenter:
         self.neighbours, self.smoothing, self.starts = neighbours, smoothing, starts
         self.rng = check_integer("rng", rng, 0)
         self.classes: tuple[str, ...] = ()
-        self.colours: NDArray[np.uint8] | None = None
+        self.colours: Bytes | None = None
         self.longest = 0
         self.skipped = 0
 
@@ -183,7 +180,7 @@ class Segmenter:
         return self
 
     def _learn_coupling(
-        self, documents: list[NDArray[np.int64]], described: Sequence[Descriptors], examples: list[Example]
+        self, documents: list[Ints], described: Sequence[Descriptors], examples: list[Example]
     ) -> float:
         """Learn the coupling from labels of patches: those of the pixels at their centres."""
         parts = []
@@ -269,7 +266,7 @@ class Segmenter:
         """Return names and colours of the classes."""
         return make_legend(self.classes, self.colours)
 
-    def _scaled(self, image: Photograph) -> Photograph:
+    def _scaled(self, image: Bytes) -> Bytes:
         """Scale an image to the size of the training images."""
         height, width = image.shape[:2]
         if max(height, width) == self.longest:
@@ -284,7 +281,7 @@ class Segmenter:
         share = self.longest / max(height, width)
         return max(PATCH, round(height * share)), max(PATCH, round(width * share))
 
-    def _enlarge(self, found: Labelled, height: int, width: int) -> tuple[NDArray[np.int64], Floats]:
+    def _enlarge(self, found: Labelled, height: int, width: int) -> tuple[Ints, Floats]:
         """Return labels and certainty of pixels."""
         high, wide = self._scaled_size(height, width)
         y, x = np.arange(height) * high // height, np.arange(width) * wide // width
@@ -331,7 +328,7 @@ class Segmenter:
             "smoothing": self.smoothing,
             "rng": self.rng,
         }
-        arrays: dict[str, NDArray[Any]] = {"texture": self.words.texture, "colour": self.words.colour}
+        arrays: dict[str, Array] = {"texture": self.words.texture, "colour": self.words.colour}
         arrays |= {f"beta{k}": table for k, table in enumerate(self.aspects.words_)}
         arrays["topics"] = self.aspects.classes_.astype(np.int64)
         if self.colours is not None:

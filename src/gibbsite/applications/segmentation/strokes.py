@@ -12,8 +12,8 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes, Ints16, Ints32
 from gibbsite._common.wording import argument
 from gibbsite.applications.segmentation.rendering import MOST_LABELS, Legend, make_legend
 from gibbsite.errors import ArgumentError, ModelError
@@ -28,12 +28,12 @@ _PLAIN = 0.01
 class Strokes(NamedTuple):
     """Scribbled pixels: labels 0, 1, ... by pixel, -1 where there are none; and their legend."""
 
-    labels: NDArray[np.int16]
+    labels: Ints16
     legend: Legend
 
 
 def read_scribbles(
-    drawing: Any, image: NDArray[np.uint8], background: str | None = None, first: tuple[int, int, int] | None = None
+    drawing: Any, image: Bytes, background: str | None = None, first: tuple[int, int, int] | None = None
 ) -> Strokes:
     """Tell the labels of a drawing.
 
@@ -84,11 +84,7 @@ def read_scribbles(
 
 
 def _blank(
-    codes: NDArray[np.int32],
-    drawing: NDArray[np.uint8],
-    image: NDArray[np.uint8],
-    background: str | None,
-    first: tuple[int, int, int] | None,
+    codes: Ints32, drawing: Bytes, image: Bytes, background: str | None, first: tuple[int, int, int] | None
 ) -> None:
     """Set the pixels of the background to 0."""
     opaque = drawing[..., 3] >= 128 if drawing.shape[2] == 4 else None
@@ -117,7 +113,7 @@ def _parse(colour: Any) -> int:
     raise ArgumentError(f"{argument('background')} must be a colour such as #ffffff, got {colour!r}.")
 
 
-def _number(codes: NDArray[Any], coloured: int | None) -> Strokes:
+def _number(codes: Array, coloured: int | None) -> Strokes:
     """Return the values that are not 0 as labels."""
     drawn = codes != 0
     values, counts = np.unique(codes[drawn], return_counts=True)

@@ -8,16 +8,14 @@ References
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes, Floats32, Ints
 from gibbsite.applications.segmentation.field import Neighbourhood, grid_neighbourhood
 from gibbsite.errors import IncompatibleError
 
 
-def find_superpixels(image: NDArray[np.uint8], count: int) -> NDArray[np.int64]:
+def find_superpixels(image: Bytes, count: int) -> Ints:
     """Return the number of its superpixel for every pixel, counted from 0.
 
     Parameters
@@ -34,11 +32,11 @@ def find_superpixels(image: NDArray[np.uint8], count: int) -> NDArray[np.int64]:
             "Superpixels need scikit-image, which is not installed; run: pip install gibbsite[segmentation]"
         ) from None
     found = slic(image, n_segments=count, compactness=10.0, start_label=0, channel_axis=-1)
-    numbers: NDArray[np.int64] = np.unique(found, return_inverse=True)[1].reshape(found.shape)
+    numbers: Ints = np.unique(found, return_inverse=True)[1].reshape(found.shape)
     return numbers
 
 
-def region_neighbourhood(regions: NDArray[np.int64], neighbours: int) -> Neighbourhood:
+def region_neighbourhood(regions: Ints, neighbours: int) -> Neighbourhood:
     """Return the pairs of regions that touch; the longer their common border, the closer they are.
 
     The closeness of a pair is the length of its border, in units of the mean of all borders.
@@ -60,15 +58,15 @@ def region_neighbourhood(regions: NDArray[np.int64], neighbours: int) -> Neighbo
     return Neighbourhood(np.arange(n), pairs, (length / mean).astype(np.float32))
 
 
-def mean_of_regions(values: NDArray[Any], regions: NDArray[np.int64]) -> NDArray[np.float32]:
+def mean_of_regions(values: Array, regions: Ints) -> Floats32:
     """Return the means of the values (..., k) of the pixels of each region."""
     flat, where = values.reshape(regions.size, -1), regions.ravel()
     sums = np.stack([np.bincount(where, flat[:, k]) for k in range(flat.shape[1])], axis=1)
-    means: NDArray[np.float32] = (sums / np.bincount(where)[:, None]).astype(np.float32)
+    means: Floats32 = (sums / np.bincount(where)[:, None]).astype(np.float32)
     return means
 
 
-def label_of_regions(scribbles: NDArray[Any], regions: NDArray[np.int64], labels: int) -> NDArray[np.int64]:
+def label_of_regions(scribbles: Array, regions: Ints, labels: int) -> Ints:
     """Return the label that most scribbled pixels of each region have, -1 where none is scribbled.
 
     Examples

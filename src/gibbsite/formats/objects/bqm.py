@@ -12,12 +12,12 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
-from gibbsite.models.domain import FloatArray, IntArray, Label, is_iterable
+from gibbsite.models.domain import Label, is_iterable
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.reals import read_real, read_reals
 from gibbsite.models.weighted import SpinFactors
@@ -26,9 +26,9 @@ from gibbsite.models.weighted import SpinFactors
 class IsingTerms(NamedTuple):
     """A binary pairwise model as ``offset + sum h_i s_i + sum J_ij s_i s_j``, s in {-1, +1}."""
 
-    fields: FloatArray
-    pairs: IntArray
-    couplings: FloatArray
+    fields: Floats
+    pairs: Ints32
+    couplings: Floats
     offset: float
 
 
@@ -237,8 +237,8 @@ def ising_terms(model: FactorGraph) -> IsingTerms:
         raise IncompatibleError(f"the site {model.sites[k]!r} has {model.cards[k]} states; this format needs two.")
     fields = np.zeros(n)
     offset = model.log_offset
-    pairs: list[IntArray] = [np.zeros((0, 2), np.int32)]
-    couplings: list[FloatArray] = [np.zeros(0)]
+    pairs: list[Ints32] = [np.zeros((0, 2), np.int32)]
+    couplings: list[Floats] = [np.zeros(0)]
     for group in model.groups:
         if group.size == 0:
             continue
@@ -270,7 +270,7 @@ def ising_terms(model: FactorGraph) -> IsingTerms:
     return IsingTerms(fields, joined, weights, offset)
 
 
-def sum_pairs(n: int, pairs: IntArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
+def sum_pairs(n: int, pairs: Ints32, weights: Floats) -> tuple[Ints32, Floats]:
     """Return each unordered pair once, i < j and sorted, with the sum of its weights.
 
     Examples
@@ -281,7 +281,7 @@ def sum_pairs(n: int, pairs: IntArray, weights: FloatArray) -> tuple[IntArray, F
     """
     low, high = pairs.min(axis=1), pairs.max(axis=1)
     key, at = np.unique(low.astype(np.int64) * n + high, return_inverse=True)
-    sums: npt.NDArray[Any] = np.bincount(at, weights, len(key))
+    sums: Array = np.bincount(at, weights, len(key))
     return _columns(key // max(n, 1), key % max(n, 1)), sums
 
 
@@ -344,7 +344,7 @@ def _as_spins(terms: IsingTerms) -> IsingTerms:
     return IsingTerms(h / 2 + ends, pairs, w / 4, offset + float(h.sum() / 2 + w.sum() / 4))
 
 
-def _read_pairs(given: Any, what: str, index: dict[Hashable, int]) -> tuple[IntArray, FloatArray]:
+def _read_pairs(given: Any, what: str, index: dict[Hashable, int]) -> tuple[Ints32, Floats]:
     """Return biases by pairs of positions; variables that are not in the index are added to it."""
     if not isinstance(given, Mapping):
         raise ModelError(f"{what} must be a mapping (u, v) -> bias, got {given!r}.")
@@ -357,12 +357,12 @@ def _read_pairs(given: Any, what: str, index: dict[Hashable, int]) -> tuple[IntA
     return np.array(ends, np.int32).reshape(-1, 2), _read_biases(given, what)
 
 
-def _read_biases(given: Mapping[Any, Any], what: str) -> FloatArray:
+def _read_biases(given: Mapping[Any, Any], what: str) -> Floats:
     biases = read_reals(list(given.values()), f"the biases of {what}")
     if biases.ndim != 1:
         raise ModelError(f"{what} must have one number for each key.")
     return biases
 
 
-def _columns(i: npt.NDArray[Any], j: npt.NDArray[Any]) -> IntArray:
+def _columns(i: Array, j: Array) -> Ints32:
     return np.stack([i, j], axis=1).astype(np.int32)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.models.domain import FloatArray, Label
+from gibbsite.models.domain import Label
 from gibbsite.models.factorgraph import FactorGraph
 
 
@@ -75,9 +76,9 @@ def _child_last(items: Any, directed: bool) -> list[Any]:
     return [*items[1:], items[0]] if directed else list(items)
 
 
-def _aligned(table: Any, states: dict[Any, list[Any]], directed: bool) -> FloatArray:
+def _aligned(table: Any, states: dict[Any, list[Any]], directed: bool) -> Floats:
     """Return the values with every axis in the order of ``states``."""
-    values: FloatArray = np.asarray(table.values, np.float64)
+    values: Floats = np.asarray(table.values, np.float64)
     for axis, variable in enumerate(table.variables):
         own = list(table.state_names[variable])
         if own == states[variable]:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
 from gibbsite.formats.parsing.bif_text import Cursor
-from gibbsite.models.domain import FloatArray
 
 # Only default rows make tables larger than the file; so many entries they may make anyway.
 _DEFAULT_ENTRIES = 1 << 22
@@ -51,7 +51,7 @@ class Resolver:
         self.cursor, self.variables = cursor, variables
         self.spare = _DEFAULT_ENTRIES
 
-    def resolve(self, block: Block) -> tuple[tuple[int, ...], FloatArray]:
+    def resolve(self, block: Block) -> tuple[tuple[int, ...], Floats]:
         """Return the scope, child last, and the table of that shape."""
         for place, name in block.names:
             if name not in self.variables:
@@ -80,7 +80,7 @@ class Resolver:
             raise self.cursor.error("all probabilities of this block are zero.", block.place)
         return scope, table.reshape(*shape, width)
 
-    def _flat(self, block: Block, given: Row, shape: list[int], width: int) -> FloatArray:
+    def _flat(self, block: Block, given: Row, shape: list[int], width: int) -> Floats:
         size = math.prod(shape) * width
         if block.rows:
             raise self.cursor.error("expected no rows beside a table.", block.rows[0].place)
@@ -88,7 +88,7 @@ class Resolver:
             raise self.cursor.error(f"expected {size} numbers, found {len(given.values)}.", given.place)
         return np.ascontiguousarray(np.array(given.values).reshape(width, -1).T)
 
-    def _by_rows(self, block: Block, parents: list[Variable], shape: list[int], width: int) -> FloatArray:
+    def _by_rows(self, block: Block, parents: list[Variable], shape: list[int], width: int) -> Floats:
         count = math.prod(shape)
         rows: dict[int, Row] = {}
         for row in (*block.rows, *([block.default] if block.default else [])):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-from gibbsite.models.domain import FloatArray
+from gibbsite._common.arrays import Array, Floats
 
 LOWEST, HIGHEST = -700.0, 700.0
 """Log-potentials between which potentials keep all their digits."""
@@ -18,7 +15,7 @@ _DIGITS = (9, 15, 16, 17)
 _STEPS = (1, -1, 2, -2)
 
 
-def decimals(logs: FloatArray) -> npt.NDArray[Any]:
+def decimals(logs: Floats) -> Array:
     """Return potentials as texts.
 
     Parameters

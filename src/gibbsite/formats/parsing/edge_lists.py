@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError, FormatError
 
 _TEXT_BYTES = 1 << 24  # of a text read at a time
 _ROWS = 1 << 20  # of a table read at a time
 
 
-def read_edges(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+def read_edges(path: Path, sites: int | None) -> Iterator[tuple[Array, Array, Any]]:
     r"""Yield the edges of a file, piece by piece; ``sites`` is how many there are, where that is known.
 
     Examples
@@ -39,7 +39,7 @@ def read_edges(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], ND
         raise FormatError(f"Cannot read {path}: {said.rstrip('.')}.") from None
 
 
-def _read_table(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+def _read_table(path: Path, sites: int | None) -> Iterator[tuple[Array, Array, Any]]:
     try:
         arrow: Any = import_module("pyarrow")
         parquet: Any = import_module("pyarrow.parquet")
@@ -73,7 +73,7 @@ def _read_table(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], N
         raise FormatError(f"{path} is no Parquet file, or a damaged one: {str(reason).rstrip('.')}.") from None
 
 
-def _read_text(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], NDArray[Any], Any]]:
+def _read_text(path: Path, sites: int | None) -> Iterator[tuple[Array, Array, Any]]:
     """Yield the edges of a text, some lines at a time."""
     columns, line = 0, 0
     with gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb") as file:
@@ -98,7 +98,7 @@ def _read_text(path: Path, sites: int | None) -> Iterator[tuple[NDArray[Any], ND
             line += len(lines)
 
 
-def _numbers(lines: list[bytes], columns: int) -> NDArray[np.float64] | None:
+def _numbers(lines: list[bytes], columns: int) -> Floats | None:
     """Return all numbers of some lines; None if one has another number of them."""
     if columns not in (2, 3):
         return None
@@ -128,7 +128,7 @@ def _fault(path: Path, lines: list[bytes], columns: int, before: int) -> FormatE
     return FormatError(f"{path}: lines have different numbers of words.")
 
 
-def find_fault(a: NDArray[Any], b: NDArray[Any], weight: NDArray[Any], sites: int | None) -> tuple[int, str] | None:
+def find_fault(a: Array, b: Array, weight: Array, sites: int | None) -> tuple[int, str] | None:
     """Return the number of an edge that cannot be, and what is wrong with it.
 
     Examples

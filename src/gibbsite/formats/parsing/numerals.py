@@ -11,11 +11,10 @@ import warnings
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from gibbsite._common.arrays import Bools, Floats, Positions
 from gibbsite.errors import FormatError
 from gibbsite.formats.parsing.text import Source
-from gibbsite.models.domain import FloatArray
 
 _BLANKS = b" \t\r\n\v\f"
 _NUMBER_BYTES = b"0123456789+-.eE" + _BLANKS
@@ -69,7 +68,7 @@ class Numbers:
         if b"#" in data or b"//" in data:
             data = _COMMENT.sub(lambda match: b" " * len(match[0]), data)
         self.source, self.start, self.data = source, start, data
-        self.values: FloatArray = self._parse()
+        self.values: Floats = self._parse()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -80,7 +79,7 @@ class Numbers:
         offset = int(starts[k]) if k < len(starts) else len(self.data)
         return self.source.error(message, self.start + offset)
 
-    def require(self, fine: npt.NDArray[np.bool_], message: str, at: int = 0, step: int = 1) -> None:
+    def require(self, fine: Bools, message: str, at: int = 0, step: int = 1) -> None:
         """Raise the error about number ``at + step * k``, k being the first place that is not fine.
 
         ``{}`` in the message becomes the number.
@@ -89,12 +88,12 @@ class Numbers:
             k = at + step * int(np.argmin(fine))
             raise self.error(k, message.format(f"{self.values[k]:g}"))
 
-    def lines(self) -> npt.NDArray[np.intp]:
+    def lines(self) -> Positions:
         """Return the line of every number, counted from 1 at the start of the numbers."""
         breaks = np.flatnonzero(np.frombuffer(self.data, np.uint8) == ord("\n"))
         return np.searchsorted(breaks, np.flatnonzero(self._begins())) + 1
 
-    def rows(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    def rows(self) -> tuple[Positions, Positions]:
         """Return the first number of every line that has numbers, and how many it has."""
         lines = self.lines()
         starts = np.flatnonzero(np.diff(lines, prepend=0))
@@ -115,13 +114,13 @@ class Numbers:
             raise self.error(k, f"expected {what}, a whole number {bounds}, found {value:g}.")
         return int(value)
 
-    def _begins(self) -> npt.NDArray[np.bool_]:
+    def _begins(self) -> Bools:
         """Return where in the data a token begins."""
         solid = np.frombuffer(self.data, np.uint8) > 32
         solid[1:] &= ~solid[:-1]
         return solid
 
-    def _parse(self) -> FloatArray:
+    def _parse(self) -> Floats:
         if not self.data or self.data.isspace():
             return np.zeros(0)
         if self.data.translate(None, _NUMBER_BYTES):

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from gibbsite._common.arrays import Floats, Ints, Ints32
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats.objects.bqm import IsingTerms, from_bqm, ising_terms, read_beta
 from gibbsite.formats.parsing.text import Source
-from gibbsite.models.domain import FloatArray, IntArray
 from gibbsite.models.factorgraph import FactorGraph
 
 
@@ -21,9 +20,9 @@ class Quadratic:
 
     vartype: str
     variables: list[Any]
-    linear: FloatArray
-    pairs: npt.NDArray[np.int64]
-    quadratic: FloatArray
+    linear: Floats
+    pairs: Ints
+    quadratic: Floats
     offset: float
 
     def to_numpy_vectors(self, variable_order: object = None) -> tuple[Any, ...]:
@@ -44,7 +43,7 @@ class Quadratic:
             raise source.error(str(error)) from None
 
 
-def edges_of(model: FactorGraph) -> tuple[IntArray, FloatArray]:
+def edges_of(model: FactorGraph) -> tuple[Ints32, Floats]:
     """Return the pairs of an Ising model without fields, and their couplings; refuse other models."""
     terms = ising_terms(model)
     # what is left of fields that cancel is rounding

@@ -9,12 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import called
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # A missing edge weighs at least one; less is rounding.
 NOTHING = 0.5
@@ -23,8 +20,8 @@ NOTHING = 0.5
 class EliminationGraph(NamedTuple):
     """A graph in compressed rows, with log2 of the number of states of each vertex."""
 
-    start: Longs
-    neighbour: Longs
+    start: Ints
+    neighbour: Ints
     log_card: Floats
 
 
@@ -41,12 +38,12 @@ class Workspace(NamedTuple):
     the number of touched vertices.
     """
 
-    at: Longs
+    at: Ints
     cost: Floats
-    pool: Longs
-    heap: Longs
-    touched: Longs
-    counters: Longs
+    pool: Ints
+    heap: Ints
+    touched: Ints
+    counters: Ints
 
 
 FIRST, LENGTH, DEGREE, ROOM, MARK, CHANGED, PLACE, LATEST = range(8)

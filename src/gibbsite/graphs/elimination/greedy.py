@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Words64
 from gibbsite._numba.jit import called, compiled_loop, inlined
 from gibbsite._numba.random.generators import Words, load, store, uniform
 from gibbsite.graphs.elimination.fillgraph import (
@@ -28,9 +28,6 @@ from gibbsite.graphs.elimination.fillgraph import (
     set_up,
     take_out,
 )
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SIMPLICIAL, FILL, TABLE = range(3)
 # A try that takes longer would not end well; so much is said about its largest table, as log2, at least.
@@ -56,8 +53,8 @@ def eliminate(
     space: Workspace,
     weight: Floats,
     rule: int,
-    words: NDArray[np.uint64],
-    order: Longs,
+    words: Words64,
+    order: Ints,
     *,
     noise: float = 0.0,
     most: float = np.inf,
@@ -107,9 +104,9 @@ def _run(
     weight: Floats,
     rule: int,
     noise: float,
-    words: NDArray[np.uint64],
+    words: Words64,
     most: float,
-    order: Longs,
+    order: Ints,
     given: int,
 ) -> tuple[int, int, float, float, float]:
     """Eliminate; the first number is -1 if the pool was too small."""

@@ -12,16 +12,13 @@ import random
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Ints, Words64
 from gibbsite._numba.jit import compiled_loop, interpreted
 from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.elimination.fillgraph import EliminationGraph, make_workspace
 from gibbsite.graphs.elimination.greedy import FILL, SIMPLICIAL, TABLE, eliminate
 from gibbsite.graphs.rows import row_starts
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # A step of a try costs about as much as a table entry in both passes; the search gets a share of that.
 _STEPS_PER_ENTRY = 0.2
@@ -41,14 +38,14 @@ class Order(NamedTuple):
     number of entries of all tables (infinite beyond the range of floats), ``members`` that of their sites.
     """
 
-    sites: Longs
+    sites: Ints
     members: int
     log2_largest: float
     total: float
     tries: int
 
 
-def find_order(start: Longs, neighbour: Longs, cards: Longs, *, seed: int = 0, tries: int = 3000) -> Order:
+def find_order(start: Ints, neighbour: Ints, cards: Ints, *, seed: int = 0, tries: int = 3000) -> Order:
     """Find a good elimination order.
 
     How many tries are made depends on how much there is to win, counted in operations and not in seconds: the
@@ -97,7 +94,7 @@ def find_order(start: Longs, neighbour: Longs, cards: Longs, *, seed: int = 0, t
     return Order(found, first.members + search.members, largest, search.total, search.tries)
 
 
-def measure_order(start: Longs, neighbour: Longs, cards: Longs, sites: Longs) -> Order:
+def measure_order(start: Ints, neighbour: Ints, cards: Ints, sites: Ints) -> Order:
     """Return what a given elimination order costs.
 
     Examples
@@ -117,16 +114,14 @@ def measure_order(start: Longs, neighbour: Longs, cards: Longs, sites: Longs) ->
 class _Search:
     """The best order of a graph so far, and what the search has cost."""
 
-    def __init__(self, graph: EliminationGraph, cards: Longs, words: NDArray[np.uint64], before: float) -> None:
+    def __init__(self, graph: EliminationGraph, cards: Ints, words: Words64, before: float) -> None:
         self.graph, self.cards, self.words, self.before = graph, cards, words, before
         self.space = make_workspace(graph)
         self.best = np.arange(cards.size)
         self.total, self.log2_largest, self.members = np.inf, np.inf, 0
         self.tries, self.steps = 0, 0.0
 
-    def attempt(
-        self, rule: int, weight: Floats, noise: float = 0.0, order: Longs | None = None, given: int = 0
-    ) -> None:
+    def attempt(self, rule: int, weight: Floats, noise: float = 0.0, order: Ints | None = None, given: int = 0) -> None:
         """Complete an order and keep it if it is at least as good as the best."""
         order = np.empty(self.cards.size, np.int64) if order is None else order
         most = (self.total - self.before) * (1 + 1e-9)  # equally good orders are welcome: they lead elsewhere
@@ -179,7 +174,7 @@ class _Search:
         return min(_STEPS_PER_ENTRY * self.total, _MOST_STEPS)
 
 
-def _induced(graph: EliminationGraph, kept: NDArray[np.bool_]) -> EliminationGraph:
+def _induced(graph: EliminationGraph, kept: Bools) -> EliminationGraph:
     """Return the graph on some of the vertices, renumbered in their order."""
     vertex = np.repeat(np.arange(kept.size), np.diff(graph.start))
     inside = kept[vertex] & kept[graph.neighbour]
@@ -188,7 +183,7 @@ def _induced(graph: EliminationGraph, kept: NDArray[np.bool_]) -> EliminationGra
     return EliminationGraph(rows, number[graph.neighbour[inside]], graph.log_card[kept])
 
 
-def interaction_graph(member_start: Longs, member: Longs, n: int) -> tuple[Longs, Longs]:
+def interaction_graph(member_start: Ints, member: Ints, n: int) -> tuple[Ints, Ints]:
     """Join sites that share a factor: rows of neighbours without repeats.
 
     Examples
@@ -210,7 +205,7 @@ def interaction_graph(member_start: Longs, member: Longs, n: int) -> tuple[Longs
     return start, pair % max(n, 1)
 
 
-def breadth_first(graph: EliminationGraph) -> Longs:
+def breadth_first(graph: EliminationGraph) -> Ints:
     """Order vertices by distance from the rim, neighbours of few neighbours first (Cuthill and McKee 1969).
 
     Examples
@@ -226,7 +221,7 @@ def breadth_first(graph: EliminationGraph) -> Longs:
 
 
 @compiled_loop
-def _walk(graph: EliminationGraph, order: Longs, seen: Longs) -> None:
+def _walk(graph: EliminationGraph, order: Ints, seen: Ints) -> None:
     n = order.size
     start, neighbour = graph.start, graph.neighbour
     done = 0

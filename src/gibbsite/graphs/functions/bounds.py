@@ -15,15 +15,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats, Positions
 from gibbsite._numba.foreign import Foreign, call_at
 from gibbsite._numba.jit import compiled
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.models.functions import FunctionFactors
-
-Floats = NDArray[np.float64]
 
 _POINTS = (9, 17, 33, 65, 129)
 _MOST_POINTS = 300_000  # evaluations of one factor, at most
@@ -95,7 +93,7 @@ def _boxes(group: FunctionFactors, low: Floats, high: Floats) -> tuple[Floats, F
     return low[_scopes(group)], high[_scopes(group)]
 
 
-def _scopes(group: FunctionFactors) -> NDArray[Any]:
+def _scopes(group: FunctionFactors) -> Array:
     """Return the sites of each factor, a row for each."""
     return np.broadcast_to(np.atleast_2d(group.scopes), (group.size, group.arity))
 
@@ -152,7 +150,7 @@ def _values(code: Foreign, places: Floats, parameters: Floats, name: str, f: int
 
 
 def find_bounds(
-    group: FunctionFactors, code: Foreign, low: Floats, high: Floats, states: NDArray[np.bool_], method: str
+    group: FunctionFactors, code: Foreign, low: Floats, high: Floats, states: Bools, method: str
 ) -> tuple[Floats, Floats]:
     """Find the bounds of all factors of a group; see above."""
     least, most = np.empty(group.size), np.empty(group.size)
@@ -176,13 +174,7 @@ def find_bounds(
 
 
 def _enclose(
-    group: FunctionFactors,
-    code: Foreign,
-    f: int,
-    low: Floats,
-    high: Floats,
-    states: NDArray[np.bool_],
-    rng: np.random.Generator,
+    group: FunctionFactors, code: Foreign, f: int, low: Floats, high: Floats, states: Bools, rng: np.random.Generator
 ) -> tuple[float, float] | None:
     """Return bounds of one factor over all states and numbers of its sites; None if there are none."""
     fixed = states | (low == high)
@@ -207,7 +199,7 @@ def _enclose_numbers(
     base: Floats,
     low: Floats,
     high: Floats,
-    axes: NDArray[np.intp],
+    axes: Positions,
     rng: np.random.Generator,
 ) -> tuple[float, float] | None:
     """Return bounds of a factor whose other values are those of a place."""

@@ -10,8 +10,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats
 from gibbsite._numba.foreign import call_at, stack_room
 from gibbsite._numba.jit import Integer, compiled, generic, implement, inlined
 from gibbsite.graphs.kinds.conditionals import ConditionalsGraph
@@ -19,18 +19,16 @@ from gibbsite.graphs.kinds.density import DataGraph, DensityGraph
 from gibbsite.graphs.kinds.functions import ContinuousGraph, factor_value
 from gibbsite.graphs.local import log_potential
 
-Floats = NDArray[np.float64]
-
 _LARGE = 100_000  # bytes of a graph whose density is worth compiling
 
 
 @implement(log_potential, DensityGraph)
-def _log_density(arrays: DensityGraph, x: NDArray[Any]) -> float:
+def _log_density(arrays: DensityGraph, x: Array) -> float:
     return call_at(arrays.value, x, 0, arrays.low.size, x, 0, 0, arrays.nothing)
 
 
 @implement(log_potential, DataGraph)
-def _log_posterior(arrays: DataGraph, x: NDArray[Any]) -> float:
+def _log_posterior(arrays: DataGraph, x: Array) -> float:
     n, width = arrays.low.size, arrays.width
     total = 0.0
     if arrays.prior != 0:

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.foreign import Foreign, call_at
 from gibbsite.graphs.graph import Graph
-
-Floats = NDArray[np.float64]
 
 _WORDS = np.zeros(4, np.uint64)
 

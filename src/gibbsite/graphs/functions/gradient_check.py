@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ModelError
 
 if TYPE_CHECKING:
     from gibbsite.models.base import Model
 
-Floats = NDArray[np.float64]
 
 PLACES = 5
 _TRIES = 200

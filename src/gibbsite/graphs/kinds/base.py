@@ -12,16 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Ints32
 from gibbsite.errors import SupportError
 from gibbsite.graphs.rows import Rows, build_rows, row_starts
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph, FactorGroup
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
 
 
 def groups_of(model: FactorGraph) -> list[FactorGroup]:
@@ -58,8 +55,8 @@ def pair_rows(model: FactorGraph) -> Rows:
 class Cells:
     """Unary log-potentials of all sites, one entry per (site, state)."""
 
-    offset: NDArray[np.int64]
-    log_unary: NDArray[np.float64]
+    offset: Ints
+    log_unary: Floats
     constant: float
 
     @classmethod
@@ -92,20 +89,20 @@ class Cells:
 class Tables:
     """Tables of all larger factors, shifted to maximum one, one after another."""
 
-    logs: list[NDArray[np.float64]] = field(default_factory=list)
+    logs: list[Floats] = field(default_factory=list)
     size: int = 0
     constant: float = 0.0
 
-    def add(self, group: FactorGroup, cards: NDArray[np.int32]) -> NDArray[np.float64]:
+    def add(self, group: FactorGroup, cards: Ints32) -> Floats:
         """Return the tables of a group, shifted; collect the shifts."""
         tables = group.log_tables(cards)
         flat = tables.reshape(len(tables), -1)
         top = flat.max(axis=1)
         self.constant += float(top.sum()) * (group.size if len(tables) == 1 else 1)
-        shifted: NDArray[np.float64] = (flat - top[:, None]).reshape(tables.shape)
+        shifted: Floats = (flat - top[:, None]).reshape(tables.shape)
         return shifted
 
-    def keep(self, tables: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+    def keep(self, tables: Floats, size: int) -> Ints:
         """Append tables; return where the table of each of ``size`` factors starts."""
         each = math.prod(tables.shape[1:])
         start = self.size + each * np.arange(len(tables), dtype=np.int64)
@@ -113,7 +110,7 @@ class Tables:
         self.size += tables.size
         return np.broadcast_to(start, (size,)) if len(tables) == 1 else start
 
-    def joined(self) -> NDArray[np.float64]:
+    def joined(self) -> Floats:
         """Return all tables as one array of logarithms."""
         return np.concatenate(self.logs) if self.logs else np.zeros(0)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Ints32, Words64
 from gibbsite._numba.foreign import Foreign, adopt
 from gibbsite.errors import ModelError
 from gibbsite.graphs.registry import CompiledModel, compiles
@@ -31,16 +31,16 @@ class ConditionalsGraph(NamedTuple):
         The joint log-density; 0: not given.
     """
 
-    offset: NDArray[np.int64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    period: NDArray[np.float64]
-    card: NDArray[np.int32]
-    start: NDArray[np.int64]
-    member: NDArray[np.int32]
-    address: NDArray[np.int64]
+    offset: Ints
+    low: Floats
+    high: Floats
+    period: Floats
+    card: Ints32
+    start: Ints
+    member: Ints32
+    address: Ints
     density: int
-    nothing: NDArray[np.uint64]
+    nothing: Words64
 
 
 @compiles(Conditionals)

@@ -10,15 +10,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Words64
 from gibbsite._numba.foreign import Foreign, adopt, call_at, take_raised
 from gibbsite.errors import ModelError
 from gibbsite.graphs.functions.gradient_check import check_gradient, random_places
 from gibbsite.graphs.registry import CompiledModel, compiles
 from gibbsite.models.density import DataDensity, Density, LogDensity
-
-Floats = NDArray[np.float64]
 
 _ROWS = 3  # of the data, at which the gradient of a likelihood is compared in each place
 
@@ -38,12 +36,12 @@ class DensityGraph(NamedTuple):
         Stands in for random words.
     """
 
-    offset: NDArray[np.int64]
+    offset: Ints
     low: Floats
     high: Floats
     value: int
     gradient: int
-    nothing: NDArray[np.uint64]
+    nothing: Words64
 
 
 class DataGraph(NamedTuple):
@@ -61,7 +59,7 @@ class DataGraph(NamedTuple):
         Their number and length.
     """
 
-    offset: NDArray[np.int64]
+    offset: Ints
     low: Floats
     high: Floats
     prior: int
@@ -71,10 +69,10 @@ class DataGraph(NamedTuple):
     data: Floats
     rows: int
     width: int
-    nothing: NDArray[np.uint64]
+    nothing: Words64
 
 
-def _box(model: Density) -> tuple[NDArray[np.int64], Floats, Floats]:
+def _box(model: Density) -> tuple[Ints, Floats, Floats]:
     low, high = model.domains.bounds
     return model.domains.offset, low.copy(), high.copy()
 

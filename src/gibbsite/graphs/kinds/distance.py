@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Ints32
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite.errors import TooLargeError
 from gibbsite.graphs.decay import Decay, fall, make_decay
-from gibbsite.graphs.kinds.base import Cells, Floats, groups_of
-from gibbsite.graphs.local import State, Work, from_logs, log_potential, log_weights, weights
+from gibbsite.graphs.kinds.base import Cells, groups_of
+from gibbsite.graphs.local import from_logs, log_potential, log_weights, weights
 from gibbsite.graphs.registry import builds
 from gibbsite.models.distance import MOST_LISTED
 
@@ -29,12 +29,12 @@ class DistanceGraph(NamedTuple):
     positions: Floats
     decay: Decay
     beta: float
-    card: NDArray[np.int32]
-    offset: NDArray[np.int64]
+    card: Ints32
+    offset: Ints
     unary: Floats
     log_unary: Floats
 
-    def pairs(self) -> NDArray[np.int32]:
+    def pairs(self) -> Ints32:
         """Return all pairs, up to a number of sites."""
         n = self.card.size
         if n > MOST_LISTED:
@@ -44,7 +44,7 @@ class DistanceGraph(NamedTuple):
             )
         return np.stack(np.triu_indices(n, 1), axis=1).astype(np.int32)
 
-    def colors(self) -> NDArray[np.int32]:
+    def colors(self) -> Ints32:
         """Return a color for every site: all depend on all."""
         return np.arange(self.card.size, dtype=np.int32)
 
@@ -75,7 +75,7 @@ def build_distance(model: FactorGraph) -> tuple[DistanceGraph, float] | None:
 
 
 @inlined
-def coupling_at(positions: Work, decay: Decay, i: Integer, j: Integer) -> float:
+def coupling_at(positions: Floats, decay: Decay, i: Integer, j: Integer) -> float:
     """Return the coupling of two positions, one at distance zero."""
     square = 0.0
     for axis in range(np.uintp(positions.shape[1])):
@@ -85,7 +85,7 @@ def coupling_at(positions: Work, decay: Decay, i: Integer, j: Integer) -> float:
 
 
 @implement(log_weights, DistanceGraph)
-def _log_weights_distance(arrays: DistanceGraph, x: State, i: Integer, w: Work) -> Integer:
+def _log_weights_distance(arrays: DistanceGraph, x: Codes, i: Integer, w: Floats) -> Integer:
     size = np.uintp(arrays.card[i])
     cell = np.uintp(arrays.offset[i])
     for a in range(size):
@@ -97,13 +97,13 @@ def _log_weights_distance(arrays: DistanceGraph, x: State, i: Integer, w: Work) 
 
 
 @implement(weights, DistanceGraph)
-def _weights_distance(arrays: DistanceGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+def _weights_distance(arrays: DistanceGraph, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
     size = np.int64(log_weights(arrays, x, i, w))
     return size, from_logs(w, size)
 
 
 @implement(log_potential, DistanceGraph)
-def _log_potential_distance(arrays: DistanceGraph, x: State) -> float:
+def _log_potential_distance(arrays: DistanceGraph, x: Codes) -> float:
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)

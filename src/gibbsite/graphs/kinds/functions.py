@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Ints16, Ints32, Words64
 from gibbsite._numba.foreign import ROOM, Foreign, adopt, call_at
 from gibbsite._numba.jit import Integer, compiled, inlined
 from gibbsite.errors import ModelError
@@ -21,9 +21,6 @@ from gibbsite.graphs.registry import CompiledModel, compiles
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.continuous import ContinuousModel
 from gibbsite.models.functions import FunctionFactors
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 class Groups(NamedTuple):
@@ -34,15 +31,15 @@ class Groups(NamedTuple):
     ``nothing`` stands in for random words, which factors do not take.
     """
 
-    first: Longs
-    address: Longs
-    arity: Longs
-    width: Longs
-    member_at: Longs
-    member_step: Longs
-    parameter_at: Longs
+    first: Ints
+    address: Ints
+    arity: Ints
+    width: Ints
+    member_at: Ints
+    member_step: Ints
+    parameter_at: Ints
     weight: Floats
-    nothing: NDArray[np.uint64]
+    nothing: Words64
 
 
 class ContinuousGraph(NamedTuple):
@@ -69,19 +66,19 @@ class ContinuousGraph(NamedTuple):
         Conditionals of the site are exponentials of polynomials of this degree, 0 for others.
     """
 
-    offset: Longs
+    offset: Ints
     low: Floats
     high: Floats
     period: Floats
-    card: NDArray[np.int32]
-    row: NDArray[np.int32]
-    start: Longs
-    sure: Longs
-    factor: NDArray[np.int32]
-    group: NDArray[np.int16]
-    degree: NDArray[np.int8]
+    card: Ints32
+    row: Ints32
+    start: Ints
+    sure: Ints
+    factor: Ints32
+    group: Ints16
+    degree: Ints8
     groups: Groups
-    member: NDArray[np.int32]
+    member: Ints32
     known: Floats
     parameter: Floats
 
@@ -99,7 +96,7 @@ class ContinuousGraph(NamedTuple):
         for f in np.flatnonzero(self.group == g).tolist():
             yield self.call_of(f, x)
 
-    def pairs(self) -> NDArray[np.int64]:
+    def pairs(self) -> Ints:
         """Return all pairs of sites that share a factor, each once, the smaller one first."""
         found = [np.zeros((0, 2), np.int64)]
         table = self.groups
@@ -198,13 +195,11 @@ def _adopted(model: ContinuousModel, group: FunctionFactors) -> Foreign:
         raise ModelError(f"the factors {group.name!r}: {reason}") from None
 
 
-def _begins(parts: list[Any]) -> Longs:
+def _begins(parts: list[Any]) -> Ints:
     return row_starts([part.size for part in parts])[:-1] if parts else np.zeros(1, np.int64)
 
 
-def _rows(
-    model: ContinuousModel, place: NDArray[np.int32], first: Longs
-) -> tuple[NDArray[np.int32], Longs, Longs, NDArray[np.int32]]:
+def _rows(model: ContinuousModel, place: Ints32, first: Ints) -> tuple[Ints32, Ints, Ints, Ints32]:
     """Return the row of each site, and the rows: numbers of factors, those that are always evaluated first.
 
     Sites that touch whole groups of common scope, and nothing else, share a row if they touch the same ones.
@@ -229,7 +224,7 @@ def _rows(
     begin = np.searchsorted(site, np.arange(n + 1))
     row = np.zeros(n, np.int32)
     known: dict[tuple[int, ...], int] = {}
-    parts: list[NDArray[Any]] = []
+    parts: list[Array] = []
     sure: list[int] = []
     for i in range(n):
         mine = factor[begin[i] : begin[i + 1]]
@@ -251,7 +246,7 @@ def _rows(
     return row, start, start[:-1] + np.array(sure, np.int64), joined
 
 
-def _degrees(model: ContinuousModel, place: NDArray[np.int32]) -> NDArray[np.int8]:
+def _degrees(model: ContinuousModel, place: Ints32) -> Ints8:
     """Return of which degree the sum of the factors of each site is in it, 0 if it is no polynomial."""
     degree = np.ones(model.n_sites, np.int8)
     for group in model.groups:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Words32
 from gibbsite.graphs.registry import CompiledModel, compiles
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.gaussian import Gaussian
@@ -19,13 +19,13 @@ class GaussianGraph(NamedTuple):
     diagonal, and ``sd[i]`` is one over the root of the latter. ``mean`` is that of the whole distribution.
     """
 
-    offset: NDArray[np.int64]
-    start: NDArray[np.uint32]
-    neighbour: NDArray[np.uint32]
-    weight: NDArray[np.float64]
-    center: NDArray[np.float64]
-    sd: NDArray[np.float64]
-    mean: NDArray[np.float64]
+    offset: Ints
+    start: Words32
+    neighbour: Words32
+    weight: Floats
+    center: Floats
+    sd: Floats
+    mean: Floats
 
 
 @compiles(Gaussian)

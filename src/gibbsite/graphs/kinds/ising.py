@@ -6,21 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Integers, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement
 from gibbsite.graphs.column import entry_at
-from gibbsite.graphs.kinds.base import Floats, Index, all_binary, groups_of, pair_rows, too_many
-from gibbsite.graphs.local import (
-    ONE,
-    State,
-    log_odds,
-    log_potential,
-    log_weights,
-    log_weights_binary,
-    weights,
-    weights_binary,
-)
+from gibbsite.graphs.kinds.base import all_binary, groups_of, pair_rows, too_many
+from gibbsite.graphs.local import ONE, log_odds, log_potential, log_weights, log_weights_binary, weights, weights_binary
 from gibbsite.graphs.registry import builds
 
 if TYPE_CHECKING:
@@ -35,8 +26,8 @@ class IsingGraph(NamedTuple):
     another column of :mod:`gibbsite.graphs.column`.
     """
 
-    start: Index
-    neighbour: Index
+    start: Words32
+    neighbour: Words32
     coupling: Any
     field: Floats
 
@@ -47,19 +38,19 @@ class _BinaryForm:
 
     n: int
     constant: float = 0.0
-    fields: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    fields: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         self.fields = np.zeros(self.n)
 
-    def add(self, sites: NDArray[np.integer[Any]], values: NDArray[np.float64]) -> None:
+    def add(self, sites: Integers, values: Floats) -> None:
         if values.size == 1 and sites.size == self.n:
             self.fields += float(values[0])
         else:
             self.fields += np.bincount(sites, np.broadcast_to(values, sites.shape), self.n)
 
 
-def _as_polynomials(group: FactorGroup, cards: NDArray[np.int32]) -> tuple[Floats, tuple[Floats, ...], Floats] | None:
+def _as_polynomials(group: FactorGroup, cards: Ints32) -> tuple[Floats, tuple[Floats, ...], Floats] | None:
     """Return the coefficients of 1, of each x_i, and of the product x_i x_j; None if one is infinite.
 
     There is one row where all factors are equal. Spins need no tables: these are the same numbers.
@@ -87,7 +78,7 @@ def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
     if not all_binary(model) or any(group.arity > 2 for group in groups_of(model)) or too_many(model):
         return None
     form = _BinaryForm(model.n_sites)
-    pair_weights: list[NDArray[np.float64]] = []
+    pair_weights: list[Floats] = []
     for group in groups_of(model):
         found = _as_polynomials(group, model.cards)
         if found is None:
@@ -105,7 +96,7 @@ def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
 
 
 @implement(log_odds, IsingGraph)
-def _log_odds_ising(arrays: IsingGraph, x: State, i: Integer) -> float:
+def _log_odds_ising(arrays: IsingGraph, x: Codes, i: Integer) -> float:
     total: Any = arrays.field[i]
     for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
         total += entry_at(arrays.coupling, k) * x[np.uintp(arrays.neighbour[k])]
@@ -117,7 +108,7 @@ implement(log_weights, IsingGraph)(log_weights_binary)
 
 
 @implement(log_potential, IsingGraph)
-def _log_potential_ising(arrays: IsingGraph, x: State) -> float:
+def _log_potential_ising(arrays: IsingGraph, x: Codes) -> float:
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)

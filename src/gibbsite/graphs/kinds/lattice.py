@@ -5,20 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints32
 from gibbsite._numba.jit import Integer, implement, inlined
-from gibbsite.graphs.kinds.base import Floats, all_binary
-from gibbsite.graphs.local import (
-    State,
-    Work,
-    log_odds,
-    log_potential,
-    log_weights,
-    log_weights_binary,
-    weights,
-    weights_binary,
-)
+from gibbsite.graphs.kinds.base import all_binary
+from gibbsite.graphs.local import log_odds, log_potential, log_weights, log_weights_binary, weights, weights_binary
 from gibbsite.graphs.registry import builds
 
 if TYPE_CHECKING:
@@ -50,7 +41,7 @@ class LatticeGraph(NamedTuple):
     coupling_2: Floats
     field: Floats
 
-    def pairs(self) -> NDArray[np.int32]:
+    def pairs(self) -> Ints32:
         """Return all pairs of neighbours."""
         sizes = (self.size_0, self.size_1, self.size_2)
         sites = np.arange(np.prod(sizes), dtype=np.int32).reshape(sizes)
@@ -64,7 +55,7 @@ class LatticeGraph(NamedTuple):
                 found.append(np.stack([near.ravel(), far.ravel()], axis=1))
         return np.concatenate(found) if found else np.zeros((0, 2), np.int32)
 
-    def colors(self) -> NDArray[np.int32] | None:
+    def colors(self) -> Ints32 | None:
         """Return the colors of a checkerboard, or None where an odd periodic axis rules them out."""
         sizes = (self.size_0, self.size_1, self.size_2)
         wraps = (self.wrap_0, self.wrap_1, self.wrap_2)
@@ -97,7 +88,7 @@ def build_lattice(model: FactorGraph) -> tuple[LatticeGraph, float] | None:
     return LatticeGraph(*parts), 0.0
 
 
-def three_axes(lattice: LatticeFactors) -> tuple[Triple, Triple, list[NDArray[np.float64]]]:
+def three_axes(lattice: LatticeFactors) -> tuple[Triple, Triple, list[Floats]]:
     """Return sizes, periodic or not, and couplings of a lattice as one of three axes, the first ones short.
 
     Examples
@@ -116,7 +107,7 @@ def three_axes(lattice: LatticeFactors) -> tuple[Triple, Triple, list[NDArray[np
 
 @inlined
 def _axis_field(
-    x: State, i: Integer, at: Integer, size: int, wrap: int, stride: int, coupling: Work, step: int
+    x: Codes, i: Integer, at: Integer, size: int, wrap: int, stride: int, coupling: Floats, step: int
 ) -> float:
     """Coupling field on site i from its two neighbours along one axis; ``at`` is its coordinate."""
     total = 0.0
@@ -135,7 +126,7 @@ def _axis_field(
 
 
 @implement(log_odds, LatticeGraph)
-def _log_odds_lattice(arrays: LatticeGraph, x: State, i: Integer) -> float:
+def _log_odds_lattice(arrays: LatticeGraph, x: Codes, i: Integer) -> float:
     g = arrays
     total: float = g.field[np.uintp(g.step_field) * i]
     row = np.uint32(i) // np.uint32(g.size_2)
@@ -156,7 +147,7 @@ implement(log_weights, LatticeGraph)(log_weights_binary)
 
 
 @implement(log_potential, LatticeGraph)
-def _log_potential_lattice(arrays: LatticeGraph, x: State) -> float:
+def _log_potential_lattice(arrays: LatticeGraph, x: Codes) -> float:
     # every pair is seen from both ends, every field once: half the sum of s (field + h) is the total
     total = 0.0
     for site in range(x.size):

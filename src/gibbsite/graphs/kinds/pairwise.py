@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement
-from gibbsite.graphs.kinds.base import Cells, Floats, Index, Tables, groups_of, pair_rows
-from gibbsite.graphs.local import ONE, TINY, State, Work, from_logs, log_potential, log_weights, weights
+from gibbsite.graphs.kinds.base import Cells, Tables, groups_of, pair_rows
+from gibbsite.graphs.local import ONE, TINY, from_logs, log_potential, log_weights, weights
 from gibbsite.graphs.registry import builds
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ class PairwiseGraph(NamedTuple):
     site; ``unary`` and ``log_unary`` are laid out by it.
     """
 
-    start: Index
-    neighbour: Index
-    table: NDArray[np.int64]
-    card: NDArray[np.int32]
-    offset: NDArray[np.int64]
+    start: Words32
+    neighbour: Words32
+    table: Ints
+    card: Ints32
+    offset: Ints
     unary: Floats
     log_unary: Floats
     value: Floats
@@ -41,8 +41,8 @@ def build_pairwise(model: FactorGraph) -> tuple[PairwiseGraph, float] | None:
     if any(group.arity > 2 for group in groups_of(model)):
         return None
     cells, tables = Cells.collect(model), Tables()
-    forward: list[NDArray[np.int64]] = []
-    backward: list[NDArray[np.int64]] = []
+    forward: list[Ints] = []
+    backward: list[Ints] = []
     for group in groups_of(model):
         if group.arity == 0:
             tables.constant += float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
@@ -69,7 +69,7 @@ def build_pairwise(model: FactorGraph) -> tuple[PairwiseGraph, float] | None:
 
 
 @implement(log_weights, PairwiseGraph)
-def _log_weights_pairwise(arrays: PairwiseGraph, x: State, i: Integer, w: Work) -> Integer:
+def _log_weights_pairwise(arrays: PairwiseGraph, x: Codes, i: Integer, w: Floats) -> Integer:
     size = np.uintp(arrays.card[i])
     cell = np.uintp(arrays.offset[i])
     for a in range(size):
@@ -82,7 +82,7 @@ def _log_weights_pairwise(arrays: PairwiseGraph, x: State, i: Integer, w: Work) 
 
 
 @implement(weights, PairwiseGraph)
-def _weights_pairwise(arrays: PairwiseGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+def _weights_pairwise(arrays: PairwiseGraph, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
     size = np.uintp(arrays.card[i])
     cell = np.uintp(arrays.offset[i])
     first, last = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
@@ -102,7 +102,7 @@ def _weights_pairwise(arrays: PairwiseGraph, x: State, i: Integer, w: Work) -> t
 
 
 @implement(log_potential, PairwiseGraph)
-def _log_potential_pairwise(arrays: PairwiseGraph, x: State) -> float:
+def _log_potential_pairwise(arrays: PairwiseGraph, x: Codes) -> float:
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)

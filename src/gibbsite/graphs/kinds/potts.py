@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Codes, Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement
-from gibbsite.graphs.kinds.base import Cells, Floats, Index, groups_of, pair_rows, too_many
-from gibbsite.graphs.local import ONE, State, Work, from_logs, log_potential, log_weights, weights
+from gibbsite.graphs.kinds.base import Cells, groups_of, pair_rows, too_many
+from gibbsite.graphs.local import ONE, from_logs, log_potential, log_weights, weights
 from gibbsite.graphs.registry import builds
 
 if TYPE_CHECKING:
@@ -26,15 +26,15 @@ class PottsGraph(NamedTuple):
     couplings, row after row; otherwise it is empty.
     """
 
-    start: Index
-    neighbour: Index
+    start: Words32
+    neighbour: Words32
     step: int
     coupling: Floats
     factor: Floats
-    steep: NDArray[np.bool_]
+    steep: Bools
     dense: Floats
-    card: NDArray[np.int32]
-    offset: NDArray[np.int64]
+    card: Ints32
+    offset: Ints
     unary: Floats
     log_unary: Floats
 
@@ -51,7 +51,7 @@ def build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
 
     if too_many(model) or (model.n_sites and (model.cards != model.cards[0]).any()):
         return None
-    weights: list[NDArray[np.float64]] = []
+    weights: list[Floats] = []
     constant = 0.0
     for group in groups_of(model):
         if group.arity == 0:
@@ -89,7 +89,7 @@ def build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
 
 
 @implement(log_weights, PottsGraph)
-def _log_weights_potts(arrays: PottsGraph, x: State, i: Integer, w: Work) -> Integer:
+def _log_weights_potts(arrays: PottsGraph, x: Codes, i: Integer, w: Floats) -> Integer:
     size = np.uintp(arrays.card[i])
     cell, step = np.uintp(arrays.offset[i]), np.uintp(arrays.step)
     for a in range(size):
@@ -100,7 +100,7 @@ def _log_weights_potts(arrays: PottsGraph, x: State, i: Integer, w: Work) -> Int
 
 
 @implement(weights, PottsGraph)
-def _weights_potts(arrays: PottsGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+def _weights_potts(arrays: PottsGraph, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
     size = np.uintp(arrays.card[i])
     cell, step = np.uintp(arrays.offset[i]), np.uintp(arrays.step)
     first, last = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
@@ -119,7 +119,7 @@ def _weights_potts(arrays: PottsGraph, x: State, i: Integer, w: Work) -> tuple[I
 
 
 @implement(log_potential, PottsGraph)
-def _log_potential_potts(arrays: PottsGraph, x: State) -> float:
+def _log_potential_potts(arrays: PottsGraph, x: Codes) -> float:
     total = 0.0
     step = np.uintp(arrays.step)
     for site in range(x.size):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Words32
 from gibbsite._numba.intrinsic import fetch
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite.graphs.column import Repeated, code, entry_at, fetch_entry
-from gibbsite.graphs.kinds.base import Floats, Index
 from gibbsite.graphs.kinds.ising import IsingGraph
-from gibbsite.graphs.local import ONE, State, Work, from_logs, log_odds, log_potential, log_weights, weights
+from gibbsite.graphs.local import ONE, from_logs, log_odds, log_potential, log_weights, weights
 from gibbsite.graphs.registry import CompiledModel, compiles
 from gibbsite.models.stored import OFFSET, WHICH, StoredPairs, StoredPotts
 
@@ -36,11 +35,11 @@ class StoredPottsGraph(NamedTuple):
     those neighbours of its row that are in state a; ``own`` is 0 where the fields are those of all sites.
     """
 
-    start: Index
-    neighbour: Index
+    start: Words32
+    neighbour: Words32
     coupling: Any
     field: Floats
-    offset: NDArray[np.int64]
+    offset: Ints
     own: int
     states: int
 
@@ -86,7 +85,7 @@ def _look_ahead(arrays: Any, begin: Integer) -> None:
 
 
 @implement(log_odds, StoredGraph)
-def _log_odds_stored(arrays: StoredGraph, x: State, i: Integer) -> float:
+def _log_odds_stored(arrays: StoredGraph, x: Codes, i: Integer) -> float:
     total: Any = arrays.field[i]
     begin, end = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
     _look_ahead(arrays, begin)
@@ -101,7 +100,7 @@ def _log_odds_stored(arrays: StoredGraph, x: State, i: Integer) -> float:
 
 
 @implement(log_weights, StoredPottsGraph)
-def _log_weights_stored(arrays: StoredPottsGraph, x: State, i: Integer, w: Work) -> Integer:
+def _log_weights_stored(arrays: StoredPottsGraph, x: Codes, i: Integer, w: Floats) -> Integer:
     cell = np.uintp(arrays.own) * np.uintp(arrays.offset[i])
     for a in range(np.uintp(arrays.states)):
         w[a] = arrays.field[cell + a]
@@ -118,13 +117,13 @@ def _log_weights_stored(arrays: StoredPottsGraph, x: State, i: Integer, w: Work)
 
 
 @implement(weights, StoredPottsGraph)
-def _weights_stored(arrays: StoredPottsGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+def _weights_stored(arrays: StoredPottsGraph, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
     size = log_weights(arrays, x, i, w)
     return size, from_logs(w, size)
 
 
 @implement(log_potential, StoredPottsGraph)
-def _log_potential_stored(arrays: StoredPottsGraph, x: State) -> float:
+def _log_potential_stored(arrays: StoredPottsGraph, x: Codes) -> float:
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)

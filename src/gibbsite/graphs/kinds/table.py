@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement, inlined
-from gibbsite.graphs.kinds.base import Cells, Floats, Index, Tables, groups_of
-from gibbsite.graphs.local import ONE, TINY, State, Work, from_logs, log_potential, log_weights, weights
+from gibbsite.graphs.kinds.base import Cells, Tables, groups_of
+from gibbsite.graphs.local import ONE, TINY, from_logs, log_potential, log_weights, weights
 from gibbsite.graphs.registry import builds
 from gibbsite.graphs.rows import row_starts
 
@@ -24,21 +24,21 @@ class TableGraph(NamedTuple):
     ``member[member_start[f] : member_start[f + 1]]`` with their strides and starts at ``table[f]``.
     """
 
-    start: Index
-    factor: Index
-    own_stride: NDArray[np.int64]
-    member_start: Index
-    member: Index
-    stride: NDArray[np.int64]
-    table: NDArray[np.int64]
-    card: NDArray[np.int32]
-    offset: NDArray[np.int64]
+    start: Words32
+    factor: Words32
+    own_stride: Ints
+    member_start: Words32
+    member: Words32
+    stride: Ints
+    table: Ints
+    card: Ints32
+    offset: Ints
     unary: Floats
     log_unary: Floats
     value: Floats
     log_value: Floats
 
-    def pairs(self) -> NDArray[np.int64]:
+    def pairs(self) -> Ints:
         """Return all pairs of sites that share a factor, each once, the smaller one first."""
         width = np.diff(self.member_start.astype(np.int64))
         n, found = self.card.size, [np.zeros(0, np.int64)]
@@ -54,10 +54,10 @@ class TableGraph(NamedTuple):
 def build_table(model: FactorGraph) -> tuple[TableGraph, float]:
     """Anything discrete."""
     cells, tables = Cells.collect(model), Tables()
-    starts: list[NDArray[np.int64]] = []
-    members: list[NDArray[np.int32]] = []
-    strides: list[NDArray[np.int64]] = []
-    widths: list[NDArray[np.int64]] = []
+    starts: list[Ints] = []
+    members: list[Ints32] = []
+    strides: list[Ints] = []
+    widths: list[Ints] = []
     for group in groups_of(model):
         if group.arity == 0:
             tables.constant += float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
@@ -97,7 +97,7 @@ def build_table(model: FactorGraph) -> tuple[TableGraph, float]:
 
 
 @inlined
-def entry_of(arrays: TableGraph, x: State, f: Integer) -> Integer:
+def entry_of(arrays: TableGraph, x: Codes, f: Integer) -> Integer:
     """Position in the value array of the entry of factor f at state x."""
     entry = arrays.table[f]
     for m in range(np.uintp(arrays.member_start[f]), np.uintp(arrays.member_start[f + ONE])):
@@ -106,7 +106,7 @@ def entry_of(arrays: TableGraph, x: State, f: Integer) -> Integer:
 
 
 @implement(log_weights, TableGraph)
-def _log_weights_table(arrays: TableGraph, x: State, i: Integer, w: Work) -> Integer:
+def _log_weights_table(arrays: TableGraph, x: Codes, i: Integer, w: Floats) -> Integer:
     size = np.uintp(arrays.card[i])
     cell = np.uintp(arrays.offset[i])
     now = np.uintp(x[i])
@@ -121,7 +121,7 @@ def _log_weights_table(arrays: TableGraph, x: State, i: Integer, w: Work) -> Int
 
 
 @implement(weights, TableGraph)
-def _weights_table(arrays: TableGraph, x: State, i: Integer, w: Work) -> tuple[Integer, float]:
+def _weights_table(arrays: TableGraph, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
     size = np.uintp(arrays.card[i])
     cell = np.uintp(arrays.offset[i])
     first, last = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
@@ -143,7 +143,7 @@ def _weights_table(arrays: TableGraph, x: State, i: Integer, w: Work) -> tuple[I
 
 
 @implement(log_potential, TableGraph)
-def _log_potential_table(arrays: TableGraph, x: State) -> float:
+def _log_potential_table(arrays: TableGraph, x: Codes) -> float:
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)

@@ -11,14 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Floats32, Ints
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import LatticeGraph, Triple
 from gibbsite.graphs.layouts.colored import MOST_ODDS
 from gibbsite.graphs.layouts.site_order import PackedModel, Parity
-
-Floats = NDArray[np.float32]
 
 
 class Checkerboard(NamedTuple):
@@ -30,7 +28,7 @@ class Checkerboard(NamedTuple):
     wrap_0: int
     wrap_1: int
     wrap_2: int
-    start: NDArray[np.int64]
+    start: Ints
 
 
 class UniformBoard(NamedTuple):
@@ -51,8 +49,8 @@ class PlaneBoard(NamedTuple):
     """
 
     board: Checkerboard
-    coupling: Floats
-    field: Floats
+    coupling: Floats32
+    field: Floats32
 
 
 def pack_checkerboard(graph: Graph) -> PackedModel | None:
@@ -108,9 +106,7 @@ def n_directions(shape: Triple) -> int:
     return 6 if shape[0] > 1 else 4
 
 
-def toward_neighbours(
-    couplings: Sequence[NDArray[np.float64]], shape: Triple, wraps: Triple
-) -> Iterator[NDArray[np.float64]]:
+def toward_neighbours(couplings: Sequence[Floats], shape: Triple, wraps: Triple) -> Iterator[Floats]:
     """Yield the couplings of all sites by direction: before and after along the last axis, then the others.
 
     Sites are in the model's order; the coupling is zero where there is no neighbour.

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Floats32
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import three_axes
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.layouts.checkered import (
     Checkerboard,
-    Floats,
     n_directions,
     pack_two_colors,
     takes_two_colors,
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 class PottsWeights(NamedTuple):
     """Of single sites: state q has ``all[q]``, times ``own[q, p]`` at position p where that is not empty."""
 
-    all: NDArray[np.float64]
-    own: Floats
+    all: Floats
+    own: Floats32
 
 
 class UniformPotts(NamedTuple):
@@ -50,7 +49,7 @@ class PlanePotts(NamedTuple):
     """Factors of its own for each site, by direction as in ``PlaneBoard``; 1 where there is no neighbour."""
 
     board: Checkerboard
-    factor: Floats
+    factor: Floats32
     weight: PottsWeights
 
 
@@ -104,7 +103,7 @@ def _only_lattice(model: FactorGraph) -> LatticeFactors | None:
     return None if lattice.spin or len(lattice.shape) > 3 else lattice
 
 
-def _weights(logs: NDArray[np.float64], order: Parity) -> PottsWeights:
+def _weights(logs: Floats, order: Parity) -> PottsWeights:
     """Return the weights of single sites, given their logarithms by site and state."""
     n, states = logs.shape
     if (logs == logs[:1]).all():

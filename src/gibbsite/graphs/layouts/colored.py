@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bytes, Floats, Floats32, Ints, Ints32, Words32
 from gibbsite.graphs.color import color_sites
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
@@ -24,7 +24,6 @@ from gibbsite.graphs.rows import row_lengths, row_starts
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-Longs = NDArray[np.int64]
 
 # Log-odds are summed up in 32-bit floats if no sum can be larger; the error is then below 1e-5 and far less
 # where it matters.
@@ -45,17 +44,17 @@ class ColoredGraph(NamedTuple):
     position p begin at ``table[k] + (p - first[k]) * 2^degree``, neighbour q being bit q.
     """
 
-    color_start: Longs
-    color_class: Longs
-    first: Longs
-    degree: Longs
-    edge: Longs
-    table: Longs
-    neighbour: NDArray[np.uint32]
-    coupling: NDArray[np.float32]
-    field: NDArray[np.float32]
-    upper: NDArray[np.uint8]
-    threshold: NDArray[np.uint32]
+    color_start: Ints
+    color_class: Ints
+    first: Ints
+    degree: Ints
+    edge: Ints
+    table: Ints
+    neighbour: Words32
+    coupling: Floats32
+    field: Floats32
+    upper: Bytes
+    threshold: Words32
 
 
 def pack_columns(model: Model, graph: Graph, most_tabled: int = MOST_TABLED) -> PackedModel | None:
@@ -80,7 +79,7 @@ def pack_columns(model: Model, graph: Graph, most_tabled: int = MOST_TABLED) -> 
     return PackedModel(arrays, order, int(np.diff(arrays.color_start).max(initial=0)), rows.log_offset, near)
 
 
-def _color_rows(graph: Graph, most_tabled: int) -> tuple[ColoredGraph, Permutation, NDArray[np.int32]]:
+def _color_rows(graph: Graph, most_tabled: int) -> tuple[ColoredGraph, Permutation, Ints32]:
     """Turn the compressed rows of a binary graph into columns, color by color."""
     arrays: IsingGraph = graph.arrays
     start, degree = arrays.start.astype(np.int64), row_lengths(arrays.start)
@@ -139,7 +138,7 @@ def _fits(arrays: IsingGraph) -> bool:
     return bool((reach <= MOST_ODDS).all())
 
 
-def _thresholds(field: NDArray[np.float64], coupling: NDArray[np.float64]) -> NDArray[np.uint32]:
+def _thresholds(field: Floats, coupling: Floats) -> Words32:
     """Return the probabilities of state 1 for every configuration of the neighbours, as integers."""
     odds = field[:, None]
     for q in range(coupling.shape[1]):  # neighbour q is bit q

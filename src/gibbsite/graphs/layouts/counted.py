@@ -10,15 +10,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Words32
 from gibbsite._numba.jit import compiled
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import LatticeGraph, Triple
 from gibbsite.graphs.layouts.checkered import Checkerboard, n_directions, pack_two_colors, takes_two_colors
 from gibbsite.graphs.layouts.site_order import PackedModel, Parity
-
-Shares = NDArray[np.uint32]
 
 _SCALE = 2.0**32
 # Entries between the planes of two numbers of neighbours: planes a power of two apart compete for the cache.
@@ -33,7 +31,7 @@ class CountedUniform(NamedTuple):
     board: Checkerboard
     coupling: float
     field: float
-    share: Shares
+    share: Words32
 
 
 class CountedPlanes(NamedTuple):
@@ -41,8 +39,8 @@ class CountedPlanes(NamedTuple):
 
     board: Checkerboard
     coupling: float
-    base: NDArray[np.float64]
-    share: Shares
+    base: Floats
+    share: Words32
 
 
 def counts_suffice(g: LatticeGraph) -> bool:
@@ -90,7 +88,7 @@ def pack_counted(graph: Graph) -> PackedModel | None:
     return pack_two_colors(graph, arrays, order)
 
 
-def _degrees(shape: Triple, wraps: Triple) -> NDArray[np.float64]:
+def _degrees(shape: Triple, wraps: Triple) -> Floats:
     """Return the number of neighbours of every site of a lattice, or an array that broadcasts to it.
 
     Examples
@@ -109,7 +107,7 @@ def _degrees(shape: Triple, wraps: Triple) -> NDArray[np.float64]:
 
 
 @compiled
-def _fill_shares(share: Shares, base: NDArray[np.float64], coupling: float) -> None:
+def _fill_shares(share: Words32, base: Floats, coupling: float) -> None:
     """Write the probabilities of state 1 for every number of neighbours; none is ever zero or one.
 
     They are 1 / (1 + exp(-base) exp(-coupling)^c): one exponential per site.

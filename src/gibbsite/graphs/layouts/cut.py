@@ -12,16 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Ints
 from gibbsite.graphs.layouts.checkered import Checkerboard
 from gibbsite.graphs.layouts.colored import ColoredGraph
 from gibbsite.graphs.layouts.site_order import PackedModel
 
-Longs = NDArray[np.int64]
 
-
-def color_starts(arrays: Any) -> Longs:
+def color_starts(arrays: Any) -> Ints:
     """Return where each color begins, and where the last one ends.
 
     Examples
@@ -37,7 +35,7 @@ def color_starts(arrays: Any) -> Longs:
     return np.array([0, start[0, -1], start[0, -1] + start[1, -1]], np.int64)
 
 
-def segment_colors(arrays: Any) -> Longs:
+def segment_colors(arrays: Any) -> Ints:
     """Return the first segment of each color, and the number of segments.
 
     Examples
@@ -51,7 +49,7 @@ def segment_colors(arrays: Any) -> Longs:
     return arrays.color_class if isinstance(arrays, ColoredGraph) else np.arange(3)
 
 
-def cut_positions(packed: PackedModel, parts: int) -> Longs:
+def cut_positions(packed: PackedModel, parts: int) -> Ints:
     """Cut every segment into so many parts: part k of segment s begins at entry (s, k) of what is returned.
 
     Examples
@@ -67,12 +65,12 @@ def cut_positions(packed: PackedModel, parts: int) -> Longs:
     starts = color_starts(arrays)
     rows = arrays.board.start.shape[1] - 1
     if rows >= parts:
-        found: Longs = starts[:-1, None] + arrays.board.start[:, rows * share // parts]
+        found: Ints = starts[:-1, None] + arrays.board.start[:, rows * share // parts]
         return found
     return starts[:-1, None] + np.diff(starts)[:, None] * share // parts
 
 
-def _cut_classes(arrays: ColoredGraph, near: NDArray[Any] | None, share: Longs) -> Longs:
+def _cut_classes(arrays: ColoredGraph, near: Array | None, share: Ints) -> Ints:
     """Cut all classes of a color at the same ranks, so that parts have equally many sites of the color."""
     assert near is not None
     found = np.empty((arrays.first.size - 1, share.size), np.int64)
@@ -86,7 +84,7 @@ def _cut_classes(arrays: ColoredGraph, near: NDArray[Any] | None, share: Longs) 
     return found
 
 
-def look_across(arrays: Any, ranges: Longs) -> Longs:
+def look_across(arrays: Any, ranges: Ints) -> Ints:
     """Return the positions outside of a part that its sites depend on, in ascending order.
 
     Parameters
@@ -119,14 +117,14 @@ def look_across(arrays: Any, ranges: Longs) -> Longs:
     return np.flatnonzero(seen)
 
 
-def _see_columns(arrays: ColoredGraph, k: int, low: int, high: int, seen: NDArray[np.bool_]) -> None:
+def _see_columns(arrays: ColoredGraph, k: int, low: int, high: int, seen: Bools) -> None:
     """Mark the neighbours of positions low to high of class k."""
     first, end = int(arrays.first[k]), int(arrays.first[k + 1])
     edges = arrays.neighbour[arrays.edge[k] : arrays.edge[k + 1]].reshape(int(arrays.degree[k]), end - first)
     seen[edges[:, low - first : high - first].ravel()] = True
 
 
-def _see_rows(board: Checkerboard, color: int, low: int, high: int, seen: NDArray[np.bool_]) -> None:
+def _see_rows(board: Checkerboard, color: int, low: int, high: int, seen: Bools) -> None:
     """Mark all rows of the other color in which positions low to high have neighbours."""
     rows = board.start.shape[1] - 1
     even = int(board.start[0, rows])

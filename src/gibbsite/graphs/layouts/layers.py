@@ -11,15 +11,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Floats32, Ints, Ints32, Words32
 from gibbsite._numba.jit import compiled, interpreted
 from gibbsite.graphs.color import color_sites
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.layouts.site_order import PackedModel, Permutation
-
-Floats = NDArray[np.float64]
 
 # Sites of a layer whose log-odds are computed together.
 TILE = 8
@@ -46,14 +44,14 @@ class LayeredGraph(NamedTuple):
     ``p * chains + c`` of a state is position p of chain c.
     """
 
-    start: NDArray[np.int64]
-    tile_start: NDArray[np.int64]
-    weight: NDArray[np.float32]
-    field: NDArray[np.float32]
-    margin: NDArray[np.float32]
+    start: Ints
+    tile_start: Ints
+    weight: Floats32
+    field: Floats32
+    margin: Floats32
     rows: IsingGraph
-    site: NDArray[np.int32]
-    position: NDArray[np.int32]
+    site: Ints32
+    position: Ints32
     chains: int
 
 
@@ -111,12 +109,7 @@ def _may_be_dense(sites: int, entries: int, least: int) -> bool:
 
 @compiled
 def _add_couplings(
-    start: NDArray[np.uint32],
-    neighbour: NDArray[np.uint32],
-    coupling: Floats,
-    position: NDArray[np.int32],
-    weights: Floats,
-    reach: Floats,
+    start: Words32, neighbour: Words32, coupling: Floats, position: Ints32, weights: Floats, reach: Floats
 ) -> None:
     """Add up the couplings of the first layer to the second one, and the absolute ones of every site."""
     size = weights.shape[0]
@@ -128,7 +121,7 @@ def _add_couplings(
                 weights[at, position[neighbour[k]] - size] += coupling[k]
 
 
-def _tiles(weights: Floats) -> NDArray[np.float32]:
+def _tiles(weights: Floats) -> Floats32:
     """Return couplings (sites, inputs) tile by tile, the sites of a tile side by side."""
     sites, inputs = weights.shape
     count = -(-sites // TILE)
@@ -137,7 +130,7 @@ def _tiles(weights: Floats) -> NDArray[np.float32]:
     return np.ascontiguousarray(padded.reshape(count, TILE, inputs).transpose(0, 2, 1)).ravel()
 
 
-def _margins(reach: Floats, inputs: NDArray[np.int64]) -> NDArray[np.float32] | None:
+def _margins(reach: Floats, inputs: Ints) -> Floats32 | None:
     """Bound what rounding can change in the draw of each site; None where it is too much.
 
     ``reach`` bounds the log-odds of each site: the sum of its field and couplings, all absolute. A coupling
@@ -151,5 +144,5 @@ def _margins(reach: Floats, inputs: NDArray[np.int64]) -> NDArray[np.float32] | 
     if not (error <= MOST_ERROR).all():
         return None
     relative = np.expm1(error) + DRAW_ERROR
-    margin: NDArray[np.float32] = (2.001 * relative / (1.0 - relative)).astype(np.float32)
+    margin: Floats32 = (2.001 * relative / (1.0 - relative)).astype(np.float32)
     return margin

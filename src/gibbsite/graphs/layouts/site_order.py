@@ -13,22 +13,23 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from gibbsite._common.arrays import Array, Bools, Integers, Ints
 
 
 class SiteOrder(ABC):
     """An order of the sites."""
 
     @abstractmethod
-    def pack(self, values: NDArray[Any]) -> NDArray[Any]:
+    def pack(self, values: Array) -> Array:
         """Return values given in the model's order (last axis) in this order."""
 
     @abstractmethod
-    def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
+    def unpack(self, values: Array) -> Array:
         """Return values given in this order (last axis) in the model's order."""
 
     @abstractmethod
-    def locate(self, sites: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    def locate(self, sites: Integers) -> Ints:
         """Return the positions of some sites."""
 
 
@@ -54,7 +55,7 @@ class PackedModel(NamedTuple):
     order: SiteOrder
     longest: int
     log_offset: float
-    near: NDArray[np.integer[Any]] | None = None
+    near: Integers | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,23 +71,23 @@ class Permutation(SiteOrder):
     [0, 2]
     """
 
-    order: NDArray[np.integer[Any]]
+    order: Integers
 
-    def pack(self, values: NDArray[Any]) -> NDArray[Any]:
+    def pack(self, values: Array) -> Array:
         """Return values given in the model's order (last axis) in this order."""
         return np.ascontiguousarray(values[..., self.order])
 
-    def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
+    def unpack(self, values: Array) -> Array:
         """Return values given in this order (last axis) in the model's order."""
         out = np.empty_like(values)
         out[..., self.order] = values
         return out
 
-    def locate(self, sites: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    def locate(self, sites: Integers) -> Ints:
         """Return the positions of some sites."""
         position = np.empty(self.order.size, np.int64)
         position[self.order] = np.arange(self.order.size)
-        found: NDArray[np.int64] = position[sites]
+        found: Ints = position[sites]
         return found
 
 
@@ -105,7 +106,7 @@ class Parity(SiteOrder):
 
     shape: tuple[int, ...]
 
-    def _rows(self) -> tuple[int, int, NDArray[np.bool_]]:
+    def _rows(self) -> tuple[int, int, Bools]:
         """Return the number of rows, their length, and which of them begin with an odd site."""
         *outer, length = self.shape
         odd = np.zeros(outer, np.bool_)
@@ -115,7 +116,7 @@ class Parity(SiteOrder):
             odd ^= (np.arange(size) & 1).astype(np.bool_).reshape(shape)
         return odd.size, length, odd.ravel()
 
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> Ints:
         """Return, for both colors (2, rows + 1), where each row begins among the sites of the color."""
         rows, length, odd = self._rows()
         found = np.zeros((2, rows + 1), np.int64)
@@ -124,21 +125,21 @@ class Parity(SiteOrder):
             np.cumsum((length - begin + 1) // 2, out=found[color, 1:])
         return found
 
-    def pack(self, values: NDArray[Any]) -> NDArray[Any]:
+    def pack(self, values: Array) -> Array:
         """Return values given in the model's order (last axis) in this order."""
         out = np.empty(values.shape, values.dtype)
         for here, there in self._pair_up(values, out):
             there[...] = here
         return out
 
-    def unpack(self, values: NDArray[Any]) -> NDArray[Any]:
+    def unpack(self, values: Array) -> Array:
         """Return values given in this order (last axis) in the model's order."""
         out = np.empty(values.shape, values.dtype)
         for here, there in self._pair_up(out, values):
             here[...] = there
         return out
 
-    def _pair_up(self, cells: NDArray[Any], packed: NDArray[Any]) -> Iterator[tuple[Any, Any]]:
+    def _pair_up(self, cells: Array, packed: Array) -> Iterator[tuple[Any, Any]]:
         """Yield parts of values in the model's order with those in this order that they correspond to."""
         n = cells.shape[-1]
         shape = tuple(size for size in self.shape if size > 1) or (1,)
@@ -146,20 +147,18 @@ class Parity(SiteOrder):
         half = (n + 1) // 2
         yield from _pair_up(flat[0], flat[1][:, :half], flat[1][:, half:], shape, 0)
 
-    def locate(self, sites: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    def locate(self, sites: Integers) -> Ints:
         """Return the positions of some sites."""
         _, length, odd = self._rows()
         row, column = np.divmod(np.asarray(sites, np.int64), length)
         color = odd[row] ^ (column & 1).astype(np.bool_)
         starts = self.starts()
         position = starts[color.astype(np.intp), row] + column // 2
-        found: NDArray[np.int64] = np.where(color, position + starts[0, -1], position)
+        found: Ints = np.where(color, position + starts[0, -1], position)
         return found
 
 
-def _pair_up(
-    cells: NDArray[Any], even: NDArray[Any], odd: NDArray[Any], shape: tuple[int, ...], flip: int
-) -> Iterator[tuple[Any, Any]]:
+def _pair_up(cells: Array, even: Array, odd: Array, shape: tuple[int, ...], flip: int) -> Iterator[tuple[Any, Any]]:
     """Yield parts of a lattice with those of its even and odd sites, which have changed places by ``flip``.
 
     Neighbours in memory alternate where all axes but the first are odd. Otherwise there are as many even as

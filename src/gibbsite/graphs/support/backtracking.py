@@ -8,11 +8,11 @@ limits and keeps what it learnt.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.jit import called, compiled_loop
 from gibbsite._numba.random.generators import Words, below, load, store, uniform
 from gibbsite.graphs.support.propagate import TRAIL, WORK, Constraints, LiveStates, Whole, give, kill, propagate, revive
@@ -30,15 +30,15 @@ class _Tree(NamedTuple):
     ``sites`` lists the sites to decide, the decided ones towards the end; ``weight`` is by site.
     """
 
-    site: NDArray[np.int64]
-    state: NDArray[np.int64]
-    trail: NDArray[np.int64]
-    undecided: NDArray[np.int64]
-    sites: NDArray[np.int64]
-    weight: NDArray[np.float64]
+    site: Ints
+    state: Ints
+    trail: Ints
+    undecided: Ints
+    sites: Ints
+    weight: Floats
 
 
-def search(constraints: Constraints, board: LiveStates, x: NDArray[Any], words: NDArray[np.uint64], budget: int) -> int:
+def search(constraints: Constraints, board: LiveStates, x: Array, words: Words64, budget: int) -> int:
     """Look for a state of positive probability on a propagated board.
 
     Parameters
@@ -73,7 +73,7 @@ def search(constraints: Constraints, board: LiveStates, x: NDArray[Any], words: 
 
 
 @called
-def _blame(c: Constraints, b: LiveStates, weight: NDArray[np.float64]) -> None:
+def _blame(c: Constraints, b: LiveStates, weight: Floats) -> None:
     """Count a failure on the members of the factor that excluded the last state."""
     f = b.killer[b.trail[b.counters[TRAIL] - 1]]
     if f >= 0:
@@ -126,7 +126,7 @@ def _choose_state(
 
 
 @compiled_loop
-def _search(c: Constraints, b: LiveStates, t: _Tree, x: NDArray[Any], words: NDArray[np.uint64], budget: int) -> int:
+def _search(c: Constraints, b: LiveStates, t: _Tree, x: Array, words: Words64, budget: int) -> int:
     rng = load(words)
     stop = b.counters[WORK] + budget
     size: Whole = np.int64(t.sites.size)

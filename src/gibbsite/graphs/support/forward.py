@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Ints32, Words64
 from gibbsite._numba.jit import compiled, interpreted
 from gibbsite._numba.random.generators import load, store, uniform
 from gibbsite.graphs.compile import compile_graph
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Network(NamedTuple):
     """Which factor is the conditional table of each site (-1: only its own weights), and an order."""
 
-    table: NDArray[np.int32]
-    order: NDArray[np.int32]
+    table: Ints32
+    order: Ints32
 
 
 def find_network(model: FactorGraph, graph: Graph) -> tuple[TableGraph, Network] | None:
@@ -58,7 +58,7 @@ def find_network(model: FactorGraph, graph: Graph) -> tuple[TableGraph, Network]
 
 
 @compiled
-def _sort_sites(g: TableGraph, table: NDArray[np.int32], order: NDArray[np.int32]) -> Whole:
+def _sort_sites(g: TableGraph, table: Ints32, order: Ints32) -> Whole:
     """Fill ``order`` with sites whose parents come before them; return how many there are."""
     missing = np.zeros(table.size, np.int64)
     filled = 0
@@ -85,9 +85,7 @@ def _sort_sites(g: TableGraph, table: NDArray[np.int32], order: NDArray[np.int32
 
 
 @compiled
-def draw_forward(
-    g: TableGraph, network: Network, alive: NDArray[np.bool_], x: NDArray[Any], words: NDArray[np.uint64]
-) -> None:
+def draw_forward(g: TableGraph, network: Network, alive: Bools, x: Array, words: Words64) -> None:
     """Draw every site given its parents, among its living states; where all weigh nothing, uniformly."""
     rng = load(words)
     w = np.zeros(np.int64(g.card.max()))

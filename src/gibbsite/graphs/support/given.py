@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes
 from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.support.possible import find_constraints, has_zeros, scope_text
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
-
-Codes = NDArray[np.signedinteger[Any]]
 
 
 def read_start(model: FactorGraph, graph: Graph, chains: int, start: Any) -> Codes:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Ints
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import SupportError
 from gibbsite.graphs.compile import as_tables
@@ -20,7 +20,7 @@ from gibbsite.graphs.kinds.pairwise import PairwiseGraph
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_lengths, row_starts
-from gibbsite.graphs.support.propagate import Constraints, Flags, LiveStates, Longs, tighten
+from gibbsite.graphs.support.propagate import Constraints, LiveStates, tighten
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -54,7 +54,7 @@ def _known(graph: Graph) -> Graph:
     return graph if known else as_tables(graph)
 
 
-def alive_states(graph: Graph, model: FactorGraph | None = None) -> Flags:
+def alive_states(graph: Graph, model: FactorGraph | None = None) -> Bools:
     """Return which states survive propagation, site after site in state order.
 
     Parameters
@@ -148,13 +148,13 @@ def find_constraints(graph: Graph) -> Constraints:
     )
 
 
-def _with_zeros(member: NDArray[Any], table: Longs, width: Longs, allowed: Flags, card: Longs) -> Flags:
+def _with_zeros(member: Array, table: Ints, width: Ints, allowed: Bools, card: Ints) -> Bools:
     """Which factors have at least one zero entry."""
     if not table.size:
         return np.zeros(0, np.bool_)
     size = np.multiply.reduceat(card[member], row_starts(width)[:-1])
     zeros = row_starts(~allowed)
-    kept: Flags = zeros[table + size] > zeros[table]
+    kept: Bools = zeros[table + size] > zeros[table]
     return kept
 
 

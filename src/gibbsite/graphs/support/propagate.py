@@ -9,15 +9,13 @@ per member and state, however often its factor is visited.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Codes, Ints
 from gibbsite._numba.jit import called, compiled_loop
 
-Flags: TypeAlias = NDArray[np.bool_]
-Longs: TypeAlias = NDArray[np.int64]
 Whole: TypeAlias = int | np.int64  # an integer in compiled code
 
 
@@ -30,17 +28,17 @@ class Constraints(NamedTuple):
     *cells*) those of all sites.
     """
 
-    start: Longs
-    factor: Longs
-    own_stride: Longs
-    member_start: Longs
-    member: Longs
-    stride: Longs
-    slot: Longs
-    table: Longs
-    allowed: Flags
-    card: Longs
-    offset: Longs
+    start: Ints
+    factor: Ints
+    own_stride: Ints
+    member_start: Ints
+    member: Ints
+    stride: Ints
+    slot: Ints
+    table: Ints
+    allowed: Bools
+    card: Ints
+    offset: Ints
 
 
 class LiveStates(NamedTuple):
@@ -51,16 +49,16 @@ class LiveStates(NamedTuple):
     ``counters`` holds positions in trail and queue, and the work done so far in table entries.
     """
 
-    alive: Flags
-    living: Longs
-    residue: Longs
-    trail: Longs
-    owner: Longs
-    killer: Longs
-    queue: Longs
-    queued: Flags
-    digits: Longs
-    counters: Longs
+    alive: Bools
+    living: Ints
+    residue: Ints
+    trail: Ints
+    owner: Ints
+    killer: Ints
+    queue: Ints
+    queued: Bools
+    digits: Ints
+    counters: Ints
 
 
 TRAIL, HEAD, QUEUED, WORK = range(4)
@@ -80,7 +78,7 @@ def tighten(c: Constraints, b: LiveStates, i: Whole, a: Whole) -> Whole:
     return propagate(c, b)
 
 
-def is_allowed(c: Constraints, x: NDArray[np.signedinteger[Any]]) -> bool:
+def is_allowed(c: Constraints, x: Codes) -> bool:
     """Tell whether no factor forbids a state."""
     if not c.table.size:
         return True
@@ -152,7 +150,7 @@ def propagate(c: Constraints, b: LiveStates) -> Whole:
 
 
 @called
-def _next_alive(alive: Flags, cell: Whole, last: Whole, first: Whole) -> Whole:
+def _next_alive(alive: Bools, cell: Whole, last: Whole, first: Whole) -> Whole:
     """Return the first living cell from ``cell`` on, going on at ``first`` after ``last``."""
     while cell < last and not alive[cell]:
         cell += 1

@@ -6,8 +6,8 @@ import heapq
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.jit import compiled, interpreted
 from gibbsite._numba.random.generators import below, load
 from gibbsite.graphs.graph import Graph
@@ -20,7 +20,7 @@ _STEPS = 40.0  # of plain Python, for the weights of a site
 _MOVES = 100_000  # moves looked at by the search
 
 
-def leads_to(graph: Graph, start: NDArray[Any], goal: NDArray[Any], rng: np.random.Generator) -> bool:
+def leads_to(graph: Graph, start: Array, goal: Array, rng: np.random.Generator) -> bool:
     """Tell whether a path of possible single-site moves from ``start`` to ``goal`` was found.
 
     First every differing site is moved to its goal as soon as it can be, sites that block each other
@@ -51,7 +51,7 @@ def leads_to(graph: Graph, start: NDArray[Any], goal: NDArray[Any], rng: np.rand
         return _search(graph, np.array(start, graph.state_dtype), target, work)
 
 
-def _search(graph: Graph, start: NDArray[Any], goal: NDArray[Any], work: NDArray[np.float64]) -> bool:
+def _search(graph: Graph, start: Array, goal: Array, work: Floats) -> bool:
     """Search best-first by the number of differing sites."""
     sites, codes = np.zeros(graph.n_cells, np.int64), np.zeros(graph.n_cells, np.int64)
     seen = {start.tobytes()}
@@ -76,9 +76,7 @@ def _search(graph: Graph, start: NDArray[Any], goal: NDArray[Any], work: NDArray
 
 
 @compiled
-def _moves(
-    arrays: Any, x: NDArray[Any], work: NDArray[np.float64], sites: NDArray[np.int64], codes: NDArray[np.int64]
-) -> int:
+def _moves(arrays: Any, x: Array, work: Floats, sites: Ints, codes: Ints) -> int:
     """List the possible single-site moves from ``x``; return their number."""
     found = 0
     for i in range(x.size):
@@ -92,15 +90,7 @@ def _moves(
 
 
 @compiled
-def _walk(
-    arrays: Any,
-    x: NDArray[Any],
-    goal: NDArray[Any],
-    order: NDArray[np.int64],
-    work: NDArray[np.float64],
-    words: NDArray[np.uint64],
-    rounds: int,
-) -> bool:
+def _walk(arrays: Any, x: Array, goal: Array, order: Ints, work: Floats, words: Words64, rounds: int) -> bool:
     """Move differing sites to their goal; where they block each other, let them step aside at random.
 
     Return whether all arrived.

@@ -11,16 +11,14 @@ positions.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints, Words64
 from gibbsite._numba.jit import called, compiled_loop
 from gibbsite._numba.random.generators import Words, below, load, store, uniform
 from gibbsite.graphs.support.propagate import Constraints, LiveStates, Whole
-
-State = NDArray[Any]
 
 _NOISE, _GREEDY_NOISE = 0.4, 0.05
 _STAYS_BROKEN = 2**30  # the cost of a move that leaves its own factor violated
@@ -29,20 +27,14 @@ _STAYS_BROKEN = 2**30  # the cost of a move that leaves its own factor violated
 class _Walk(NamedTuple):
     """Current entry of each factor; the violated factors, and where each stands in their list (-1: not)."""
 
-    entry: NDArray[np.int64]
-    violated: NDArray[np.int64]
-    place: NDArray[np.int64]
-    length: NDArray[np.int64]
+    entry: Ints
+    violated: Ints
+    place: Ints
+    length: Ints
 
 
 def repair(
-    constraints: Constraints,
-    board: LiveStates,
-    x: State,
-    words: NDArray[np.uint64],
-    patience: int,
-    greedy: bool,
-    culprits: NDArray[np.int64],
+    constraints: Constraints, board: LiveStates, x: Array, words: Words64, patience: int, greedy: bool, culprits: Ints
 ) -> int:
     """Walk until nothing is violated or ``patience`` table entries brought no progress.
 
@@ -105,7 +97,7 @@ def _cost(c: Constraints, w: _Walk, i: Whole, change: Whole, greedy: bool) -> Wh
 
 @called
 def _choose_move(
-    c: Constraints, b: LiveStates, w: _Walk, x: State, f: Whole, greedy: bool, rng: Words
+    c: Constraints, b: LiveStates, w: _Walk, x: Array, f: Whole, greedy: bool, rng: Words
 ) -> tuple[Words, Whole, Whole, Whole]:
     """Choose a member of f and a living state for it (-1: there is none); also return the work that took."""
     best: Whole = np.int64(2**62)
@@ -145,14 +137,7 @@ def _choose_move(
 
 @compiled_loop
 def _repair(
-    c: Constraints,
-    b: LiveStates,
-    w: _Walk,
-    x: State,
-    words: NDArray[np.uint64],
-    patience: Whole,
-    greedy: bool,
-    culprits: NDArray[np.int64],
+    c: Constraints, b: LiveStates, w: _Walk, x: Array, words: Words64, patience: Whole, greedy: bool, culprits: Ints
 ) -> Whole:
     for f in range(c.table.size):
         entry = c.table[f]

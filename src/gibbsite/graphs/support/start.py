@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Codes, Ints, Words64
 from gibbsite._common.wording import unknown
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, SupportError
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from gibbsite.graphs.support.forward import Network
     from gibbsite.models import FactorGraph
 
-State = NDArray[np.signedinteger[Any]]
 
 _TRIES = 4  # rounds of repairs and a search, each with four times the effort of the one before
 _PATIENCE, _PATIENCE_PER_FACTOR = 200_000, 50  # table entries a repair reads without progress
@@ -51,7 +50,7 @@ class _Problem:
     constraints: Constraints
     board: LiveStates
     network: tuple[TableGraph, Network] | None
-    touched: NDArray[np.bool_]  # sites that have more than one living state and zeros around them
+    touched: Bools  # sites that have more than one living state and zeros around them
 
 
 def _pose(model: FactorGraph, graph: Graph) -> _Problem:
@@ -77,7 +76,7 @@ def _tighten(problem: _Problem, board: LiveStates, graph: Graph, site: int, code
         return int(tighten(problem.constraints, board, site, code)) < 0
 
 
-def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries: int = _TRIES) -> State:
+def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries: int = _TRIES) -> Codes:
     """Return a random state of positive probability.
 
     Parameters
@@ -118,7 +117,7 @@ def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries
 
 def find_state_with(
     model: FactorGraph, graph: Graph, site: int, code: int, rng: np.random.Generator
-) -> tuple[State | None, bool]:
+) -> tuple[Codes | None, bool]:
     """Return a state of positive probability in which a site has a given state.
 
     Parameters
@@ -160,7 +159,7 @@ def find_state_with(
     return found, proved
 
 
-_Answer = tuple[State | None, bool, NDArray[np.int64]]
+_Answer = tuple[Codes | None, bool, Ints]
 
 
 def _solve(problem: _Problem, board: LiveStates, graph: Graph, rng: np.random.Generator, tries: int) -> _Answer:
@@ -195,9 +194,7 @@ def _solve(problem: _Problem, board: LiveStates, graph: Graph, rng: np.random.Ge
     return None, False, culprits
 
 
-def _draw(
-    problem: _Problem, board: LiveStates, graph: Graph, rng: np.random.Generator, words: NDArray[np.uint64]
-) -> State:
+def _draw(problem: _Problem, board: LiveStates, graph: Graph, rng: np.random.Generator, words: Words64) -> Codes:
     """Draw a state of living codes: forward in a network, otherwise each site on its own."""
     if problem.network is not None:
         from gibbsite.graphs.support.forward import draw_forward
@@ -211,18 +208,18 @@ def _draw(
     living = np.flatnonzero(board.alive)
     first = np.cumsum(board.living) - board.living
     cells = living[first + rng.integers(0, board.living)]
-    drawn: State = (cells - problem.constraints.offset[:-1]).astype(graph.state_dtype)
+    drawn: Codes = (cells - problem.constraints.offset[:-1]).astype(graph.state_dtype)
     return drawn
 
 
-def _uniform_codes(graph: Graph, rng: np.random.Generator) -> State:
+def _uniform_codes(graph: Graph, rng: np.random.Generator) -> Codes:
     cards = graph.cards
     if cards.size and cards.strides == (0,):
         return rng.integers(0, int(cards[0]), cards.size, graph.state_dtype)
     return rng.integers(0, cards, dtype=graph.state_dtype)
 
 
-def start_states(model: Any, graph: Graph, chains: int, start: Any = None, entropy: int = 0) -> list[NDArray[Any]]:
+def start_states(model: Any, graph: Graph, chains: int, start: Any = None, entropy: int = 0) -> list[Array]:
     """Return the start of every chain.
 
     Parameters
@@ -281,8 +278,8 @@ def _chain_rng(entropy: int, chain: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(chain, 1)))
 
 
-def _automatic(model: FactorGraph, graph: Graph, chains: int, entropy: int) -> list[State]:
-    states: list[State] = []
+def _automatic(model: FactorGraph, graph: Graph, chains: int, entropy: int) -> list[Codes]:
+    states: list[Codes] = []
     zeros = has_zeros(graph)
     for chain in range(chains):
         rng = _chain_rng(entropy, chain)
@@ -296,7 +293,7 @@ def _automatic(model: FactorGraph, graph: Graph, chains: int, entropy: int) -> l
     return states
 
 
-def _elsewhere(problem: _Problem, graph: Graph, rng: np.random.Generator, taken: list[State], x: State) -> State:
+def _elsewhere(problem: _Problem, graph: Graph, rng: np.random.Generator, taken: list[Codes], x: Codes) -> Codes:
     """Return a start that differs from all taken ones at some site; ``x`` if none is found quickly."""
     sites, c = np.flatnonzero(problem.touched), problem.constraints
     for site in rng.permutation(sites)[:_OTHERS].tolist():
@@ -312,7 +309,7 @@ def _elsewhere(problem: _Problem, graph: Graph, rng: np.random.Generator, taken:
     return x
 
 
-def _found(model: FactorGraph, problem: _Problem, answer: _Answer) -> State:
+def _found(model: FactorGraph, problem: _Problem, answer: _Answer) -> Codes:
     """Return the state in an answer, or raise the error that says why there is none."""
     x, proved, culprits = answer
     if x is not None:

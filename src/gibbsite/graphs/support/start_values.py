@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError, ModelError, SupportError
 from gibbsite.graphs.functions.densities import value_once
 from gibbsite.graphs.functions.failure import cause_at, cause_text
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from gibbsite.graphs.graph import Graph
     from gibbsite.models.base import Model
 
-State = NDArray[np.float64]
 
 _TRIES = 200
 
 
-def start_values(model: Model, graph: Graph, rngs: list[np.random.Generator], start: Any = None) -> list[State]:
+def start_values(model: Model, graph: Graph, rngs: list[np.random.Generator], start: Any = None) -> list[Floats]:
     """Return the start of every chain of a model some sites of which are numbers.
 
     Parameters
@@ -56,7 +55,7 @@ def start_values(model: Model, graph: Graph, rngs: list[np.random.Generator], st
     return [x.copy() for x in np.broadcast_to(given, (len(rngs), model.n_sites))]
 
 
-def density_at(model: Model, graph: Graph, x: State) -> float:
+def density_at(model: Model, graph: Graph, x: Floats) -> float:
     """Return the log-density at a place; refuse NaN and plus infinity."""
     value = value_once(graph.arrays, x)
     if math.isnan(value) or value == math.inf:
@@ -68,7 +67,7 @@ def density_at(model: Model, graph: Graph, x: State) -> float:
     return value
 
 
-def _look_for_start(model: Model, graph: Graph, rng: np.random.Generator) -> State:
+def _look_for_start(model: Model, graph: Graph, rng: np.random.Generator) -> Floats:
     for _ in range(_TRIES):
         x = model.draw_start(rng)
         if density_at(model, graph, x) > -math.inf:
@@ -78,7 +77,7 @@ def _look_for_start(model: Model, graph: Graph, rng: np.random.Generator) -> Sta
     )
 
 
-def _read_mapping(model: Model, start: Mapping[Any, Any]) -> State:
+def _read_mapping(model: Model, start: Mapping[Any, Any]) -> Floats:
     x = np.full(model.n_sites, np.nan)
     numbers = model.domains.numbers
     for site, value in start.items():
@@ -99,7 +98,7 @@ def _number(model: Model, i: int, value: Any) -> float:
         raise ArgumentError(f"The start gives the site {name!r} the value {value!r}; it must be a number.") from None
 
 
-def _read_array(model: Model, chains: int, start: Any) -> State:
+def _read_array(model: Model, chains: int, start: Any) -> Floats:
     n = model.n_sites
     try:
         given = np.asarray(start, float)
@@ -114,7 +113,7 @@ def _read_array(model: Model, chains: int, start: Any) -> State:
     return given.reshape(-1 if n else 1, n)
 
 
-def _check_domains(model: Model, given: State) -> None:
+def _check_domains(model: Model, given: Floats) -> None:
     low, high = model.domains.bounds
     codes = ~model.domains.numbers
     bad = ~((given >= low) & (given <= high)) | ~np.isfinite(given) | (codes & (given != np.floor(given)))

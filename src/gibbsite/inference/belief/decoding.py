@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, compiled_loop
-from gibbsite.inference.belief.layout import Floats, Longs, MessageGraph
+from gibbsite.inference.belief.layout import MessageGraph
 from gibbsite.inference.belief.messages import ONE, Logs, Messages, log_message
 
 
 @compiled_loop
-def decode(way: Logs, graph: MessageGraph, state: Messages, sites: Longs, score: Floats, codes: Longs) -> None:
+def decode(way: Logs, graph: MessageGraph, state: Messages, sites: Ints, score: Floats, codes: Ints) -> None:
     """Decide sites in the order of ``sites``; beliefs (in logarithms) become those of decided states."""
     for t in range(sites.size):
         i = np.uintp(sites[t])

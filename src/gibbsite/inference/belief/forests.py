@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
-from gibbsite.inference.belief.layout import Floats, Longs, MessageGraph
+from gibbsite.inference.belief.layout import MessageGraph
 
 _FORESTS, _ENTRIES = 16, 5_000_000  # at least so many, unless they take so many steps together
 
@@ -40,11 +41,11 @@ class ForestShares(NamedTuple):
 class Grove(NamedTuple):
     """Room to grow a forest: union-find, whether factors are in it, the search from roots, sizes below."""
 
-    above: Longs
-    chosen: Longs
-    sites: Longs
-    found_by: Longs
-    size: Longs
+    above: Ints
+    chosen: Ints
+    sites: Ints
+    found_by: Ints
+    size: Ints
 
 
 def grow_forests(graph: MessageGraph) -> tuple[Floats, ForestShares]:
@@ -65,7 +66,7 @@ def grow_forests(graph: MessageGraph) -> tuple[Floats, ForestShares]:
 
 
 @inlined
-def _find(above: Longs, i: Integer) -> Integer:
+def _find(above: Ints, i: Integer) -> Integer:
     while above[i] != i:
         above[i] = above[above[i]]
         i = above[i]
@@ -73,7 +74,7 @@ def _find(above: Longs, i: Integer) -> Integer:
 
 
 @compiled_loop
-def grow(graph: MessageGraph, order: Longs, room: Grove) -> None:
+def grow(graph: MessageGraph, order: Ints, room: Grove) -> None:
     """Choose factors in the given order, leaving out those that would close a cycle."""
     for i in range(graph.card.size):
         room.above[i] = i

@@ -32,8 +32,9 @@ import math
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
-from gibbsite.inference.belief.layout import Floats, MessageGraph
+from gibbsite.inference.belief.layout import MessageGraph
 from gibbsite.inference.belief.messages import ONE, Logs, Messages, log_message
 
 

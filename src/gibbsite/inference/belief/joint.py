@@ -7,8 +7,9 @@ from typing import Protocol
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite.inference.belief.lattice import OddsLattice, edges_of
-from gibbsite.inference.belief.layout import Floats, MessageGraph
+from gibbsite.inference.belief.layout import MessageGraph
 
 
 class JointBeliefs(Protocol):

@@ -12,11 +12,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite.graphs.kinds.lattice import LatticeGraph
-from gibbsite.inference.belief.layout import Floats
 
 _STEEPEST = 600.0  # log-odds that a product of odds may have
 
@@ -173,7 +172,7 @@ def sweep_lattice(g: OddsLattice, passes: int, damping: float) -> float:
     return worst
 
 
-def edges_of(g: OddsLattice) -> list[tuple[Floats, Floats, Floats, NDArray[np.int64]]]:
+def edges_of(g: OddsLattice) -> list[tuple[Floats, Floats, Floats, Ints]]:
     """Return, for each axis, exp(2 coupling), messages ahead and back, and the next site of every site."""
     sizes = (g.size_0, g.size_1, g.size_2)
     sites = np.arange(g.field.size).reshape(sizes)

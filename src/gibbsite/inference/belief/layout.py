@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite.graphs.compile import as_tables
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.table import TableGraph
@@ -23,9 +23,6 @@ from gibbsite.graphs.support.possible import alive_states
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 class MessageGraph(NamedTuple):
@@ -51,16 +48,16 @@ class MessageGraph(NamedTuple):
         Weights of the states of single sites, laid out by ``offset``; zero where a state is impossible.
     """
 
-    card: Longs
-    offset: Longs
-    start: Longs
-    site: Longs
-    factor: Longs
-    stride: Longs
-    place: Longs
-    member_start: Longs
-    member: Longs
-    table: Longs
+    card: Ints
+    offset: Ints
+    start: Ints
+    site: Ints
+    factor: Ints
+    stride: Ints
+    place: Ints
+    member_start: Ints
+    member: Ints
+    table: Ints
     power: Floats
     value: Floats
     log_value: Floats
@@ -163,7 +160,7 @@ def merge_equal_scopes(tables: TableGraph) -> TableGraph:
     )
 
 
-def _table_over(tables: TableGraph, f: int, members: Longs) -> Floats:
+def _table_over(tables: TableGraph, f: int, members: Ints) -> Floats:
     """Return the table of a factor with its axes in the order of ``members``."""
     first, last = int(tables.member_start[f]), int(tables.member_start[f + 1])
     mine = tables.member[first:last].astype(np.int64)

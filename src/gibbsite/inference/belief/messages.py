@@ -29,8 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, compiled_loop, generic, implement, inlined
-from gibbsite.inference.belief.layout import Floats, Longs, MessageGraph
+from gibbsite.inference.belief.layout import MessageGraph
 
 ONE = np.uintp(1)
 LEAST = 1e-100  # of the weights of possible states in a message, where the largest is one
@@ -77,10 +78,10 @@ class Messages(NamedTuple):
     fresh: Floats
     top: Floats
     q: Floats
-    other: Longs
-    at: Longs
-    code: Longs
-    entry: Longs
+    other: Ints
+    at: Ints
+    code: Ints
+    entry: Ints
     share: Floats
 
 
@@ -492,7 +493,7 @@ def move(
     graph: MessageGraph,
     state: Messages,
     residuals: Residuals,
-    order: Longs,
+    order: Ints,
     mode: int,
     count: int,
     tolerance: float,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from gibbsite._common.arrays import Ints
 from gibbsite._numba.jit import compiled_loop
-from gibbsite.inference.belief.layout import Longs, MessageGraph
+from gibbsite.inference.belief.layout import MessageGraph
 
 
-def order_messages(graph: MessageGraph) -> tuple[Longs, Longs, bool]:
+def order_messages(graph: MessageGraph) -> tuple[Ints, Ints, bool]:
     """Return the edges in the order of a sweep, the sites in that of the search, and whether it is a tree."""
     factors, parent = np.zeros(graph.n_factors, np.int64), np.zeros(graph.n_factors, np.int64)
     sites, order = np.zeros(graph.n_sites, np.int64), np.zeros(graph.n_edges, np.int64)
@@ -24,7 +25,7 @@ def order_messages(graph: MessageGraph) -> tuple[Longs, Longs, bool]:
 
 
 @compiled_loop
-def search(graph: MessageGraph, sites: Longs, factors: Longs, parent: Longs, seen: Longs) -> int:
+def search(graph: MessageGraph, sites: Ints, factors: Ints, parent: Ints, seen: Ints) -> int:
     """Find all sites and factors by breadth-first search; return the number of components.
 
     ``sites`` and ``factors`` are in the order of the search, ``parent`` is the edge that a factor was found
@@ -61,7 +62,7 @@ def search(graph: MessageGraph, sites: Longs, factors: Longs, parent: Longs, see
 
 
 @compiled_loop
-def list_edges(graph: MessageGraph, factors: Longs, parent: Longs, order: Longs) -> None:
+def list_edges(graph: MessageGraph, factors: Ints, parent: Ints, order: Ints) -> None:
     """List the edges to parents, factors backwards, then the others, factors forwards."""
     n = factors.size
     for t in range(n):

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import announcing, interpreted
 from gibbsite.errors import ArgumentError, ConvergenceWarning, SupportError
@@ -38,7 +38,7 @@ from gibbsite.inference.belief.forests import ForestShares, grow_forests
 from gibbsite.inference.belief.free_energy import add_logs, log_z_of_beliefs, upper_bound
 from gibbsite.inference.belief.joint import LatticeBeliefs, TableBeliefs
 from gibbsite.inference.belief.lattice import OddsLattice, lay_out_lattice, summarise_lattice, sweep_lattice
-from gibbsite.inference.belief.layout import Floats, Longs, MessageGraph, lay_out, raise_to, sealed
+from gibbsite.inference.belief.layout import MessageGraph, lay_out, raise_to, sealed
 from gibbsite.inference.belief.messages import (
     ALL,
     LEAST,
@@ -226,7 +226,7 @@ class _Run:
     way: Weights | Logs
     state: Messages
     residuals: Residuals
-    order: Longs
+    order: Ints
     how: _Settings
     messages: int = 0
 
@@ -283,8 +283,8 @@ class _LaidOut(NamedTuple):
     digest: str
     graph: MessageGraph
     constant: float
-    order: Longs
-    sites: Longs
+    order: Ints
+    sites: Ints
     forest: bool
     entries: float
 
@@ -375,7 +375,7 @@ def _count_entries(graph: MessageGraph) -> float:
     return float((width * size).sum())
 
 
-def _start(graph: MessageGraph, order: Longs, how: _Settings) -> _Run:
+def _start(graph: MessageGraph, order: Ints, how: _Settings) -> _Run:
     """Return a run whose messages say nothing yet."""
     finite = graph.log_value[graph.log_value > -np.inf]
     known = graph.log_unary[graph.log_unary > -np.inf]
@@ -416,12 +416,12 @@ class _Answer(NamedTuple):
 
     cells: Floats
     log_z: float
-    codes: NDArray[np.int64] | None
+    codes: Ints | None
     message: Floats
     belief: Floats
 
 
-def _read_off(run: _Run, shares: ForestShares | None, sites: Longs) -> _Answer:
+def _read_off(run: _Run, shares: ForestShares | None, sites: Ints) -> _Answer:
     """Turn messages into answers."""
     if isinstance(run.way, Weights):
         run.take_logs()

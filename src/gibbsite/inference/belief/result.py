@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import Text, argument
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.mean_field.result import ApproximateLaw
@@ -66,7 +66,7 @@ class BeliefResult(ApproximateLaw):
     """
 
     model: FactorGraph
-    cells: NDArray[np.float64]
+    cells: Floats
     binary: bool
     kind: str
     schedule: str
@@ -76,7 +76,7 @@ class BeliefResult(ApproximateLaw):
     residual: float
     tolerance: float
     exact: bool
-    codes: NDArray[np.int64] | None = None
+    codes: Ints | None = None
     plan: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
     seconds: float = float("nan")
@@ -88,7 +88,7 @@ class BeliefResult(ApproximateLaw):
         self._refuse_maxima("marginals")
         return super().marginals
 
-    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+    def joint(self, *sites: str | int) -> Floats:
         """Return the approximate joint probabilities of sites that share a factor, one axis per site.
 
         Examples
@@ -100,7 +100,7 @@ class BeliefResult(ApproximateLaw):
         """
         self._refuse_maxima("joint probabilities")
         free = find_free(sites, self.model.domains, self.model.evidence)
-        table: NDArray[np.float64] | None = np.ones(())
+        table: Floats | None = np.ones(())
         if len(free) == 1:
             table = np.array(list(self.marginals[free[0]].values()))
         elif free:
@@ -128,7 +128,7 @@ class BeliefResult(ApproximateLaw):
             )
 
     @property
-    def best_codes(self) -> NDArray[np.int64]:
+    def best_codes(self) -> Ints:
         """The state that maxima were decoded to, as codes (kind "max")."""
         if self.codes is None:
             raise ArgumentError(f"Only {argument('kind', 'max')} decodes a state, not {self.kind!r}.")

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats
 from gibbsite._numba.jit import interpreted
 from gibbsite._numba.pointer import point_at
 from gibbsite.graphs.compile import as_tables
@@ -29,8 +29,6 @@ from gibbsite.kernels.blocks.cover import Limit, cover_sites
 from gibbsite.kernels.blocks.filtering import BlockWorkspace, draw_block, make_workspace
 from gibbsite.kernels.blocks.tables import BlockTables, find_interactions, lay_out_blocks
 from gibbsite.kernels.blocks.ties import tie_factors, tie_sites
-
-Floats = NDArray[np.float64]
 
 #: Covers that a search goes through at most.
 MOST_COVERS = 6
@@ -50,7 +48,7 @@ class Cover:
     pool: int
     entries: int
     floors: Floats  # log of the smallest positive entry of each operand that is a factor
-    zeros: NDArray[np.bool_]  # operands that are factors with zeros
+    zeros: Bools  # operands that are factors with zeros
 
 
 class BlockMoves:
@@ -93,9 +91,9 @@ class BlockMoves:
         zeros = self.have_zeros(tables)
         self.covers.append(Cover(tables, pool, int(sizes.sum()), np.log(tables.floor), zeros))
 
-    def have_zeros(self, tables: BlockTables) -> NDArray[np.bool_]:
+    def have_zeros(self, tables: BlockTables) -> Bools:
         """Tell which operands of tables are factors with zeros."""
-        found: NDArray[np.bool_] = self.zeros[tables.factor] & (tables.factor >= 0)
+        found: Bools = self.zeros[tables.factor] & (tables.factor >= 0)
         return found
 
     def workspace(self, cover: Cover) -> BlockWorkspace:
@@ -111,14 +109,14 @@ class BlockMoves:
         return seal(self.arrays._replace(**changed))
 
     def draw_cover(
-        self, cover: Cover, arrays: TableGraph, inverse: float, price: float, work: BlockWorkspace, x: NDArray[Any]
+        self, cover: Cover, arrays: TableGraph, inverse: float, price: float, work: BlockWorkspace, x: Array
     ) -> None:
         """Draw all blocks of a cover from a model that was cooled down."""
         lowest = lower_floors(cover.floors, cover.zeros, price)
         tables = seal(cover.tables._replace(floor=np.exp(np.maximum(inverse * lowest, _LOG_TINY))))
         draw_blocks(self.draw, tables, arrays, work, x)
 
-    def climb(self, x: NDArray[Any], works: list[BlockWorkspace]) -> float:
+    def climb(self, x: Array, works: list[BlockWorkspace]) -> float:
         """Put blocks into their best states until no cover gains anything; return the log-potential.
 
         Zeros cost the price of climbs; without ``Graph.log_offset``.
@@ -134,7 +132,7 @@ class BlockMoves:
         return value
 
 
-def lower_floors(floors: Floats, zeros: NDArray[np.bool_], price: float) -> Floats:
+def lower_floors(floors: Floats, zeros: Bools, price: float) -> Floats:
     """Return the logarithms of the smallest positive entries where zeros have a price."""
     return np.minimum(floors, np.where(zeros, -price, 0.0)) if price < math.inf else floors
 

@@ -10,11 +10,10 @@ Cutsets are drawn at random, number by number: a site of one is summed out in an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools
 from gibbsite._numba.jit import interpreted
 from gibbsite._numba.pointer import point_at
 from gibbsite.graphs.graph import seal
@@ -40,7 +39,7 @@ class Cutset:
     """A cutset with the tree of the other sites, and which of its operands are factors with zeros."""
 
     tree: CutTree
-    zeros: NDArray[np.bool_]
+    zeros: Bools
 
 
 class CutsetMoves:
@@ -90,7 +89,7 @@ class CutsetMoves:
         return CutWorkspace(*(np.zeros(length, kind) for length, kind in sizes))
 
     def draw(
-        self, cutset: Cutset, arrays: TableGraph, inverse: float, price: float, work: CutWorkspace, x: NDArray[Any]
+        self, cutset: Cutset, arrays: TableGraph, inverse: float, price: float, work: CutWorkspace, x: Array
     ) -> None:
         """Draw the sites of a cutset, then all others, from a model that was cooled down."""
         low = inverse * lower_floors(cutset.tree.low, cutset.zeros, price)

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.models.domain import Domains, Label
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ class Assignment(Mapping[str, Label]):
     """
 
     domains: Domains
-    codes: NDArray[Any]
+    codes: Array
 
     def __getitem__(self, site: str) -> Label:
         position = self.domains.names.find(site)
@@ -98,9 +96,9 @@ class SearchResult:
     """
 
     model: FactorGraph
-    codes: NDArray[Any]
+    codes: Array
     ranked: tuple[RankedState, ...]
-    bests: NDArray[np.float64]
+    bests: Floats
     found: int
     restarts: int
     hits: int
@@ -117,9 +115,9 @@ class SearchResult:
         return len(self.bests)
 
     @property
-    def best_codes(self) -> NDArray[Any]:
+    def best_codes(self) -> Array:
         """State codes of the best state."""
-        best: NDArray[Any] = self.codes[0]
+        best: Array = self.codes[0]
         return best
 
     @property

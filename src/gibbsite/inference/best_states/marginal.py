@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, SupportError, TooLargeError
 from gibbsite.graphs.compile import compile_graph
@@ -25,7 +25,6 @@ from gibbsite.models import FactorGraph
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Floats = NDArray[np.float64]
 Table = tuple[tuple[int, ...], Floats]  # sites in rising order, log-potentials
 
 #: Most entries of a table over sites to maximise over, or while one site is summed out.

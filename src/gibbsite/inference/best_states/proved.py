@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints
 from gibbsite.errors import GibbsiteError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.kinds.table import TableGraph
@@ -57,7 +57,7 @@ class Proof:
         Ended early by Ctrl-C.
     """
 
-    codes: NDArray[np.int64]
+    codes: Ints
     log_potential: float
     bound: float
     tolerance: float
@@ -72,7 +72,7 @@ def check_toulbar() -> None:
         raise GibbsiteError("A proof needs toulbar2, which is not installed; run: pip install gibbsite[proved]")
 
 
-def prove_best(model: FactorGraph, codes: NDArray[Any] | None, *, seconds: float = math.inf, show: Any = None) -> Proof:
+def prove_best(model: FactorGraph, codes: Array | None, *, seconds: float = math.inf, show: Any = None) -> Proof:
     """Let toulbar2 look for a state better than one that is known, or prove that there is none.
 
     Parameters

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Fail, Wanted, admit, between, check_header, fits
 from gibbsite.errors import CheckpointError
 from gibbsite.inference.best_states.searcher import BLOCKS, CUTSETS, SINGLE, Searcher
@@ -21,9 +21,9 @@ LAYOUT = 2
 
 def pack_search(
     searchers: list[Searcher], turns: Any, done: int, seconds: float
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return all that a search knows between two restarts: plain data, and copies of its arrays."""
-    others: dict[str, NDArray[Any]] = {}
+    others: dict[str, Array] = {}
     told = []
     for number, one in enumerate(searchers):
         others.update(flatten(f"{number}/searcher/state", one.state))
@@ -46,7 +46,7 @@ def pack_search(
     return progress, {name: part.copy() for name, part in others.items()}
 
 
-def save_search(path: Path, plan: dict[str, Any], packed: tuple[dict[str, Any], dict[str, NDArray[Any]]]) -> None:
+def save_search(path: Path, plan: dict[str, Any], packed: tuple[dict[str, Any], dict[str, Array]]) -> None:
     """Write to disk what was packed."""
     progress, others = packed
     save_checkpoint(path, plan, progress, [], others)
@@ -111,7 +111,7 @@ _PROGRESS = {
 }
 
 
-def _check_searcher(number: int, one: Searcher, arrays: dict[str, NDArray[Any]], fail: Fail) -> None:
+def _check_searcher(number: int, one: Searcher, arrays: dict[str, Array], fail: Fail) -> None:
     """Refuse what a file says of a chain where it does not fit the model."""
     cards = np.asarray(one.task.graph.cards)
     check_stored(f"{number}/searcher/state", one.state, arrays, cards, fail)
@@ -138,11 +138,11 @@ def _check_searcher(number: int, one: Searcher, arrays: dict[str, NDArray[Any]],
         raise fail("the order in which sites are visited is none")
 
 
-def _pack(one: Searcher, keys: list[bytes]) -> NDArray[Any]:
+def _pack(one: Searcher, keys: list[bytes]) -> Array:
     """Return states, which are kept as bytes, as rows of an array."""
     rows = [np.frombuffer(key, one.best.dtype) for key in keys]
     return np.array(rows, one.best.dtype).reshape(len(keys), one.best.size)
 
 
-def _unpack(rows: NDArray[Any]) -> list[bytes]:
+def _unpack(rows: Array) -> list[bytes]:
     return [row.tobytes() for row in rows]

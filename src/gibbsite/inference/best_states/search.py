@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats
 from gibbsite._numba.jit import announcing
 from gibbsite.graphs.support.start import start_states
 from gibbsite.inference.best_states.blocks import MOST_COVERS
@@ -251,14 +251,14 @@ def search_best(
         return _conclude(task, searchers, best, done, interrupted, seconds_taken, plan)
 
 
-def _reach(values: NDArray[np.float64], top: float) -> NDArray[np.bool_]:
+def _reach(values: Floats, top: float) -> Bools:
     """Tell which log-potentials are at least another one, up to rounding."""
-    reached: NDArray[np.bool_] = values >= top - ROUNDING * (1.0 + abs(top))
+    reached: Bools = values >= top - ROUNDING * (1.0 + abs(top))
     return reached
 
 
-def _is_close(values: NDArray[np.float64], other: float) -> NDArray[np.bool_]:
-    close: NDArray[np.bool_] = np.abs(values - other) <= ROUNDING * (1.0 + abs(other))
+def _is_close(values: Floats, other: float) -> Bools:
+    close: Bools = np.abs(values - other) <= ROUNDING * (1.0 + abs(other))
     return close
 
 

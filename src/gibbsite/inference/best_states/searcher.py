@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Words32
 from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.color import markov_graph
 from gibbsite.graphs.compile import compile_graph
@@ -113,12 +113,12 @@ class Task:
                 changed[name].setflags(write=False)
         return arrays._replace(**changed)
 
-    def work(self) -> NDArray[np.float64]:
+    def work(self) -> Floats:
         """Return scratch space for the weights of a site."""
         return np.zeros(max(int(self.graph.cards.max(initial=1)), 2))
 
 
-def _strongest(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+def _strongest(graph: Graph) -> tuple[Words32, Words32]:
     """Return rows of neighbours: all of them, or where spins have very many, those coupled the strongest.
 
     Parts that are joined by weak couplings only are tried one after another then.
@@ -140,7 +140,7 @@ def _strongest(graph: Graph) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
 class Searcher:
     """One searcher: its random numbers, the best state it knows, and local maxima it has seen."""
 
-    def __init__(self, task: Task, number: int, entropy: int, start: NDArray[Any], given: bool, keep: int) -> None:
+    def __init__(self, task: Task, number: int, entropy: int, start: Array, given: bool, keep: int) -> None:
         self.task, self.given, self.keep = task, given, keep
         graph = task.graph
         self.rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(number, 2)))
@@ -213,7 +213,7 @@ class Searcher:
         self.finish(SINGLE, state.x.copy())
         return done
 
-    def _cool_blocks(self, kind: str, inverse: NDArray[np.float64], fresh: bool, over: Callable[[], bool]) -> int:
+    def _cool_blocks(self, kind: str, inverse: Floats, fresh: bool, over: Callable[[], bool]) -> int:
         """Draw the blocks of one cover, or one cutset, after another at falling temperatures, then climb.
 
         From a state of the support, zeros stay zeros; from any other they have a price.
@@ -276,7 +276,7 @@ class Searcher:
         cutsets.draw(cutsets.cutsets[turn], arrays, level, price, self.cut_works[turn], state.x)
         state.rng[:] = self.cut_works[turn].words
 
-    def finish(self, kind: str, x: NDArray[Any]) -> None:
+    def finish(self, kind: str, x: Array) -> None:
         """Take in where a restart ended."""
         task = self.task
         value = go_uphill(task.firm, x, self.work)
@@ -293,7 +293,7 @@ class Searcher:
         if self.value > before + ROUNDING * (1.0 + abs(before)) or before == -math.inf:
             self.gained = kind
 
-    def merge(self, other: NDArray[Any]) -> None:
+    def merge(self, other: Array) -> None:
         """Take over every part of another state that is better, or of its opposite where states are two."""
         if self.near is None:
             return
@@ -307,7 +307,7 @@ class Searcher:
             self.value = go_uphill(self.task.firm, self.best, self.work)
             self.note(self.best)
 
-    def note(self, x: NDArray[Any]) -> float:
+    def note(self, x: Array) -> float:
         """Go uphill in the model itself; remember where that ends, unless it is impossible.
 
         Returns the log-potential.
@@ -321,7 +321,7 @@ class Searcher:
             self.seen = {key: self.seen[key] for key in top}
         return value
 
-    def _count(self, x: NDArray[Any], value: float) -> None:
+    def _count(self, x: Array, value: float) -> None:
         """Keep count of the distinct states of the largest log-potential."""
         close = ROUNDING * (1.0 + abs(value))
         if value > self.tie_value + close or self.tie_value == -math.inf:

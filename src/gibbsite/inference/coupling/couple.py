@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument, part
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError
@@ -200,7 +200,7 @@ def _warned(found: Coupling) -> Coupling:
 
 class _Done(NamedTuple):
     time: int
-    estimate: NDArray[np.float64]
+    estimate: Floats
 
 
 def _run(what: Couple, times: Times, pairs: int, most: int, entropy: tuple[int, int], threads: int) -> Coupling:

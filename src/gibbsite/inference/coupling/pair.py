@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite._numba.random.generators import Words, load, store, uniform
 from gibbsite.kernels.base import transition
 from gibbsite.kernels.rules import pick
 from gibbsite.scans.base import period, refresh, site_at
-
-Floats = NDArray[np.float64]
 
 
 class Times(NamedTuple):
@@ -55,13 +53,13 @@ class Pair(NamedTuple):
         Sums of indicators of states, of the chain ahead and of differences.
     """
 
-    ahead: NDArray[Any]
-    behind: NDArray[Any]
-    order: NDArray[np.int32]
-    words: NDArray[np.uint64]
+    ahead: Array
+    behind: Array
+    order: Ints32
+    words: Words64
     row: Floats
     other: Floats
-    clock: NDArray[np.int64]
+    clock: Ints
     average: Floats
     correction: Floats
 
@@ -129,7 +127,7 @@ def _have_met(pair: Pair) -> bool:
 
 
 @inlined
-def _add(sums: Floats, offset: NDArray[np.int64], x: NDArray[Any], weight: float) -> None:
+def _add(sums: Floats, offset: Ints, x: Array, weight: float) -> None:
     """Add a weight to the cells of a state."""
     for i in range(x.size):
         sums[offset[i] + x[i]] += weight
@@ -143,7 +141,7 @@ def move_pair(
     memory: Any,
     memory_behind: Any,
     pair: Pair,
-    offset: NDArray[np.int64],
+    offset: Ints,
     times: Times,
     until: int,
 ) -> bool:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, SamplingError
 from gibbsite.results.table import SiteTable, observed_cells
@@ -15,7 +15,6 @@ from gibbsite.results.table import SiteTable, observed_cells
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Floats = NDArray[np.float64]
 
 _UNSEEN = 2.0  # standard error of a count of zero, as of states that were never entered
 
@@ -51,7 +50,7 @@ class Coupling:
     lag: int
     warmup: int
     sweeps: int
-    times: NDArray[np.int64]
+    times: Ints
     most: int
     total: Floats
     square: Floats

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.errors import SupportError, TooLargeError
 from gibbsite.inference.exact.result import ExactResult
 from gibbsite.results.table import SiteTable, observed_cells
@@ -35,7 +35,7 @@ class Enumeration(ExactResult):
     """
 
     model: FactorGraph
-    law: NDArray[np.float64]
+    law: Floats
     log_total: float
 
     @property
@@ -55,30 +55,30 @@ class Enumeration(ExactResult):
         )
 
     @cached_property
-    def probabilities(self) -> NDArray[np.float64]:
+    def probabilities(self) -> Floats:
         """Probabilities of all states as a vector; state s has the codes ``states[s]``."""
         return self.law.ravel()
 
     @cached_property
-    def states(self) -> NDArray[np.int64]:
+    def states(self) -> Ints:
         """Codes of all states (states, sites), last site fastest."""
         return np.stack(np.unravel_index(np.arange(self.law.size), self.law.shape), axis=1).reshape(
             self.law.size, self.law.ndim
         )
 
     @cached_property
-    def strides(self) -> NDArray[np.int64]:
+    def strides(self) -> Ints:
         """By how much the number of a state grows with the code of each site."""
         strides = np.ones(self.law.ndim, np.int64)
         strides[:-1] = np.cumprod(self.law.shape[:0:-1], dtype=np.int64)[::-1]
         return strides
 
-    def number(self, x: NDArray[Any]) -> NDArray[np.int64]:
+    def number(self, x: Array) -> Ints:
         """Return the numbers of states given as codes (..., sites)."""
-        numbers: NDArray[np.int64] = np.asarray(x, np.int64) @ self.strides
+        numbers: Ints = np.asarray(x, np.int64) @ self.strides
         return numbers
 
-    def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Draw independent exact states (size, sites).
 
         Examples
@@ -91,23 +91,23 @@ class Enumeration(ExactResult):
         edges = np.cumsum(self.probabilities)
         numbers = np.searchsorted(edges, rng.random(size) * edges[-1], side="right")
         last = np.flatnonzero(self.probabilities)[-1]  # rounding must not lead past the support
-        drawn: NDArray[np.int64] = self.states[np.minimum(numbers, last)]
+        drawn: Ints = self.states[np.minimum(numbers, last)]
         return drawn
 
-    def _joint(self, free: list[int]) -> NDArray[np.float64]:
+    def _joint(self, free: list[int]) -> Floats:
         away = tuple(axis for axis in range(self.law.ndim) if axis not in free)
-        found: NDArray[np.float64] = self.law.sum(axis=away).transpose(np.argsort(np.argsort(free)))
+        found: Floats = self.law.sum(axis=away).transpose(np.argsort(np.argsort(free)))
         return found
 
     def _solve(self, model: FactorGraph) -> Enumeration:
         return enumerate_states(model, self.law.size)
 
     @cached_property
-    def best_codes(self) -> NDArray[np.int64]:
+    def best_codes(self) -> Ints:
         """State codes of a most probable state."""
         return np.array(np.unravel_index(int(self.law.argmax()), self.law.shape), np.int64)
 
-    def rank(self, many: int) -> NDArray[np.int64]:
+    def rank(self, many: int) -> Ints:
         """Return the most probable states in order, as codes (states, sites); possible ones only.
 
         Examples
@@ -117,7 +117,7 @@ class Enumeration(ExactResult):
         [[1, 1, 1], [0, 0, 0]]
         """
         order = np.argsort(-self.probabilities, kind="stable")[:many]
-        ranked: NDArray[np.int64] = self.states[order[self.probabilities[order] > 0.0]]
+        ranked: Ints = self.states[order[self.probabilities[order] > 0.0]]
         return ranked
 
 

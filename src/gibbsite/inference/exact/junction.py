@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import unknown
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, SupportError
@@ -28,8 +28,6 @@ from gibbsite.results.table import SiteTable, observed_cells
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TASKS = ("MAR", "MAP", "PR")
 # What may be lost in plain arithmetic before logarithms are used; far below rounding.
@@ -82,13 +80,13 @@ class Elimination(ExactResult):
         return SiteTable(self.model.domains, cells, observed=seen)
 
     @cached_property
-    def best_codes(self) -> Longs:
+    def best_codes(self) -> Ints:
         """State codes of a most probable state of the free sites."""
         with self._interpreted():
             plan, ring, pool = self._maxima()
             found = np.zeros(plan.tree.card.size, np.int64)
             trace_best(ring, plan.tree, plan.operands, pool, make_slate(plan.tree), found)
-        codes: Longs = self._codes(found[None])[0]
+        codes: Ints = self._codes(found[None])[0]
         return codes
 
     def _joint(self, free: list[int]) -> Floats:
@@ -102,7 +100,7 @@ class Elimination(ExactResult):
     def _solve(self, model: FactorGraph) -> Elimination:
         return Elimination(model, outline(model, 0), self.limits)
 
-    def rank(self, many: int) -> Longs:
+    def rank(self, many: int) -> Ints:
         """Return the most probable states of the free sites in order, as codes (states, sites).
 
         There are fewer rows if fewer states are possible.
@@ -127,7 +125,7 @@ class Elimination(ExactResult):
             raise _impossible()
         return plan, ring, loaded.pool
 
-    def draw(self, size: int, rng: np.random.Generator) -> Longs:
+    def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Draw independent states of the free sites, as codes (size, sites).
 
         The messages that are needed for it are kept for later calls.
@@ -194,7 +192,7 @@ class Elimination(ExactResult):
             del loaded  # before there is another one
         raise _impossible()
 
-    def _codes(self, found: Longs) -> Longs:
+    def _codes(self, found: Ints) -> Ints:
         """Turn states of the undetermined sites into codes of all free sites of the model."""
         reduction = self.outline.reduction
         problem = reduction.problem

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import interpreted
 from gibbsite.graphs.elimination.order import Order, find_order, interaction_graph
 from gibbsite.graphs.elimination.rings import Ring, Sum
@@ -21,8 +21,6 @@ from gibbsite.sampling.budget import check_integer
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Cliques within others are merged so far: a message is then at most a little larger than needed, and the
 # states of own sites can be gone through one by one.
@@ -46,8 +44,8 @@ class Outline:
     """
 
     reduction: Reduction
-    start: Longs
-    neighbour: Longs
+    start: Ints
+    neighbour: Ints
     order: Order
 
     def tree(self, most_own: float = MOST_OWN) -> Tree | None:

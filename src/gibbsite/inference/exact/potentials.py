@@ -11,15 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import called, compiled_loop
 from gibbsite.graphs.rows import row_starts
 from gibbsite.inference.exact.reduce import Reduced
 from gibbsite.inference.exact.tree import MOST_AXES, Tree
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Potentials up to this size stay in the processor's cache while a large clique is passed through.
 _JOINED = 1 << 14
@@ -32,10 +29,10 @@ class Potentials(NamedTuple):
     ``clique[g]``; bit a is axis a.
     """
 
-    group: Longs
-    table: Longs
-    clique: Longs
-    mask: Longs
+    group: Ints
+    table: Ints
+    clique: Ints
+    mask: Ints
 
 
 class Operands(NamedTuple):
@@ -47,12 +44,12 @@ class Operands(NamedTuple):
     lies at ``message[c]``, up to ``message[c + 1]``.
     """
 
-    start: Longs
-    inner: Longs
-    mask: Longs
-    table: Longs
-    child: Longs
-    message: Longs
+    start: Ints
+    inner: Ints
+    mask: Ints
+    table: Ints
+    child: Ints
+    message: Ints
 
 
 def plan_tables(tree: Tree, problem: Reduced) -> tuple[Potentials, Operands]:
@@ -101,7 +98,7 @@ def plan_tables(tree: Tree, problem: Reduced) -> tuple[Potentials, Operands]:
 
 @compiled_loop
 def _group_factors(
-    tree: Tree, problem: Reduced, by_clique: Longs, row: Longs, axis: Longs, potentials: Potentials, group_start: Longs
+    tree: Tree, problem: Reduced, by_clique: Ints, row: Ints, axis: Ints, potentials: Potentials, group_start: Ints
 ) -> None:
     """Join the factors of each clique, each to the table that grows least."""
     count = 0
@@ -133,7 +130,7 @@ def _group_factors(
 
 
 @compiled_loop
-def _list_tables(tree: Tree, potentials: Potentials, operands: Operands, group_start: Longs, free: Longs) -> None:
+def _list_tables(tree: Tree, potentials: Potentials, operands: Operands, group_start: Ints, free: Ints) -> None:
     """List the potentials and the children's messages of every clique."""
     for c in range(tree.own.size):
         for g in range(group_start[c], group_start[c + 1]):
@@ -186,10 +183,10 @@ def fill_potentials(tree: Tree, problem: Reduced, potentials: Potentials, pool: 
 class _Odometer(NamedTuple):
     """The axes of a potential: their sites, where each stands, a factor's strides, the way back."""
 
-    site: Longs
-    digit: Longs
-    stride: Longs
-    back: Longs
+    site: Ints
+    digit: Ints
+    stride: Ints
+    back: Ints
 
 
 @compiled_loop

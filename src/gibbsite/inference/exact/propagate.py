@@ -13,17 +13,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite.graphs.elimination.rings import Ring, cancel, gather
 from gibbsite.inference.exact.potentials import Operands
 from gibbsite.inference.exact.sweep import SweepWorkspace, split, sweep
 from gibbsite.inference.exact.tree import Tree
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 
 # The rounding of a product too small for floating-point numbers, with some to spare, in units of 1e-300;
 # and the smallest product that certainly is not.
@@ -53,7 +49,7 @@ def propagate(
     workspace: SweepWorkspace,
     pool: Floats,
     cells: Floats | None = None,
-    cell_start: Longs | None = None,
+    cell_start: Ints | None = None,
 ) -> Summary:
     """Pass over the tree once, or twice if marginals are wanted.
 
@@ -89,7 +85,7 @@ def _pass(
     floor: Floats,
     back: bool,
     cells: Floats,
-    cell_start: Longs,
+    cell_start: Ints,
 ) -> tuple[float, float]:
     """Send messages from the leaves to the roots, and back.
 
@@ -198,7 +194,7 @@ def _close(
     pool: Floats,
     floor: Floats,
     cells: Floats,
-    cell_start: Longs,
+    cell_start: Ints,
 ) -> float:
     """Turn the sums of a clique into messages to its children and marginals; return what it sums up to."""
     at = np.int64(0)

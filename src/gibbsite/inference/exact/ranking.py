@@ -13,8 +13,8 @@ import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import compiled_loop
 from gibbsite.graphs.elimination.rings import Max
 from gibbsite.graphs.rows import row_starts
@@ -25,11 +25,8 @@ from gibbsite.inference.exact.tree import Tree
 if TYPE_CHECKING:
     from gibbsite.inference.exact.plan import EliminationPlan
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
-
-def rank_states(plan: EliminationPlan, pool: Floats, many: int) -> Longs:
+def rank_states(plan: EliminationPlan, pool: Floats, many: int) -> Ints:
     """Return the best states of the undetermined sites, a row each, the best one first.
 
     ``pool`` holds the messages of a pass of maxima. There are fewer rows if fewer states are possible.
@@ -39,10 +36,10 @@ def rank_states(plan: EliminationPlan, pool: Floats, many: int) -> Longs:
     own = np.rint(tree.size / tree.separator).astype(np.int64)
     start = row_starts(own)
     losses = np.zeros(int(start[-1]))
-    found: list[Longs] = []
+    found: list[Ints] = []
     number = itertools.count()  # ties are resolved by age
     x = np.zeros(tree.card.size, np.int64)
-    waiting: list[tuple[float, int, Longs, int, int]] = [(0.0, next(number), x, cliques, 0)]
+    waiting: list[tuple[float, int, Ints, int, int]] = [(0.0, next(number), x, cliques, 0)]
     while waiting and len(found) < many:
         lost, _, before, clique, choice = heapq.heappop(waiting)
         x = before.copy()
@@ -67,11 +64,11 @@ def assign_best(
     operands: Operands,
     pool: Floats,
     slate: Slate,
-    x: Longs,
+    x: Ints,
     clique: int,
     choice: int,
     losses: Floats,
-    start: Longs,
+    start: Ints,
 ) -> None:
     """Choose a state for a clique, and the best one for every clique after it.
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Ints
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import SupportError
 from gibbsite.graphs.compile import compile_graph
@@ -23,8 +23,6 @@ from gibbsite.graphs.support.possible import alive_states
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Steps of plain Python per entry of the tables.
 _STEPS_PER_ENTRY = 20.0
@@ -38,14 +36,14 @@ class Reduced(NamedTuple):
     its log-potential at the model's codes x is ``value[table[f] + sum(stride * x)]``.
     """
 
-    origin: Longs
-    cards: Longs
-    code_start: Longs
-    code: Longs
-    member_start: Longs
-    member: Longs
-    stride: Longs
-    table: Longs
+    origin: Ints
+    cards: Ints
+    code_start: Ints
+    code: Ints
+    member_start: Ints
+    member: Ints
+    stride: Ints
+    table: Ints
     value: Floats
 
 
@@ -58,8 +56,8 @@ class Reduction(NamedTuple):
     """
 
     problem: Reduced
-    codes: Longs
-    alive: NDArray[np.bool_]
+    codes: Ints
+    alive: Bools
     log_constant: float
 
 

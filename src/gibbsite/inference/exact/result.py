@@ -9,8 +9,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import escaped
 from gibbsite.results.joint import add_observed, find_free
 from gibbsite.results.rows import site_lines
@@ -54,15 +54,15 @@ class ExactResult(ABC):
 
     @property
     @abstractmethod
-    def best_codes(self) -> NDArray[np.int64]:
+    def best_codes(self) -> Ints:
         """State codes of a most probable state of the free sites."""
 
     @abstractmethod
-    def rank(self, many: int) -> NDArray[np.int64]:
+    def rank(self, many: int) -> Ints:
         """Return the most probable states of the free sites in order, as codes (states, sites)."""
 
     @abstractmethod
-    def draw(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Draw independent states of the free sites, as codes (size, sites)."""
 
     @cached_property
@@ -77,7 +77,7 @@ class ExactResult(ABC):
         """Log-potential of the most probable state."""
         return float(self.model.log_potential(self.best_codes))
 
-    def joint(self, *sites: str | int, given: Mapping[Any, Any] | None = None) -> NDArray[np.float64]:
+    def joint(self, *sites: str | int, given: Mapping[Any, Any] | None = None) -> Floats:
         """Return the exact joint probabilities of a set of sites, one axis per site as asked for.
 
         Parameters
@@ -124,7 +124,7 @@ class ExactResult(ABC):
         return [site if isinstance(site, str) else domains.names[domains.position(site)] for site in sites]
 
     @abstractmethod
-    def _joint(self, free: list[int]) -> NDArray[np.float64]:
+    def _joint(self, free: list[int]) -> Floats:
         """Return the joint probabilities of sites given by position."""
 
     @abstractmethod

@@ -18,14 +18,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Words32
 from gibbsite._numba.jit import Integer, called
 from gibbsite.graphs.elimination.rings import Ring, gather, join
 from gibbsite.inference.exact.potentials import Operands
 from gibbsite.inference.exact.tree import MOST_AXES, Tree
 
-Longs = NDArray[np.int64]
 Indices = NDArray[np.uintp]
-Floats = NDArray[np.float64]
 
 SLAB = 4096
 ABSENT, WHOLE, OUTER, INNER, MIXED = range(5)
@@ -39,15 +38,15 @@ class SweepWorkspace(NamedTuple):
     ``stride`` holds its strides, axis by axis. ``result`` is for tables that are added up.
     """
 
-    card: Longs
-    digit: Longs
+    card: Ints
+    digit: Ints
     slab: Floats
-    mask: Longs
+    mask: Ints
     base: Indices
-    kind: Longs
+    kind: Ints
     inner: Indices
-    stride: Longs
-    position: NDArray[np.uint32]
+    stride: Ints
+    position: Words32
     result: Floats
 
 
@@ -80,7 +79,7 @@ def make_desk(tree: Tree, operands: Operands) -> SweepWorkspace:
 
 
 @called
-def split(card: Longs, d: Integer) -> tuple[Integer, Integer]:
+def split(card: Ints, d: Integer) -> tuple[Integer, Integer]:
     """Return the first axis of the slabs of a clique with d axes, and their size."""
     high: Integer = d
     n: Integer = np.int64(1)
@@ -231,14 +230,7 @@ def _lay_out(workspace: SweepWorkspace, r: Integer, d: Integer, high: Integer, n
 
 @called
 def _multiply(
-    ring: Ring,
-    slab: Floats,
-    size: Integer,
-    pool: Floats,
-    base: Integer,
-    kind: int,
-    inner: Integer,
-    position: NDArray[np.uint32],
+    ring: Ring, slab: Floats, size: Integer, pool: Floats, base: Integer, kind: int, inner: Integer, position: Words32
 ) -> None:
     """Multiply a slab by a table."""
     if kind == WHOLE:
@@ -261,14 +253,7 @@ def _multiply(
 
 @called
 def _collapse(
-    ring: Ring,
-    slab: Floats,
-    size: Integer,
-    out: Floats,
-    base: Integer,
-    kind: int,
-    inner: Integer,
-    position: NDArray[np.uint32],
+    ring: Ring, slab: Floats, size: Integer, out: Floats, base: Integer, kind: int, inner: Integer, position: Words32
 ) -> None:
     """Add a slab up onto a table."""
     if kind == WHOLE:

@@ -10,23 +10,20 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Words64
 from gibbsite._numba.jit import called, compiled_loop
 from gibbsite._numba.random.generators import load, store, uniform
 from gibbsite.graphs.elimination.rings import Ring, join
 from gibbsite.inference.exact.potentials import Operands
 from gibbsite.inference.exact.tree import MOST_AXES, Tree
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
 
 class Slate(NamedTuple):
     """Room for the weights of the own states of a clique, and for counting through them."""
 
     weight: Floats
-    digit: Longs
+    digit: Ints
 
 
 def make_slate(tree: Tree) -> Slate:
@@ -35,7 +32,7 @@ def make_slate(tree: Tree) -> Slate:
 
 
 @compiled_loop
-def trace_best(ring: Ring, tree: Tree, operands: Operands, pool: Floats, slate: Slate, x: Longs) -> None:
+def trace_best(ring: Ring, tree: Tree, operands: Operands, pool: Floats, slate: Slate, x: Ints) -> None:
     """Write a best state into ``x``."""
     for c in range(tree.own.size - 1, -1, -1):
         n = weigh(ring, tree, operands, pool, c, x, slate)
@@ -48,7 +45,7 @@ def trace_best(ring: Ring, tree: Tree, operands: Operands, pool: Floats, slate: 
 
 @compiled_loop
 def trace_draws(
-    ring: Ring, tree: Tree, operands: Operands, pool: Floats, slate: Slate, words: NDArray[np.uint64], states: Longs
+    ring: Ring, tree: Tree, operands: Operands, pool: Floats, slate: Slate, words: Words64, states: Ints
 ) -> None:
     """Write independent draws into the rows of ``states``."""
     rng = load(words)
@@ -78,7 +75,7 @@ def trace_draws(
 
 
 @called
-def weigh(ring: Ring, tree: Tree, operands: Operands, pool: Floats, c: int, x: Longs, slate: Slate) -> int:
+def weigh(ring: Ring, tree: Tree, operands: Operands, pool: Floats, c: int, x: Ints, slate: Slate) -> int:
     """Weigh the states of a clique's own sites given its separator; return how many there are."""
     begin, own = tree.start[c], tree.own[c]
     n = 1
@@ -112,7 +109,7 @@ def weigh(ring: Ring, tree: Tree, operands: Operands, pool: Floats, c: int, x: L
 
 
 @called
-def assign(tree: Tree, c: int, x: Longs, number: int) -> None:
+def assign(tree: Tree, c: int, x: Ints, number: int) -> None:
     """Give a clique's own sites the state of this number."""
     for a in range(tree.own[c] - 1, -1, -1):
         i = tree.site[tree.start[c] + a]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.jit import Integer, compiled
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.graphs.graph import Graph
@@ -18,16 +18,14 @@ from gibbsite.inference.exact.enumeration import Enumeration
 from gibbsite.kernels.base import Kernel, transition
 from gibbsite.scans.base import Scan, period, refresh, site_at
 
-Matrix = NDArray[np.float64]
-
 
 @compiled
-def _row(parameters: Any, arrays: Any, memory: Any, x: NDArray[Any], i: Integer, row: NDArray[np.float64]) -> Integer:
+def _row(parameters: Any, arrays: Any, memory: Any, x: Array, i: Integer, row: Floats) -> Integer:
     return transition(parameters, arrays, memory, x, i, row)
 
 
 @compiled
-def _visits(schedule: Any, order: NDArray[np.int32], rng: NDArray[np.uint64], out: NDArray[np.int64]) -> None:
+def _visits(schedule: Any, order: Ints32, rng: Words64, out: Ints) -> None:
     """Write the sites of one period, as the run's loop would visit them."""
     words = refresh(schedule, order, load(rng))
     for k in range(out.size):
@@ -40,7 +38,7 @@ def _length(schedule: Any) -> int:
     return period(schedule)
 
 
-def unit_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, unit: int) -> Matrix:
+def unit_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, unit: int) -> Floats:
     """Return the transition matrix of one step at a site, or at a block of sites.
 
     Parameters
@@ -78,7 +76,7 @@ def unit_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, unit: int) -> 
     return matrix
 
 
-def scan_order(scan: Scan, graph: Graph, model: Any = None, seed: int = 0) -> NDArray[np.int64]:
+def scan_order(scan: Scan, graph: Graph, model: Any = None, seed: int = 0) -> Ints:
     """Return the sites visited in one period of a scan, from the compiled schedule.
 
     Examples
@@ -91,7 +89,7 @@ def scan_order(scan: Scan, graph: Graph, model: Any = None, seed: int = 0) -> ND
     return draw_periods(scan, graph, model, 1, seed).ravel()
 
 
-def draw_periods(scan: Scan, graph: Graph, model: Any, number: int, seed: int) -> NDArray[np.int64]:
+def draw_periods(scan: Scan, graph: Graph, model: Any, number: int, seed: int) -> Ints:
     """Return the sites visited in periods of a scan one after another, from the compiled schedule."""
     schedule, order, rng = scan.schedule(graph, model), scan.buffer(graph), stream(seed, 0)
     visits = np.zeros((number, int(_length(schedule))), np.int64)
@@ -100,7 +98,7 @@ def draw_periods(scan: Scan, graph: Graph, model: Any, number: int, seed: int) -
     return visits
 
 
-def sweep_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -> Matrix:
+def sweep_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -> Floats:
     """Return the transition matrix of a scan, up to where its order starts again or is drawn anew.
 
     That is one period of a fixed scan, as its compiled schedule has it, and what :meth:`Scan.mixture` says of

@@ -14,13 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite.graphs.elimination.order import Order
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # A clique is a set of axes in the bits of an integer; tables of more than 2^60 entries are out of the
 # question.
@@ -35,17 +32,17 @@ class Tree(NamedTuple):
     eliminated, ``size`` and ``separator`` are numbers of entries.
     """
 
-    start: Longs
-    site: Longs
-    own: Longs
-    parent: Longs
-    home: Longs
-    card: Longs
+    start: Ints
+    site: Ints
+    own: Ints
+    parent: Ints
+    home: Ints
+    card: Ints
     size: Floats
     separator: Floats
 
 
-def build_tree(order: Order, start: Longs, neighbour: Longs, cards: Longs, *, most_own: float = np.inf) -> Tree:
+def build_tree(order: Order, start: Ints, neighbour: Ints, cards: Ints, *, most_own: float = np.inf) -> Tree:
     """Build the clique tree of an elimination order.
 
     Parameters
@@ -108,18 +105,18 @@ class _Lists(NamedTuple):
     into one have the same ``bottom``, the first of them, and ``top[bottom]`` is the last.
     """
 
-    rank: Longs
-    mark: Longs
-    child: Longs
-    sibling: Longs
-    bottom: Longs
-    top: Longs
-    first: Longs
-    pool: Longs
+    rank: Ints
+    mark: Ints
+    child: Ints
+    sibling: Ints
+    bottom: Ints
+    top: Ints
+    first: Ints
+    pool: Ints
 
 
 @compiled_loop
-def _eliminate(order: Longs, start: Longs, neighbour: Longs, lists: _Lists) -> Integer:
+def _eliminate(order: Ints, start: Ints, neighbour: Ints, lists: _Lists) -> Integer:
     """Eliminate symbolically: a clique is the later neighbours and what the children hand on."""
     n = order.size
     for v in range(n):
@@ -150,7 +147,7 @@ def _eliminate(order: Longs, start: Longs, neighbour: Longs, lists: _Lists) -> I
 
 
 @compiled_loop
-def _merge(order: Longs, cards: Longs, lists: _Lists, most_own: float) -> None:
+def _merge(order: Ints, cards: Ints, lists: _Lists, most_own: float) -> None:
     """Merge a clique with the child whose separator it equals."""
     n = order.size
     states = lists.mark  # of the own sites together, by the first of them
@@ -169,7 +166,7 @@ def _merge(order: Longs, cards: Longs, lists: _Lists, most_own: float) -> None:
 
 
 @compiled_loop
-def _write(order: Longs, lists: _Lists, tree: Tree) -> int:
+def _write(order: Ints, lists: _Lists, tree: Tree) -> int:
     """Write down the merged cliques, ordered by their last own site, which is later for a parent."""
     n = order.size
     number = lists.mark
@@ -204,7 +201,7 @@ def _write(order: Longs, lists: _Lists, tree: Tree) -> int:
 
 
 @called
-def _insert(pool: Longs, begin: int, end: int, u: int) -> int:
+def _insert(pool: Ints, begin: int, end: int, u: int) -> int:
     """Insert into an ascending list; return its new end."""
     at = end
     while at > begin and pool[at - 1] > u:

@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gibbsite._common.arrays import Bools, Integers
 from gibbsite.inference.importance.tally import Tally, make_tally
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ class Source(ABC):
         is called on several threads at once, each with another group.
         """
 
-    def make_tally(self, cards: NDArray[np.integer[Any]]) -> Tally:
+    def make_tally(self, cards: Integers) -> Tally:
         """Return an empty tally for the sites asked for, which have so many states each."""
         return make_tally(cards)
 
@@ -83,7 +81,7 @@ class Setting:
     """
 
     entropy: int
-    query: NDArray[np.bool_]
+    query: Bools
     seconds: float
     draws: int | None
     elapsed: Callable[[], float]

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.inference.importance.pareto import pareto_k
 from gibbsite.inference.importance.tally import DRAWN, SQUARES, TOTAL, Tally
-
-Floats = NDArray[np.float64]
 
 # Beside its own, an estimate gets the error of two draws, of the weight that draws have on average with the
 # state or without it: a state that was never drawn has the error 2 / n, as in runs of chains.

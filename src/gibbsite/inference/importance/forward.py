@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Integers
 from gibbsite._common.wording import unknown
 from gibbsite._numba.random.generators import chain_key, stream
 from gibbsite.errors import ArgumentError, SupportError
@@ -29,8 +29,6 @@ from gibbsite.sampling.budget import check_integer
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 PROPOSALS = ("auto", "prior", "evidence", "adaptive")
 # Share of what is left of the budget for a mixture without what is learnt, so that two can disagree.
@@ -121,7 +119,7 @@ def _favour(shares: list[float], worth: Floats, bounds: list[float]) -> list[flo
     return [0.5 if k == best else share * rest for k, share in enumerate(shares)]
 
 
-def _find_alive(model: FactorGraph) -> Flags | None:
+def _find_alive(model: FactorGraph) -> Bools | None:
     """Return which states propagation of zeros leaves, None if there are none; refuse impossible evidence."""
     graph = compile_graph(model, among=("pairwise", "table"))
     return np.asarray(alive_states(graph, model)) if has_zeros(graph) else None
@@ -142,7 +140,7 @@ class ForwardSource(Source):
         self.log_bound = float(min(np.array(bounds) - np.log(lanes)))
         self._local = threading.local()
 
-    def make_tally(self, cards: NDArray[np.integer[Any]]) -> Tally:
+    def make_tally(self, cards: Integers) -> Tally:
         """Return an empty tally for the sites asked for."""
         return make_tally(cards, self.ready.rows)
 
@@ -162,7 +160,7 @@ class _Prepared:
     """A network laid out for draws, and the proposals made for it."""
 
     def __init__(
-        self, network: Network, model: FactorGraph, setting: Setting, alive: Flags | None, entries: int
+        self, network: Network, model: FactorGraph, setting: Setting, alive: Bools | None, entries: int
     ) -> None:
         self.network, self.model, self.setting, self.entries = network, model, setting, entries
         self.structure, self.laws = lay_out(network, model.cards, model.log_offset)
@@ -232,7 +230,7 @@ class _Prepared:
         return found + self.structure.constant
 
 
-def _dead_entries(alive: Flags, network: Network, model: FactorGraph, structure: Structure) -> Flags:
+def _dead_entries(alive: Bools, network: Network, model: FactorGraph, structure: Structure) -> Bools:
     """Return which entries of the tables belong to states that zeros exclude."""
     first = np.cumsum(model.cards, dtype=np.int64) - model.cards
     dead = np.zeros(int(structure.table[-1]), np.bool_)

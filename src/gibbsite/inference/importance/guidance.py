@@ -18,14 +18,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite.inference.importance.network import Network
 from gibbsite.inference.importance.tables import Structure
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 _LEAST = 1e-30  # no message is smaller: products of a few stay above zero
 _MOST_AXES = 64
@@ -51,13 +48,13 @@ class _Messages(NamedTuple):
         Sums of them by position and state.
     """
 
-    start: Longs
-    member: Longs
-    entry: Longs
+    start: Ints
+    member: Ints
+    entry: Ints
     value: Floats
-    cell: Longs
-    offset: Longs
-    card: Longs
+    cell: Ints
+    offset: Ints
+    card: Ints
     heard: Floats
     total: Floats
 
@@ -67,8 +64,8 @@ class _Space(NamedTuple):
 
     incoming: Floats
     outgoing: Floats
-    begin: Longs
-    digit: Longs
+    begin: Ints
+    digit: Ints
     before: Floats
     after: Floats
 

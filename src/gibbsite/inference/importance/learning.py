@@ -18,8 +18,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite.inference.importance.base import BLOCK
 from gibbsite.inference.importance.tables import (
@@ -31,8 +31,6 @@ from gibbsite.inference.importance.tables import (
     proposal_tables,
 )
 from gibbsite.inference.importance.tally import make_tally
-
-Floats = NDArray[np.float64]
 
 # Columns of what a stage sums up: log-weight that counts as one, total weight, total of squares; from there
 # on, weight times the weight that the draw would have under each proposal alone.

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats
 from gibbsite.errors import ModelError, TooLargeError
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Floats = NDArray[np.float64]
 
 #: How far rows of conditional tables may be from one; what they are off by is part of the weights.
 _TOLERANCE = 1e-2
@@ -55,7 +54,7 @@ class Network:
     laws: list[Factor]
     likelihoods: list[Factor]
 
-    def keep(self, wanted: NDArray[np.bool_]) -> Network:
+    def keep(self, wanted: Bools) -> Network:
         """Drop barren sites: those that neither a wanted site nor a likelihood descends from.
 
         Examples

@@ -17,9 +17,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gibbsite._common.arrays import Floats
 
 _FEWEST = 5  # weights above the cut that a fit needs
 _PRIOR_SCALE, _PRIOR_WEIGHT, _PRIOR_K = 3.0, 10.0, 0.5

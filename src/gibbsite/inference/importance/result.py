@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.importance.estimate import Estimate
 from gibbsite.inference.importance.verdict import WeightDiagnostics
@@ -105,7 +105,7 @@ class WeightedResult:
         """Why the estimates cannot be relied upon, one sentence each."""
         return self.diagnostics.reasons
 
-    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+    def joint(self, *sites: str | int) -> Floats:
         """Return the joint probabilities of a site and any observed ones; others were not recorded."""
         free = find_free(sites, self.domains, self.evidence)
         if len(free) > 1:

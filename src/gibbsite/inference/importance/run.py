@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import checked, read_query
+from gibbsite._common.arrays import Array, Bools
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
 from gibbsite.errors import ArgumentError, ConvergenceWarning
@@ -159,7 +159,7 @@ def _run(
     model: FactorGraph,
     proposal: Proposal,
     budget: _Budget,
-    asked: NDArray[np.bool_],
+    asked: Bools,
     entropy: int,
     threads: int,
     show: Progress,
@@ -202,7 +202,7 @@ def _run(
 class _Run:
     """Tallies of the sources so far, and how far the budget is used."""
 
-    def __init__(self, cards: NDArray[Any], budget: _Budget, elapsed: Any, show: Progress, interrupt: Flag) -> None:
+    def __init__(self, cards: Array, budget: _Budget, elapsed: Any, show: Progress, interrupt: Flag) -> None:
         self.cards, self.budget, self.elapsed, self.show, self.interrupt = (cards, budget, elapsed, show, interrupt)
         self.sources: list[Source] = []
         self.tallies: list[Tally] = []
@@ -270,7 +270,7 @@ def _describe(source: Source, tally: Tally) -> dict[str, Any]:
     }
 
 
-def _spread(found: Estimate, asked: NDArray[np.bool_], cards: NDArray[Any]) -> Estimate:
+def _spread(found: Estimate, asked: Bools, cards: Array) -> Estimate:
     """Return estimates for all sites, NaN for those not asked for."""
     if asked.all():
         return found

@@ -12,20 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Integers, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite._numba.random.generators import WORDS, fill_keyed, single_word
 from gibbsite.inference.importance.base import BLOCK
 from gibbsite.inference.importance.network import EXACT, Factor, Network
 from gibbsite.inference.importance.tally import Tally, tally_block
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 #: Most proposals in a mixture.
 MOST_MIXED = 4
@@ -54,15 +50,15 @@ class Structure(NamedTuple):
         Part of all log-weights.
     """
 
-    card: Longs
-    start: Longs
-    parent: Longs
-    stride: Longs
-    table: Longs
-    factor_start: Longs
-    member: Longs
-    member_stride: Longs
-    entry: Longs
+    card: Ints
+    start: Ints
+    parent: Ints
+    stride: Ints
+    table: Ints
+    factor_start: Ints
+    member: Ints
+    member_stride: Ints
+    entry: Ints
     logs: Floats
     constant: float
 
@@ -84,26 +80,26 @@ class ProposalTables(NamedTuple):
         Draws ``lane[c]`` to ``lane[c + 1]`` of each block are from law c.
     """
 
-    high: NDArray[np.uint32]
-    low: NDArray[np.uint32]
+    high: Words32
+    low: Words32
     log_law: Floats
     log_proposal: Floats
-    weighs: NDArray[np.bool_]
-    lane: Longs
+    weighs: Bools
+    lane: Ints
 
 
 class Scratch(NamedTuple):
     """Space for one block: states, random words, places in tables, log-weights, logarithms of proposals."""
 
-    x: Codes
-    words: NDArray[np.uint32]
-    at: Codes
+    x: Ints32
+    words: Words32
+    at: Ints32
     log_weights: Floats
     w: Floats
     log_q: Floats
 
 
-def lay_out(network: Network, cards: NDArray[np.integer[Any]], constant: float) -> tuple[Structure, Floats]:
+def lay_out(network: Network, cards: Integers, constant: float) -> tuple[Structure, Floats]:
     """Return a network as arrays, and the logarithms of its laws, table after table."""
     place = {site: t for t, site in enumerate(network.order)}
     card = np.array([cards[site] for site in network.order], np.int64)
@@ -131,7 +127,7 @@ def _joined(factors: list[Factor]) -> Floats:
     return np.concatenate([np.zeros(0), *(factor.logs.ravel() for factor in factors)])
 
 
-def _members(factors: list[Factor], place: dict[int, int], card: Longs, last: bool) -> tuple[Longs, Longs, Longs]:
+def _members(factors: list[Factor], place: dict[int, int], card: Ints, last: bool) -> tuple[Ints, Ints, Ints]:
     """Return positions and strides of the members of factors; without ``last``, of rows given all but it."""
     start, member, stride = [0], [], []
     for factor in factors:
@@ -176,13 +172,7 @@ def proposal_tables(structure: Structure, laws: Floats, proposals: Floats, share
 
 @compiled_loop
 def _fill_tables(
-    structure: Structure,
-    laws: Floats,
-    proposal: Floats,
-    high: NDArray[np.uint32],
-    low: NDArray[np.uint32],
-    logs: Floats,
-    weighs: NDArray[np.bool_],
+    structure: Structure, laws: Floats, proposal: Floats, high: Words32, low: Words32, logs: Floats, weighs: Bools
 ) -> None:
     for t in range(structure.card.size):
         card = structure.card[t]
@@ -303,7 +293,7 @@ def _weigh(tables: ProposalTables, scratch: Scratch) -> None:
 
 
 @called
-def _look_up(at: Codes, x: Codes, member: Longs, stride: Longs, first: Integer, last: Integer) -> None:
+def _look_up(at: Ints32, x: Ints32, member: Ints, stride: Ints, first: Integer, last: Integer) -> None:
     """Write the position that states of members lead to, for each draw."""
     for b in range(BLOCK):
         at[b] = 0

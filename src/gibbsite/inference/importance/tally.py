@@ -8,16 +8,12 @@ work on different groups gives the same bytes. Weights are kept relative to the 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Integers, Ints, Ints32
 from gibbsite._numba.jit import Integer, called, compiled_loop, inlined
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 GROUPS = 16
 #: Weights kept of each group, the largest ones: the tail that is looked at has half as many at most.
@@ -49,13 +45,13 @@ class Tally(NamedTuple):
         The largest log-weights, as a heap: the least of them comes first.
     """
 
-    offset: Longs
-    row: Longs
+    offset: Ints
+    row: Ints
     first: Floats
     second: Floats
     sums: Floats
     scale: Floats
-    counts: Longs
+    counts: Ints
     tail: Floats
 
     @property
@@ -69,7 +65,7 @@ class Tally(NamedTuple):
         return int(self.counts[:, POSITIVE].sum())
 
 
-def make_tally(cards: NDArray[np.integer[Any]], rows: NDArray[np.integer[Any]] | None = None) -> Tally:
+def make_tally(cards: Integers, rows: Integers | None = None) -> Tally:
     """Return an empty tally for sites with so many states each.
 
     ``rows`` tells which rows of the codes of a block are theirs, by default all in order.
@@ -97,13 +93,13 @@ def make_tally(cards: NDArray[np.integer[Any]], rows: NDArray[np.integer[Any]] |
 
 
 @compiled_loop
-def add_block(tally: Tally, group: int, x: Codes, log_weights: Floats, w: Floats) -> None:
+def add_block(tally: Tally, group: int, x: Ints32, log_weights: Floats, w: Floats) -> None:
     """Add a block of draws to a group: ``x`` has a row per site, ``w`` is scratch space for the draws."""
     tally_block(tally, group, x, log_weights, w, log_weights.size)
 
 
 @called
-def tally_block(tally: Tally, group: Integer, x: Codes, log_weights: Floats, w: Floats, many: Integer) -> None:
+def tally_block(tally: Tally, group: Integer, x: Ints32, log_weights: Floats, w: Floats, many: Integer) -> None:
     """Add the first ``many`` draws of a block to a group."""
     g = np.uintp(group)
     top = -np.inf
@@ -142,7 +138,7 @@ def _add_binary(
     tally: Tally,
     g: Integer,
     cell: Integer,
-    x: Codes,
+    x: Ints32,
     i: Integer,
     w: Floats,
     many: Integer,

@@ -16,15 +16,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite.graphs.elimination.order import find_order, interaction_graph
 
-Floats = NDArray[np.float64]
 Table = tuple[tuple[int, ...], Floats]
 
 
-def bound_sum(tables: Sequence[Table], cards: NDArray[np.int64], entries: int) -> float:
+def bound_sum(tables: Sequence[Table], cards: Ints, entries: int) -> float:
     """Return an upper bound of the sum of tables, whatever the states; the largest sum if nothing is split.
 
     Parameters
@@ -75,7 +74,7 @@ def bound_sum(tables: Sequence[Table], cards: NDArray[np.int64], entries: int) -
     return constant
 
 
-def _split(bucket: list[Table], cards: NDArray[np.int64], entries: int) -> list[list[Table]]:
+def _split(bucket: list[Table], cards: Ints, entries: int) -> list[list[Table]]:
     """Put the tables of a site together, large ones first, where what they make stays within ``entries``."""
     parts: list[tuple[set[int], list[Table]]] = []
     for one in sorted(bucket, key=lambda one: -one[1].size):

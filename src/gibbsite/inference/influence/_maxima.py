@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, inlined
-
-Floats = NDArray[np.float64]
 
 
 def make_tree(n: int) -> Floats:

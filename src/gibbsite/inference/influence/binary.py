@@ -10,15 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Words32
 from gibbsite._numba.jit import Integer, compiled, compiled_loop, inlined
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.inference.influence.matrix import row_lengths
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
 
 
 def theorem_11(coupling: Any, field: Any, others: Any) -> Any:
@@ -94,7 +91,7 @@ def nearest_to_zero(low: float, high: float) -> float:
 
 
 @compiled
-def _rows_to_influence(start: Index, value: Floats, centre: Floats, most: Integer, exact: NDArray[np.bool_]) -> None:
+def _rows_to_influence(start: Words32, value: Floats, centre: Floats, most: Integer, exact: Bools) -> None:
     """Turn halves of log-odds changes, row by row and in place, into influence.
 
     The log-odds of site i are ``centre[i]`` plus the sum of its halves, each with either sign. Up to ``most``
@@ -146,7 +143,7 @@ def _rows_to_influence(start: Index, value: Floats, centre: Floats, most: Intege
 
 
 @compiled_loop
-def _count_lattice(arrays: LatticeGraph, start: Index) -> None:
+def _count_lattice(arrays: LatticeGraph, start: Words32) -> None:
     """Write the row starts of a lattice."""
     at = np.uint32(0)
     i = 0
@@ -170,7 +167,7 @@ def _ends(x: Integer, size: Integer, wrap: Integer) -> Integer:
 
 
 @inlined
-def _put(neighbour: Index, value: Floats, first: Integer, at: Integer, j: Integer, coupling: float) -> None:
+def _put(neighbour: Words32, value: Floats, first: Integer, at: Integer, j: Integer, coupling: float) -> None:
     """Insert an entry into a row that is kept ascending."""
     while at > first and neighbour[at - 1] > j:
         neighbour[at] = neighbour[at - 1]
@@ -182,7 +179,7 @@ def _put(neighbour: Index, value: Floats, first: Integer, at: Integer, j: Intege
 
 @inlined
 def _put_axis(
-    neighbour: Index,
+    neighbour: Words32,
     value: Floats,
     first: Integer,
     at: Integer,
@@ -205,7 +202,7 @@ def _put_axis(
 
 
 @compiled_loop
-def _fill_lattice(arrays: LatticeGraph, start: Index, neighbour: Index, value: Floats) -> None:
+def _fill_lattice(arrays: LatticeGraph, start: Words32, neighbour: Words32, value: Floats) -> None:
     i = 0
     for z in range(arrays.size_0):
         for y in range(arrays.size_1):
@@ -222,7 +219,7 @@ def _fill_lattice(arrays: LatticeGraph, start: Index, neighbour: Index, value: F
 
 @compiled
 def sort_rows(
-    start: Index, neighbour: Index, weight: Floats, step: Integer, new_start: Index, new: Index, total: Floats
+    start: Words32, neighbour: Words32, weight: Floats, step: Integer, new_start: Words32, new: Words32, total: Floats
 ) -> None:
     """Sort symmetric rows and add up the weights of repeated neighbours, in linear time.
 
@@ -252,7 +249,7 @@ def sort_rows(
             total[length[j] - np.uint32(1)] += weight[step * k]
 
 
-def merged_rows(start: Index, neighbour: Index, weight: Floats, step: int = 1) -> tuple[Index, Index, Floats]:
+def merged_rows(start: Words32, neighbour: Words32, weight: Floats, step: int = 1) -> tuple[Words32, Words32, Floats]:
     """Return starts, ascending neighbours and summed weights of symmetric rows.
 
     Examples
@@ -268,9 +265,7 @@ def merged_rows(start: Index, neighbour: Index, weight: Floats, step: int = 1) -
     return new_start, new[:size], total[:size]
 
 
-def binary_rows(
-    arrays: IsingGraph | LatticeGraph, n_sites: int, most: int
-) -> tuple[Index, Index, Floats, NDArray[np.bool_]]:
+def binary_rows(arrays: IsingGraph | LatticeGraph, n_sites: int, most: int) -> tuple[Words32, Words32, Floats, Bools]:
     """Return starts, neighbours, influence and exactness of the rows of a binary pairwise graph.
 
     Parameters
@@ -297,7 +292,7 @@ def binary_rows(
     return start, neighbour, value, exact
 
 
-def _row_sums(start: Index, value: Floats) -> Floats:
+def _row_sums(start: Words32, value: Floats) -> Floats:
     row = np.repeat(np.arange(start.size - 1), row_lengths(start))
     sums: Floats = np.bincount(row, value, start.size - 1).astype(np.float64)
     return sums

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Ints, Words32
 from gibbsite._numba.jit import Integer, called, compiled
 from gibbsite.graphs.kinds.table import TableGraph
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
-
 
 @called
-def _conditional(arrays: TableGraph, i: Integer, x: NDArray[np.int64], law: Floats) -> None:
+def _conditional(arrays: TableGraph, i: Integer, x: Ints, law: Floats) -> None:
     """Write the conditional law of site i; uniform where every state is excluded."""
     top = -np.inf
     for a in range(law.size):
@@ -42,7 +39,7 @@ def _conditional(arrays: TableGraph, i: Integer, x: NDArray[np.int64], law: Floa
 
 @compiled
 def enumerate_blankets(
-    arrays: TableGraph, start: Index, neighbour: Index, most: Integer, value: Floats, exact: NDArray[np.bool_]
+    arrays: TableGraph, start: Words32, neighbour: Words32, most: Integer, value: Floats, exact: Bools
 ) -> None:
     """Replace the rows of sites whose neighbours have at most ``most`` configurations by exact influence."""
     x = np.zeros(start.size - 1, np.int64)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Ints32
 from gibbsite._numba.jit import Integer, called, compiled_loop, inlined
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graphs.graph import Graph
@@ -32,10 +32,6 @@ from gibbsite.scans.base import Ordered, Scan, in_order
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph, Model
-
-Floats = NDArray[np.float64]
-Order = NDArray[np.int32]
-Start = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +63,7 @@ class BlockOrder(Scan):
     """
 
     blocks: Sequence[Any]
-    order: Sequence[int] | Order | None = None
+    order: Sequence[int] | Ints32 | None = None
     variation: float | None = None
     input_variation: float | None = None
 
@@ -86,7 +82,7 @@ class BlockOrder(Scan):
         listed = np.arange(len(self.blocks)) if self.order is None else np.asarray(self.order)
         return in_order(listed.astype(np.int32))
 
-    def read(self, model: FactorGraph) -> tuple[list[NDArray[np.int64]], Order]:
+    def read(self, model: FactorGraph) -> tuple[list[Ints], Ints32]:
         """Return the sites of the blocks and the order, checked."""
         if isinstance(self.blocks, str) or not isinstance(self.blocks, Iterable) or not len(self.blocks):
             raise ArgumentError("Blocks must be a list of lists of sites, with at least one block.")
@@ -115,17 +111,17 @@ class BlockRows(NamedTuple):
     Site i is in, or at the boundary of, the blocks ``near[near_start[i] : near_start[i + 1]]``.
     """
 
-    start: Start
-    member: NDArray[np.int64]
-    rim: Start
-    edge: NDArray[np.int64]
-    table: Start
+    start: Ints
+    member: Ints
+    rim: Ints
+    edge: Ints
+    table: Ints
     response: Floats
-    near_start: Start
-    near: NDArray[np.int64]
+    near_start: Ints
+    near: Ints
 
 
-def collapse(influence: Influence, blocks: list[NDArray[np.int64]]) -> BlockRows:
+def collapse(influence: Influence, blocks: list[Ints]) -> BlockRows:
     """Collapse influence on blocks.
 
     Raises
@@ -191,7 +187,7 @@ def _step(rows: BlockRows, a: Integer, b: Floats) -> None:
 
 @compiled_loop
 def _walk(
-    rows: BlockRows, order: Order, at: Integer, steps: Integer, weights: Floats, b: Floats, v: float, goal: float
+    rows: BlockRows, order: Ints32, at: Integer, steps: Integer, weights: Floats, b: Floats, v: float, goal: float
 ) -> Integer:
     for t in range(steps):
         a = np.int64(order[at])
@@ -209,7 +205,7 @@ def _walk(
 class BlockDecay(OrderDecay):
     """Blocks in a fixed order, repeated for ever."""
 
-    def __init__(self, rows: BlockRows, influence: Influence, weights: Floats, order: Order) -> None:
+    def __init__(self, rows: BlockRows, influence: Influence, weights: Floats, order: Ints32) -> None:
         super().__init__(influence, weights, order)
         self.rows = rows
 
@@ -238,9 +234,9 @@ def _score_near(rows: BlockRows, site: Integer, weight: Floats, b: Floats, top: 
 @compiled_loop
 def _descend(
     rows: BlockRows,
-    scan: Order,
-    new: Order,
-    first: Start,
+    scan: Ints32,
+    new: Ints32,
+    first: Ints,
     old: Floats,
     weight: Floats,
     b: Floats,
@@ -286,8 +282,8 @@ def _descend(
 
 
 def descend_blocks(
-    rows: BlockRows, influence: Influence, weights: Floats, scan: Order, goal: float = -np.inf
-) -> tuple[Order, Descent]:
+    rows: BlockRows, influence: Influence, weights: Floats, scan: Ints32, goal: float = -np.inf
+) -> tuple[Ints32, Descent]:
     """Improve a fixed scan of blocks, as :func:`gibbsite.inference.influence.descent.descend` does one of sites."""
     length = np.array([len(scan)])
     before = float(BlockDecay(rows, influence, weights, scan).values(length)[0])

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import describe, is_number
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.compile import compile_graph
@@ -23,7 +23,6 @@ from gibbsite.scans.systematic import FixedOrder, Systematic
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Floats = NDArray[np.float64]
 _POINTS = 200  # of a curve
 _LONGEST = 10**18  # steps are counted in 64 bits
 _MOST_STEPS, _MOST_SWEEPS = 2 * 10**8, 10**5  # of a search without a limit
@@ -67,7 +66,7 @@ class Certificate:
     accuracy: float | None
     reached: bool
     stalled: bool
-    curve_steps: NDArray[np.int64]
+    curve_steps: Ints
     curve: Floats
     influence: Influence
 
@@ -208,7 +207,7 @@ def certify(
     return Certificate(float(values[-1]), limit, per_sweep, name, weight, None, True, False, times, values, bounds)
 
 
-def _thinned(steps: NDArray[np.int64], values: Floats) -> tuple[NDArray[np.int64], Floats]:
+def _thinned(steps: Ints, values: Floats) -> tuple[Ints, Floats]:
     if steps.size <= _POINTS:
         return steps, values
     keep = np.unique(np.linspace(0, steps.size - 1, _POINTS).round().astype(np.int64))

@@ -16,14 +16,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._numba.jit import Integer, called, compiled_loop, inlined
 from gibbsite.inference.influence._maxima import first_largest, grow_tree, make_tree, set_leaf
 from gibbsite.inference.influence.matrix import Influence, InfluenceRows, multiply
-
-Floats = NDArray[np.float64]
-Order = NDArray[np.int32]
 
 
 class DescentWorkspace(NamedTuple):
@@ -37,7 +34,7 @@ class DescentWorkspace(NamedTuple):
     rest: Floats
     weight: Floats
     given: Floats
-    targets: NDArray[np.int32]
+    targets: Ints32
     top: Floats
 
 
@@ -110,7 +107,7 @@ def _renew_site(rows: InfluenceRows, workspace: DescentWorkspace, i: Integer) ->
 
 
 @called
-def _renew(rows: InfluenceRows, workspace: DescentWorkspace, scan: Order) -> None:
+def _renew(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) -> None:
     """Forget all changes at the sites of a scan and at their neighbours."""
     for t in range(scan.size):
         i = np.uintp(scan[t])
@@ -120,7 +117,7 @@ def _renew(rows: InfluenceRows, workspace: DescentWorkspace, scan: Order) -> Non
 
 
 @called
-def _evaluate(rows: InfluenceRows, workspace: DescentWorkspace, scan: Order) -> Any:
+def _evaluate(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) -> Any:
     """Return the variation of a scan; only additions, so that no digit is lost."""
     bound = workspace.bound
     for t in range(scan.size):
@@ -148,7 +145,7 @@ class Descent(NamedTuple):
 
 @compiled_loop
 def _descend(
-    rows: InfluenceRows, workspace: DescentWorkspace, scan: Order, new: Order, delta: Floats, goal: float
+    rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32, new: Ints32, delta: Floats, goal: float
 ) -> tuple[Any, Any, Any, Integer]:
     before = _evaluate(rows, workspace, scan)
     for t in range(scan.size):
@@ -200,8 +197,8 @@ def _descend(
 
 
 def descend(
-    influence: Influence, workspace: DescentWorkspace, scan: Order, goal: float = -np.inf
-) -> tuple[Order, Descent]:
+    influence: Influence, workspace: DescentWorkspace, scan: Ints32, goal: float = -np.inf
+) -> tuple[Ints32, Descent]:
     """Improve a fixed scan.
 
     Parameters
@@ -233,7 +230,7 @@ def descend(
     return new, Descent(*_descend(influence.rows, workspace, scan, new, delta, goal))
 
 
-def descend_drawn(influence: Influence, weights: Floats, chances: Floats, steps: int) -> tuple[Order, Descent]:
+def descend_drawn(influence: Influence, weights: Floats, chances: Floats, steps: int) -> tuple[Ints32, Descent]:
     """Turn steps at sites drawn with given probabilities into a fixed scan that is at least as good.
 
     The dense form: b changes everywhere at every step. It is kept at about sqrt(steps) moments and computed
@@ -280,10 +277,10 @@ def descend_drawn(influence: Influence, weights: Floats, chances: Floats, steps:
 
 
 @compiled_loop
-def _value(rows: InfluenceRows, workspace: DescentWorkspace, scan: Order) -> Any:
+def _value(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) -> Any:
     return _evaluate(rows, workspace, scan)
 
 
-def evaluate(influence: Influence, workspace: DescentWorkspace, scan: Order) -> float:
+def evaluate(influence: Influence, workspace: DescentWorkspace, scan: Ints32) -> float:
     """Return the variation of a fixed scan; work of its length alone."""
     return float(_value(influence.rows, workspace, scan))

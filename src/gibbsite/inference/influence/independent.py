@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError
@@ -30,7 +30,6 @@ from gibbsite.scans.base import Scan
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Floats = NDArray[np.float64]
 INTERVALS = ("bernstein", "student")
 
 
@@ -189,7 +188,7 @@ def short_runs(
 
 def _read_parts(
     model: FactorGraph, scan: Any, target: Any, steps: int | None, sweeps: int | None
-) -> tuple[Scan, int, NDArray[np.int32]]:
+) -> tuple[Scan, int, Ints32]:
     """Return the scan, its number of steps and the targets, ascending."""
     if target is None and isinstance(scan, DogsScan) and scan.n_sites == model.n_sites:
         target = scan.targets.tolist()
@@ -199,7 +198,7 @@ def _read_parts(
     return chosen, read_length(chosen, per_sweep, steps, sweeps, None), targets
 
 
-def _bound_sites(model: FactorGraph, scan: Scan, steps: int, targets: NDArray[np.int32], influence: Any) -> Floats:
+def _bound_sites(model: FactorGraph, scan: Scan, steps: int, targets: Ints32, influence: Any) -> Floats:
     """Bound the bias of each target."""
     if (
         isinstance(scan, DogsScan)
@@ -216,14 +215,7 @@ def _bound_sites(model: FactorGraph, scan: Scan, steps: int, targets: NDArray[np
 
 
 def _make_runs(
-    model: FactorGraph,
-    scan: Scan,
-    steps: int,
-    targets: NDArray[np.int32],
-    runs: int,
-    start: Any,
-    entropy: int,
-    threads: int,
+    model: FactorGraph, scan: Scan, steps: int, targets: Ints32, runs: int, start: Any, entropy: int, threads: int
 ) -> Sums:
     graph, kernel = compile_graph(model), scan.kernel() or Gibbs()
     graph = replace(graph, units=kernel.units(graph))

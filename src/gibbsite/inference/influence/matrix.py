@@ -11,14 +11,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Ints, Words32
 from gibbsite._numba.jit import compiled, compiled_loop
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.rows import row_starts
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
 
 
 class InfluenceRows(NamedTuple):
@@ -28,8 +25,8 @@ class InfluenceRows(NamedTuple):
     neighbour on i, ``back`` that of i on the neighbour. Whenever (i, j) is there, (j, i) is there as well.
     """
 
-    start: Index
-    neighbour: Index
+    start: Words32
+    neighbour: Words32
     value: Floats
     back: Floats
 
@@ -78,10 +75,10 @@ class Influence:
     'Total influence is at most 0.593 < 1: every scan that keeps visiting all sites converges.'
     """
 
-    start: Index
-    neighbour: Index
+    start: Words32
+    neighbour: Words32
     value: Floats
-    exact: NDArray[np.bool_]
+    exact: Bools
 
     @property
     def n_sites(self) -> int:
@@ -144,7 +141,7 @@ class Influence:
         return f"Influence({self.n_sites} sites, {self.value.size} entries, {self.norms})"
 
 
-def row_lengths(start: Index) -> NDArray[np.int64]:
+def row_lengths(start: Words32) -> Ints:
     """Return the number of entries of each row.
 
     Examples
@@ -153,7 +150,7 @@ def row_lengths(start: Index) -> NDArray[np.int64]:
     [2, 0, 1]
     """
     ends = start.astype(np.int64)
-    lengths: NDArray[np.int64] = ends[1:] - ends[:-1]
+    lengths: Ints = ends[1:] - ends[:-1]
     return lengths
 
 
@@ -198,7 +195,7 @@ def read_influence(given: Any, n_sites: int) -> Influence:
     return from_entries(row[off], column[off], value[off], n_sites)
 
 
-def _entries(given: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, tuple[int, ...]]:
+def _entries(given: Any) -> tuple[Ints, Ints, Floats, tuple[int, ...]]:
     if hasattr(given, "tocoo"):  # any SciPy sparse format, without importing SciPy
         given = given.tocsr()
         given.sum_duplicates()
@@ -219,9 +216,7 @@ def _entries(given: Any) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, 
     return row, column, dense[row, column], dense.shape
 
 
-def from_entries(
-    row: NDArray[np.int64], column: NDArray[np.int64], value: Floats, n_sites: int, exact: Any = False
-) -> Influence:
+def from_entries(row: Ints, column: Ints, value: Floats, n_sites: int, exact: Any = False) -> Influence:
     """Build the matrix from single entries; the largest counts where one is given twice.
 
     Examples
@@ -245,7 +240,7 @@ def from_entries(
 
 
 @compiled_loop
-def _fill_back(start: Index, neighbour: Index, value: Floats, cursor: Index, back: Floats) -> None:
+def _fill_back(start: Words32, neighbour: Words32, value: Floats, cursor: Words32, back: Floats) -> None:
     # Rows are visited in ascending order and are sorted, so the next free entry of row j is (j, i).
     for i in range(start.size - 1):
         for k in range(start[i], start[i + 1]):
@@ -254,12 +249,12 @@ def _fill_back(start: Index, neighbour: Index, value: Floats, cursor: Index, bac
             cursor[j] += np.uint32(1)
 
 
-def _transpose(start: Index, neighbour: Index, value: Floats, back: Floats) -> None:
+def _transpose(start: Words32, neighbour: Words32, value: Floats, back: Floats) -> None:
     _fill_back(start, neighbour, value, start[:-1].copy(), back)
 
 
 @compiled_loop
-def multiply(start: Index, neighbour: Index, value: Floats, x: Floats, y: Floats) -> None:
+def multiply(start: Words32, neighbour: Words32, value: Floats, x: Floats, y: Floats) -> None:
     """Write C x into y."""
     for i in range(start.size - 1):
         total = 0.0
@@ -269,7 +264,7 @@ def multiply(start: Index, neighbour: Index, value: Floats, x: Floats, y: Floats
 
 
 @compiled_loop
-def _multiply_back(start: Index, neighbour: Index, value: Floats, x: Floats, y: Floats) -> None:
+def _multiply_back(start: Words32, neighbour: Words32, value: Floats, x: Floats, y: Floats) -> None:
     """Write C' x into y."""
     y[:] = 0.0
     for i in range(start.size - 1):
@@ -290,7 +285,7 @@ _ROUNDS = 60
 _FLOOR = 1e-6  # of a weight, so that ratios stay sharp where components of the graph differ
 
 
-def _norms(start: Index, neighbour: Index, value: Floats) -> Norms:
+def _norms(start: Words32, neighbour: Words32, value: Floats) -> Norms:
     n = start.size - 1
     if n == 0 or value.size == 0:
         return Norms(0.0, 0.0, 0.0, 0.0)

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import describe, is_number
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.inference.influence.blocks import BlockOrder, collapse, descend_blocks
 from gibbsite.inference.influence.bound import choose_influence
 from gibbsite.inference.influence.certificate import read_scan
-from gibbsite.inference.influence.descent import Descent, Order, descend, descend_drawn, make_desk
+from gibbsite.inference.influence.descent import Descent, descend, descend_drawn, make_desk
 from gibbsite.inference.influence.matrix import Influence
 from gibbsite.inference.influence.stored import DogsScan
 from gibbsite.inference.influence.target import read_target
@@ -25,7 +25,6 @@ from gibbsite.scans.systematic import Sites
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Floats = NDArray[np.float64]
 SEARCHES = ("bisection", "doubling", "none")
 _LONGEST = 2**24  # steps of a search without a limit
 _MOST_STEPS = 2**31 - 1
@@ -34,7 +33,7 @@ _MOST_STEPS = 2**31 - 1
 class Improved(NamedTuple):
     """A scan, its variation, and that of the scan it came from."""
 
-    order: Order
+    order: Ints32
     variation: float
     before: float
 
@@ -198,7 +197,7 @@ def _improver(
     graph = compile_graph(model)
     workspace = make_desk(influence, weights)
 
-    def better(order: Order) -> tuple[Order, Descent]:
+    def better(order: Ints32) -> tuple[Ints32, Descent]:
         return descend(influence, workspace, order, goal)
 
     if scan.independent:
@@ -216,7 +215,7 @@ def _improver(
 
 
 def _repeat(
-    better: Callable[[Order], tuple[Order, Descent]], order: Order, passes: int, best: Improved | None = None
+    better: Callable[[Ints32], tuple[Ints32, Descent]], order: Ints32, passes: int, best: Improved | None = None
 ) -> Improved:
     """Improve a scan until nothing is gained; whatever rounding does, never return a worse one."""
     for _ in range(passes):

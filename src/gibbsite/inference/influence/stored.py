@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.archive import open_archive
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.boundary import Wanted
 from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import path_text, save
@@ -63,8 +63,8 @@ class DogsScan(FixedOrder):
     variation: float
     input_variation: float
     n_sites: int
-    targets: NDArray[np.int32]
-    target_weights: NDArray[np.float64]
+    targets: Ints32
+    target_weights: Floats
     model: str
 
     def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:

@@ -25,21 +25,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Words32
 from gibbsite._numba.jit import Integer, called, compiled, inlined
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.inference.influence.binary import influence_at, merged_rows, nearest_to_zero
 from gibbsite.inference.influence.matrix import row_lengths
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
-
 _MOST_STATES = 1024  # sites with more get the bound 1: the work grows with the square
 
 
-def theorem_10(log_table: NDArray[np.float64]) -> float:
+def theorem_10(log_table: Floats) -> float:
     """Bound the influence of the second site of a pair on the first, from their log-potentials.
 
     Parameters
@@ -57,7 +54,7 @@ def theorem_10(log_table: NDArray[np.float64]) -> float:
     return float(np.tanh(np.max(change.max(axis=0) - change.min(axis=0)) / 4.0))
 
 
-def potts_rows(arrays: PottsGraph) -> tuple[Index, Index, Floats]:
+def potts_rows(arrays: PottsGraph) -> tuple[Words32, Words32, Floats]:
     """Return starts, neighbours and bounds for sites that only ask whether neighbours agree.
 
     The range of g is twice the coupling: tanh(abs(coupling) / 2). A site with a single possible state feels
@@ -78,14 +75,7 @@ def _possible(arrays: TableGraph, i: Integer, a: Integer) -> Any:
 
 @called
 def _shared_range(
-    arrays: TableGraph,
-    i: Integer,
-    j: Integer,
-    f: Integer,
-    own: Integer,
-    other: Integer,
-    here: NDArray[np.bool_],
-    worst: Floats,
+    arrays: TableGraph, i: Integer, j: Integer, f: Integer, own: Integer, other: Integer, here: Bools, worst: Floats
 ) -> bool:
     """Raise ``worst`` (K x K) to the ranges of one factor; return whether it changes what is possible."""
     states, changes = np.int64(arrays.card[i]), np.int64(arrays.card[j])
@@ -143,7 +133,7 @@ def _odds_range(arrays: TableGraph, i: Integer) -> tuple[Any, Any]:
 
 
 @compiled
-def _fill(arrays: TableGraph, start: Index, neighbour: Index, value: Floats, most_states: Integer) -> None:
+def _fill(arrays: TableGraph, start: Words32, neighbour: Words32, value: Floats, most_states: Integer) -> None:
     for i in range(start.size - 1):
         states = np.int64(arrays.card[i])
         possible = 0
@@ -187,7 +177,7 @@ def _fill(arrays: TableGraph, start: Index, neighbour: Index, value: Floats, mos
                 value[entry] = np.tanh(0.25 * width)
 
 
-def table_rows(graph: TableGraph, start: Index, neighbour: Index) -> Floats:
+def table_rows(graph: TableGraph, start: Words32, neighbour: Words32) -> Floats:
     """Return the bounds of all pairs of sites that share a table."""
     value = np.empty(neighbour.size)
     _fill(graph, start, neighbour, value, _MOST_STATES)

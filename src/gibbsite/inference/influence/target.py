@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import describe, is_iterable
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite.errors import ArgumentError
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> NDArray[np.float64]:
+def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> Floats:
     """Return the weight of every site.
 
     Parameters
@@ -72,7 +72,7 @@ def check_model(model: Any) -> None:
         raise ArgumentError("The model has no free site: all are observed, nothing is left to sample.")
 
 
-def _positions(model: FactorGraph, target: Any) -> NDArray[np.int64]:
+def _positions(model: FactorGraph, target: Any) -> Ints:
     if isinstance(target, str | int | np.integer):
         target = [target]
     if not is_iterable(target):

@@ -13,14 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, compiled_loop
 from gibbsite.inference.influence.matrix import Influence, multiply
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
-Order = NDArray[np.int32]
 
 
 class Found(NamedTuple):
@@ -30,13 +26,13 @@ class Found(NamedTuple):
     value: float
     reached: bool
     stalled: bool
-    curve: tuple[NDArray[np.int64], Floats]
+    curve: tuple[Ints, Floats]
 
 
 class Decay(Protocol):
     """The variation of a scan as a function of the number of steps."""
 
-    def values(self, steps: NDArray[np.int64]) -> Floats:
+    def values(self, steps: Ints) -> Floats:
         """Return the variation after each of these numbers of steps, ascending."""
 
     def search(self, goal: float, most: int) -> Found:
@@ -52,10 +48,10 @@ class SiteDecay(Decay, Protocol):
 
 @compiled_loop
 def _walk(
-    start: Index,
-    neighbour: Index,
+    start: Words32,
+    neighbour: Words32,
     value: Floats,
-    order: Order,
+    order: Ints32,
     at: Integer,
     steps: Integer,
     weights: Floats,
@@ -82,7 +78,7 @@ def _walk(
 class OrderDecay:
     """A fixed order, repeated for ever."""
 
-    def __init__(self, influence: Influence, weights: Floats, order: Order) -> None:
+    def __init__(self, influence: Influence, weights: Floats, order: Ints32) -> None:
         self.influence, self.weights = influence, weights
         self.order = np.ascontiguousarray(order, np.int32)
         self.targets = np.flatnonzero(weights)
@@ -97,7 +93,7 @@ class OrderDecay:
         arrays = (rows.start, rows.neighbour, rows.value, self.order)
         return int(_walk(*arrays, done % self.order.size, steps, self.weights, b, v, goal))
 
-    def values(self, steps: NDArray[np.int64]) -> Floats:
+    def values(self, steps: Ints) -> Floats:
         """Return the variation after each of these numbers of steps, ascending."""
         b, done, found = np.ones(self.weights.size), 0, []
         for wanted in steps.tolist():
@@ -192,7 +188,7 @@ class DrawnDecay:
                 b = self._apply(b)
         return np.where(np.isfinite(total), total, np.inf)
 
-    def values(self, steps: NDArray[np.int64]) -> Floats:
+    def values(self, steps: Ints) -> Floats:
         """Return the variation after each of these numbers of steps."""
         return np.array([self.value(int(each)) for each in steps])
 
@@ -233,7 +229,7 @@ class SweepDecay:
         multiply(rows.start, rows.neighbour, rows.value, u, moved)
         return np.minimum(u, moved)
 
-    def values(self, steps: NDArray[np.int64]) -> Floats:
+    def values(self, steps: Ints) -> Floats:
         """Return the variation after the whole sweeps in each of these numbers of steps, ascending."""
         u, done, found = np.ones(self.weights.size), 0, []
         for wanted in (steps // self.weights.size).tolist():

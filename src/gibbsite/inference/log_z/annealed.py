@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Array, Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning
-from gibbsite.inference.log_z.path import Floats, Path, bound_log_mean, log_mean, streams
+from gibbsite.inference.log_z.path import Path, bound_log_mean, log_mean, streams
 from gibbsite.inference.sampling import sample
 from gibbsite.kernels.tempered.tempered import Tempered
 from gibbsite.sampling.budget import check_integer, is_real
@@ -139,7 +139,7 @@ def annealed_importance(
     )
 
 
-def _draw_model(path: Path, count: int, sweeps: int, entropy: int) -> tuple[NDArray[Any], bool]:
+def _draw_model(path: Path, count: int, sweeps: int, entropy: int) -> tuple[Array, bool]:
     """Return draws of the model, evenly spread over a tempered run, and whether that has converged."""
     with warnings.catch_warnings(), whole_runs_only():
         warnings.simplefilter("ignore", ConvergenceWarning)

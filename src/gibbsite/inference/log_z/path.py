@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats, Words64
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import IncompatibleError
@@ -24,8 +24,6 @@ from gibbsite.sampling.chain import State, advance
 from gibbsite.sampling.pilot import tune_in
 from gibbsite.sampling.record import lay_out
 from gibbsite.scans.systematic import Systematic
-
-Floats = NDArray[np.float64]
 
 
 @dataclass
@@ -66,7 +64,7 @@ class Path:
         beta = float(self.betas[k])
         return compile_graph(blend(self.model, beta, 1.0 - beta, self.logs), self.graph.kind)
 
-    def draw_reference(self, count: int, rng: np.random.Generator) -> NDArray[Any]:
+    def draw_reference(self, count: int, rng: np.random.Generator) -> Array:
         """Return independent draws from the product law (count, sites)."""
         cards, start = self.graph.cards.astype(np.int64), 0
         found = np.zeros((count, cards.size), self.graph.state_dtype)
@@ -75,7 +73,7 @@ class Path:
             start += card
         return found
 
-    def sweep(self, graph: Graph, states: NDArray[Any], words: list[NDArray[np.uint64]]) -> None:
+    def sweep(self, graph: Graph, states: Array, words: list[Words64]) -> None:
         """Move every particle by one sweep of Gibbs sampling."""
         parameters = Gibbs().parameters(graph)
         memory = Buffer(np.zeros(int(graph.cards.max(initial=1))))
@@ -84,31 +82,31 @@ class Path:
             state = State(x, np.zeros(0), rng, position, order, memory)
             advance(parameters, graph.arrays, self.schedule, state, self.tape, 1, x.size, False, alone())
 
-    def gains(self, states: NDArray[Any]) -> Floats:
+    def gains(self, states: Array) -> Floats:
         """Return the logarithm of the model's weight over the reference's probability, zeros softened."""
         found = np.zeros(len(states))
         _potentials(self.beyond.arrays, states, found)
         return found + self.beyond.log_offset
 
-    def possible(self, states: NDArray[Any]) -> NDArray[np.bool_]:
+    def possible(self, states: Array) -> Bools:
         """Tell which states the model allows."""
         found = np.zeros(len(states))
         _potentials(self.graph.arrays, states, found)
         return np.isfinite(found)
 
-    def step_weights(self, k: int, states: NDArray[Any]) -> Floats:
+    def step_weights(self, k: int, states: Array) -> Floats:
         """Return the log-weights of particles at place k for place k + 1."""
         logs = (self.betas[k + 1] - self.betas[k]) * self.gains(states)
         return np.where(self.possible(states), logs, -np.inf) if k + 1 == self.steps else logs
 
 
 @compiled_loop
-def _potentials(arrays: Any, states: NDArray[Any], out: Floats) -> None:
+def _potentials(arrays: Any, states: Array, out: Floats) -> None:
     for k in range(out.size):
         out[k] = log_potential(arrays, states[k])
 
 
-def streams(entropy: int, first: int, count: int) -> list[NDArray[np.uint64]]:
+def streams(entropy: int, first: int, count: int) -> list[Words64]:
     """Return generators of particles.
 
     Examples

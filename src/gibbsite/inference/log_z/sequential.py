@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gibbsite.inference.log_z.path import Floats, Path, log_mean, streams
+from gibbsite._common.arrays import Floats, Ints, Positions
+from gibbsite.inference.log_z.path import Path, log_mean, streams
 from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.plan import read_entropy
 
@@ -45,7 +45,7 @@ class ParticleEstimate:
     log_z: float
     log_z_error: float
     estimates: Floats
-    resampled: NDArray[np.int64]
+    resampled: Ints
     betas: Floats
 
 
@@ -104,7 +104,7 @@ def particle_log_z(
     return ParticleEstimate(log_mean(estimates), error, estimates, resampled, path.betas)
 
 
-def choose_evenly(weights: Floats, rng: np.random.Generator) -> NDArray[np.intp]:
+def choose_evenly(weights: Floats, rng: np.random.Generator) -> Positions:
     """Return which particles go on: each as often as its share of the weight says, rounded up or down.
 
     Examples

@@ -16,8 +16,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._numba.jit import Integer, generic, implement, inlined
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.distance import DistanceGraph, coupling_at
@@ -27,8 +27,6 @@ from gibbsite.graphs.kinds.pairwise import PairwiseGraph
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.local import log_potential
-
-Floats = NDArray[np.float64]
 
 #: Kinds whose means are known here; a model of another kind is compiled to one of them.
 KINDS = ("lattice", "ising", "potts", "distance", "pairwise", "table")
@@ -51,8 +49,8 @@ class ExpectationWorkspace(NamedTuple):
 
     logs: Floats
     barred: Floats
-    code: NDArray[np.int64]
-    entry: NDArray[np.int64]
+    code: Ints
+    entry: Ints
     share: Floats
 
 
@@ -228,7 +226,7 @@ def _mean_of_tables(arrays: Any, q: Floats, workspace: ExpectationWorkspace) -> 
 
 @implement(mean_log_potential, IsingGraph)
 @implement(mean_log_potential, LatticeGraph)
-def _mean_of_binary(arrays: Any, q: NDArray[Any], workspace: ExpectationWorkspace) -> float:
+def _mean_of_binary(arrays: Any, q: Array, workspace: ExpectationWorkspace) -> float:
     return log_potential(arrays, q)
 
 

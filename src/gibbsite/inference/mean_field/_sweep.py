@@ -14,17 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, compiled_loop, generic, implement, inlined
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.local import from_logs, weights
-from gibbsite.inference.mean_field._expected import (
-    ExpectationWorkspace,
-    Floats,
-    entropy,
-    mean_log_potential,
-    mean_log_weights,
-)
+from gibbsite.inference.mean_field._expected import ExpectationWorkspace, entropy, mean_log_potential, mean_log_weights
 
 _TIE = 1.0 + 1e-12  # how far two sums of the same probabilities may be apart
 

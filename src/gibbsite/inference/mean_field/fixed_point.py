@@ -23,13 +23,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, interpreted
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.support.possible import alive_states
-from gibbsite.inference.mean_field._expected import KINDS, Floats, make_desk
+from gibbsite.inference.mean_field._expected import KINDS, make_desk
 from gibbsite.inference.mean_field._sweep import bound, sweep
 from gibbsite.inference.mean_field.result import MeanFieldResult
 from gibbsite.inference.mean_field.start import start_law

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.results.joint import add_observed, find_free
 from gibbsite.results.table import SiteTable, observed_cells
 from gibbsite.results.wording import in_words
@@ -33,7 +33,7 @@ class ApproximateLaw:
     """
 
     model: FactorGraph
-    cells: NDArray[np.float64]
+    cells: Floats
     binary: bool
     exact: bool
 
@@ -106,10 +106,10 @@ class MeanFieldResult(ApproximateLaw):
     """
 
     model: FactorGraph
-    cells: NDArray[np.float64]
+    cells: Floats
     binary: bool
-    bounds: NDArray[np.float64]
-    changes: NDArray[np.float64]
+    bounds: Floats
+    changes: Floats
     tolerance: float
     plan: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
@@ -117,7 +117,7 @@ class MeanFieldResult(ApproximateLaw):
 
     exact = False
 
-    def joint(self, *sites: str | int) -> NDArray[np.float64]:
+    def joint(self, *sites: str | int) -> Floats:
         """Return the joint probabilities of a set of sites under the law: products of marginals.
 
         Examples

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import describe
+from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.support.start import find_start
-from gibbsite.inference.mean_field._expected import ExpectationWorkspace, Floats
+from gibbsite.inference.mean_field._expected import ExpectationWorkspace
 from gibbsite.inference.mean_field._sweep import sweep
 from gibbsite.results.compare import same_layout
 from gibbsite.results.table import SiteTable, observed_cells
@@ -82,7 +82,7 @@ def _read_given(model: FactorGraph, start: Any) -> Floats:
             raise ArgumentError("start has other sites, states or evidence than the model; give marginals of it.")
         start = table.to_array()
     try:
-        given: NDArray[np.float64] = np.asarray(start, np.float64)
+        given: Floats = np.asarray(start, np.float64)
     except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"{argument('start')} must hold probabilities, got {describe(start)}.") from None
     cards = np.asarray(model.cards)

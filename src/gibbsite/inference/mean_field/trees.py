@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import clock
 from gibbsite.graphs.compile import compile_graph
-from gibbsite.inference.belief.layout import Floats, MessageGraph, lay_out
+from gibbsite.inference.belief.layout import MessageGraph, lay_out
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

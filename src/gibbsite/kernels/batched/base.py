@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Words64
 from gibbsite._numba.jit import implement
 from gibbsite._numba.random.generators import Words
 from gibbsite.graphs.graph import Graph
@@ -31,7 +31,7 @@ from gibbsite.kernels.base import Kernel, sums_up, visit
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-Streams = list[NDArray[np.uint64]]
+Streams = list[Words64]
 
 
 class AtOnce(ABC):
@@ -82,7 +82,7 @@ class AtOnce(ABC):
         A team of up to ``MOST_MEMBERS`` threads shares it.
         """
 
-    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> NDArray[Any]:
+    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> Array:
         """Return the part of a memory that belongs to positions low to high of a segment: a view.
 
         Segments are those of :mod:`gibbsite.graphs.layouts.cut`. By default there is none.

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats32, Ints, Ints32
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, generic, inlined
 from gibbsite._numba.random.generators import BLOCK, WORDS, Words, fill_keyed
@@ -27,7 +27,6 @@ from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 
 _U = np.uintp
 _ZERO, _ONE = np.uintp(0), np.uintp(1)
-State = NDArray[np.signedinteger[Any]]
 
 
 class Row(NamedTuple):
@@ -123,13 +122,13 @@ def or_own(place: Integer, row: Row) -> Integer:
 
 
 @generic
-def look_inside(arrays: Any, row: Row, j: Integer, count: Integer, x: State, room: Any, at: Integer) -> None:
+def look_inside(arrays: Any, row: Row, j: Integer, count: Integer, x: Codes, room: Any, at: Integer) -> None:
     """Look at the neighbours of ``count`` sites of a row from j on, none at an end; write from ``at`` on."""
     raise NotImplementedError
 
 
 @generic
-def look_single(arrays: Any, row: Row, j: Integer, x: State, room: Any, at: Integer) -> None:
+def look_single(arrays: Any, row: Row, j: Integer, x: Codes, room: Any, at: Integer) -> None:
     """Look at the neighbours of site j of a row, wherever it stands, for entry ``at`` of the room."""
     raise NotImplementedError
 
@@ -140,10 +139,10 @@ def draw_block(
     memory: Any,
     member: Integer,
     at: Integer,
-    x: State,
+    x: Codes,
     first: Integer,
     count: Integer,
-    sums: NDArray[np.float32],
+    sums: Floats32,
     keep: bool,
 ) -> None:
     """Draw the sites ``first``, ... from what is in a member's room and its random words from ``at`` on.
@@ -154,7 +153,7 @@ def draw_block(
 
 
 @called
-def first_row(start: NDArray[np.int64], position: Integer) -> Integer:
+def first_row(start: Ints, position: Integer) -> Integer:
     """Return the row that a position of a color is in, by bisection."""
     low, high = 0, start.size - 1
     while high - low > 1:
@@ -167,7 +166,7 @@ def first_row(start: NDArray[np.int64], position: Integer) -> Integer:
 
 
 @inlined
-def look_along(arrays: Any, color: Integer, row: Integer, begin: Integer, end: Integer, x: State, room: Any) -> Integer:
+def look_along(arrays: Any, color: Integer, row: Integer, begin: Integer, end: Integer, x: Codes, room: Any) -> Integer:
     """Look at the neighbours of the sites begin to end, the first of them in ``row``; return where that ends.
 
     Entries of the room are counted from ``begin``.
@@ -195,13 +194,13 @@ def move_board(
     arrays: Any,
     schedule: Any,
     memory: Any,
-    x: State,
-    order: NDArray[np.int32],
+    x: Codes,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float32],
+    cond: Floats32,
     keep: bool,
     team: Team,
 ) -> Words:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats32, Ints8
 from gibbsite._numba.jit import Integer, called, generic, implement, inlined
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.layouts.checkered import PlaneBoard, UniformBoard, pack_checkerboard
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 _ONE = np.uintp(1)
 F = np.float32
 _HALF = F(0.5)
-Odds = NDArray[np.float32]
-State = NDArray[np.int8]
 
 
 @register_way
@@ -52,14 +50,14 @@ class Checkerboard(HeatBath):
 
 
 @generic
-def odds_at(arrays: Any, row: Row, j: Integer, x: State) -> Any:
+def odds_at(arrays: Any, row: Row, j: Integer, x: Ints8) -> Any:
     """Return the log-odds of site j of a row, wherever it stands."""
     raise NotImplementedError
 
 
 @implement(look_single, UniformBoard)
 @implement(look_single, PlaneBoard)
-def _odds_single(arrays: Any, row: Row, j: Integer, x: State, odds: Odds, at: Integer) -> None:
+def _odds_single(arrays: Any, row: Row, j: Integer, x: Ints8, odds: Floats32, at: Integer) -> None:
     odds[at] = odds_at(arrays, row, j, x)
 
 
@@ -70,17 +68,17 @@ def _settle_block(
     memory: KeyedMemory,
     member: Integer,
     at: Integer,
-    x: State,
+    x: Ints8,
     first: Integer,
     count: Integer,
-    sums: NDArray[np.float32],
+    sums: Floats32,
     keep: bool,
 ) -> None:
     draw_at_once(memory.room[member], memory.words[member], at, x, first, count, sums, keep)
 
 
 @implement(odds_at, PlaneBoard)
-def _odds_plane(arrays: PlaneBoard, row: Row, j: Integer, x: State) -> Any:
+def _odds_plane(arrays: PlaneBoard, row: Row, j: Integer, x: Ints8) -> Any:
     p = row.own + j
     coupling, board = arrays.coupling, arrays.board
     total = arrays.field[p]
@@ -98,7 +96,9 @@ def _odds_plane(arrays: PlaneBoard, row: Row, j: Integer, x: State) -> Any:
 
 
 @implement(look_inside, PlaneBoard)
-def _sum_planes(arrays: PlaneBoard, row: Row, j: Integer, count: Integer, x: State, odds: Odds, at: Integer) -> None:
+def _sum_planes(
+    arrays: PlaneBoard, row: Row, j: Integer, count: Integer, x: Ints8, odds: Floats32, at: Integer
+) -> None:
     p = row.own + j
     coupling = arrays.coupling
     side = row.beside + j + row.shift - _ONE
@@ -112,13 +112,13 @@ def _sum_planes(arrays: PlaneBoard, row: Row, j: Integer, count: Integer, x: Sta
 
 @inlined
 def _add_planes(
-    odds: Odds,
+    odds: Floats32,
     at: Integer,
     count: Integer,
-    field: Odds,
-    coupling: NDArray[np.float32],
+    field: Floats32,
+    coupling: Floats32,
     p: Integer,
-    x: State,
+    x: Ints8,
     side: Integer,
     above: Integer,
     below: Integer,
@@ -142,7 +142,7 @@ def _weight(place: Integer, coupling: float) -> Any:
 
 
 @implement(odds_at, UniformBoard)
-def _odds_uniform(arrays: UniformBoard, row: Row, j: Integer, x: State) -> Any:
+def _odds_uniform(arrays: UniformBoard, row: Row, j: Integer, x: Ints8) -> Any:
     total = F(arrays.field)
     side = left_of(row, arrays.board.wrap_2, j)
     if side != NOWHERE:
@@ -158,7 +158,9 @@ def _odds_uniform(arrays: UniformBoard, row: Row, j: Integer, x: State) -> Any:
 
 
 @implement(look_inside, UniformBoard)
-def _sum_uniform(arrays: UniformBoard, row: Row, j: Integer, count: Integer, x: State, odds: Odds, at: Integer) -> None:
+def _sum_uniform(
+    arrays: UniformBoard, row: Row, j: Integer, count: Integer, x: Ints8, odds: Floats32, at: Integer
+) -> None:
     along = F(arrays.coupling_2)
     up, down = _weight(row.above, arrays.coupling_1), _weight(row.below, arrays.coupling_1)
     above, below = or_own(row.above, row) + j, or_own(row.below, row) + j
@@ -181,12 +183,12 @@ def _sum_uniform(arrays: UniformBoard, row: Row, j: Integer, count: Integer, x: 
 
 @called
 def _count_four(
-    odds: Odds,
+    odds: Floats32,
     at: Integer,
     count: Integer,
     base: Any,
     coupling: Any,
-    x: State,
+    x: Ints8,
     side: Integer,
     above: Integer,
     below: Integer,
@@ -218,7 +220,7 @@ def _field_plane(arrays: PlaneBoard, p: Integer) -> float:
 
 @implement(log_potential, UniformBoard)
 @implement(log_potential, PlaneBoard)
-def _log_potential(arrays: Any, x: State) -> float:
+def _log_potential(arrays: Any, x: Ints8) -> float:
     # in spins: every pair has one even site, the fields of odd ones are left
     board = arrays.board
     total = 0.0

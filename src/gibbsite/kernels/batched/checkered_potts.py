@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Floats32, Ints16, Words32
 from gibbsite._numba.jit import Integer, called, generic, implement, inlined
 from gibbsite._numba.random.generators import chain_key
 from gibbsite.graphs.graph import Graph
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 _ONE = np.uintp(1)
 F = np.float32
-State = NDArray[np.int16]
 
 
 # Directions, as in ``PlaneBoard.coupling``.
@@ -55,12 +54,12 @@ class PottsMemory(NamedTuple):
     ``left`` are the sums of :func:`gibbsite.kernels.batched.heatbath.draw_states_at_once`.
     """
 
-    key: NDArray[np.uint32]
-    words: NDArray[np.uint32]
-    room: NDArray[np.int16]
-    weight: NDArray[np.float32]
-    total: NDArray[np.float64]
-    left: NDArray[np.float64]
+    key: Words32
+    words: Words32
+    room: Ints16
+    weight: Floats32
+    total: Floats
+    left: Floats
 
 
 @register_way
@@ -91,7 +90,7 @@ class PottsCheckerboard(HeatBath):
 
 @implement(look_inside, UniformPotts)
 @implement(look_inside, PlanePotts)
-def _look_inside(arrays: Any, row: Row, j: Integer, count: Integer, x: State, near: State, at: Integer) -> None:
+def _look_inside(arrays: Any, row: Row, j: Integer, count: Integer, x: Ints16, near: Ints16, at: Integer) -> None:
     left, right = near[_LEFT], near[_RIGHT]
     side = row.beside + j + row.shift - _ONE
     for i in range(count):
@@ -105,7 +104,7 @@ def _look_inside(arrays: Any, row: Row, j: Integer, count: Integer, x: State, ne
 
 
 @inlined
-def _look_along(place: Integer, j: Integer, count: Integer, x: State, states: State, at: Integer) -> None:
+def _look_along(place: Integer, j: Integer, count: Integer, x: Ints16, states: Ints16, at: Integer) -> None:
     """Copy the states of a neighbouring row."""
     if place == NOWHERE:
         for i in range(count):
@@ -117,7 +116,7 @@ def _look_along(place: Integer, j: Integer, count: Integer, x: State, states: St
 
 @implement(look_single, UniformPotts)
 @implement(look_single, PlanePotts)
-def _look_single(arrays: Any, row: Row, j: Integer, x: State, near: State, at: Integer) -> None:
+def _look_single(arrays: Any, row: Row, j: Integer, x: Ints16, near: Ints16, at: Integer) -> None:
     for direction in range(6):
         place = _neighbour(arrays, row, direction, j)
         near[direction, at] = NOBODY if place == NOWHERE else x[place]
@@ -171,10 +170,10 @@ def _settle_block(
     memory: PottsMemory,
     member: Integer,
     at: Integer,
-    x: State,
+    x: Ints16,
     first: Integer,
     count: Integer,
-    sums: NDArray[np.float32],
+    sums: Floats32,
     keep: bool,
 ) -> None:
     weight, words = memory.weight[member], memory.words[member]
@@ -183,7 +182,7 @@ def _settle_block(
 
 
 @inlined
-def _weigh(arrays: Any, near: State, p: Integer, count: Integer, weight: NDArray[np.float32]) -> None:
+def _weigh(arrays: Any, near: Ints16, p: Integer, count: Integer, weight: Floats32) -> None:
     """Write the weights of the sites from position p on, given the states of their neighbours."""
     left, right, above, below = near[_LEFT], near[_RIGHT], near[_ABOVE], near[_BELOW]
     front, back = near[_FRONT], near[_BACK]
@@ -215,7 +214,7 @@ def single_weight(arrays: Any, p: Integer, q: Integer) -> float:
 
 @implement(log_potential, UniformPotts)
 @implement(log_potential, PlanePotts)
-def _log_potential(arrays: Any, x: State) -> float:
+def _log_potential(arrays: Any, x: Ints16) -> float:
     # every pair has one even site; odd ones are left with their own weights
     board = arrays.board
     total = 0.0
@@ -232,7 +231,7 @@ def _log_potential(arrays: Any, x: State) -> float:
 
 
 @called
-def _pairs_at(arrays: Any, row: Row, j: Integer, x: State) -> float:
+def _pairs_at(arrays: Any, row: Row, j: Integer, x: Ints16) -> float:
     """Return the product of the factors of site j of a row with its neighbours."""
     product = 1.0
     for direction in range(6):

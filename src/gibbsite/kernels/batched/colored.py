@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats32, Ints8, Ints32, Words32
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, implement, inlined
 from gibbsite._numba.random.generators import BLOCK, BYTES, WORDS, Words, fill_keyed, single_word
@@ -81,22 +81,20 @@ def find_columns(arrays: ColoredGraph, k: Integer, p: Integer) -> Columns:
 
 
 @inlined
-def bits_of_three(x: NDArray[np.int8], neighbour: NDArray[np.uint32], e: Integer, size: Integer) -> Integer:
+def bits_of_three(x: Ints8, neighbour: Words32, e: Integer, size: Integer) -> Integer:
     """Return the states of three neighbours, entries e, e + size and so on, as bits."""
     low = _U(x[neighbour[e]]) + (_U(x[neighbour[e + size]]) << _U(1))
     return low + (_U(x[neighbour[e + _U(2) * size]]) << _U(2))
 
 
 @inlined
-def bits_of_four(x: NDArray[np.int8], neighbour: NDArray[np.uint32], e: Integer, size: Integer) -> Integer:
+def bits_of_four(x: Ints8, neighbour: Words32, e: Integer, size: Integer) -> Integer:
     """Return the states of four neighbours as bits."""
     return bits_of_three(x, neighbour, e, size) + (_U(x[neighbour[e + _U(3) * size]]) << _U(3))
 
 
 @inlined
-def bits_of_all(
-    x: NDArray[np.int8], neighbour: NDArray[np.uint32], e: Integer, size: Integer, degree: Integer
-) -> Integer:
+def bits_of_all(x: Ints8, neighbour: Words32, e: Integer, size: Integer, degree: Integer) -> Integer:
     """Return the states of any number of neighbours as bits."""
     bits = _U(0)
     for q in range(degree):
@@ -109,13 +107,13 @@ def _move_colors(
     arrays: ColoredGraph,
     schedule: Any,
     memory: KeyedMemory,
-    x: NDArray[np.int8],
-    order: NDArray[np.int32],
+    x: Ints8,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float32],
+    cond: Floats32,
     keep: bool,
     team: Team,
 ) -> Words:
@@ -180,14 +178,14 @@ def rest_passes(
 def _look_up(
     arrays: ColoredGraph,
     k: Integer,
-    x: NDArray[np.int8],
+    x: Ints8,
     u: Integer,
     v: Integer,
     base: Integer,
     memory: KeyedMemory,
     team: Team,
     turn: Integer,
-    sums: NDArray[np.float32],
+    sums: Floats32,
     keep: bool,
 ) -> None:
     """Update positions u to v of a class with thresholds, which the neighbours' states select."""
@@ -216,9 +214,7 @@ def _look_up(
 
 
 @called
-def _add_up(
-    arrays: ColoredGraph, k: Integer, x: NDArray[np.int8], u: Integer, v: Integer, odds: NDArray[np.float32]
-) -> None:
+def _add_up(arrays: ColoredGraph, k: Integer, x: Ints8, u: Integer, v: Integer, odds: Floats32) -> None:
     """Write the log-odds of positions u to v of a class: four neighbours at a time, then one by one."""
     size, degree, edge, _ = find_columns(arrays, k, u)
     neighbour, coupling = arrays.neighbour, arrays.coupling
@@ -244,7 +240,7 @@ def _add_up(
 
 
 @implement(log_potential, ColoredGraph)
-def _log_potential(arrays: ColoredGraph, x: NDArray[np.int8]) -> float:
+def _log_potential(arrays: ColoredGraph, x: Ints8) -> float:
     total, pairs = 0.0, 0.0
     for k in range(arrays.degree.size):
         first, size = _U(arrays.first[k]), _U(arrays.first[k + 1] - arrays.first[k])

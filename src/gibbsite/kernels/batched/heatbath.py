@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Floats32, Ints8, Ints16, Words32
 from gibbsite._numba.intrinsic import float_from_bits
 from gibbsite._numba.jit import Integer, called, inlined
 
@@ -63,14 +63,7 @@ def unit(word: np.uint32) -> Any:
 
 @called
 def draw_at_once(
-    odds: NDArray[np.float32],
-    words: NDArray[np.uint32],
-    at: Integer,
-    x: NDArray[np.int8],
-    first: Integer,
-    count: Integer,
-    sums: NDArray[np.float32],
-    keep: bool,
+    odds: Floats32, words: Words32, at: Integer, x: Ints8, first: Integer, count: Integer, sums: Floats32, keep: bool
 ) -> None:
     """Draw the sites ``first``, ... from their log-odds and the random words from ``at`` on.
 
@@ -87,9 +80,7 @@ def draw_at_once(
 
 
 @inlined
-def add_chances(
-    odds: NDArray[np.float32], at: Integer, sums: NDArray[np.float32], first: Integer, count: Integer
-) -> None:
+def add_chances(odds: Floats32, at: Integer, sums: Floats32, first: Integer, count: Integer) -> None:
     """Add probabilities of state 1 to sums from ``first`` on.
 
     ``odds`` has, from ``at`` on, the inverse probability of the less probable state, which is negative where
@@ -102,15 +93,15 @@ def add_chances(
 
 @called
 def draw_states_at_once(
-    weight: NDArray[np.float32],
-    total: NDArray[np.float64],
-    left: NDArray[np.float64],
-    words: NDArray[np.uint32],
+    weight: Floats32,
+    total: Floats,
+    left: Floats,
+    words: Words32,
     at: Integer,
-    x: NDArray[np.int16],
+    x: Ints16,
     first: Integer,
     count: Integer,
-    sums: NDArray[np.float32],
+    sums: Floats32,
     keep: bool,
 ) -> None:
     """Draw the sites ``first``, ... from their weights and the random words from ``at`` on.

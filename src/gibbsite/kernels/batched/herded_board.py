@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes, Floats32, Ints8, Ints32, Words32
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, generic, implement, inlined
 from gibbsite._numba.random.generators import BLOCK, Words
@@ -48,7 +48,6 @@ _ZERO, _ONE = np.uintp(0), np.uintp(1)
 _TO_UNIT = F(2.0**-31)
 # Sites that are looked at together: few enough that not every number of neighbours occurs.
 _STRETCH = 128
-State = NDArray[np.int8]
 
 
 class Room(NamedTuple):
@@ -58,24 +57,24 @@ class Room(NamedTuple):
     other's cache lines.
     """
 
-    seen: NDArray[np.uint8]
-    up: NDArray[np.uint8]
-    part: NDArray[np.uint32]
+    seen: Bytes
+    up: Bytes
+    part: Words32
 
 
 class CountedMemory(NamedTuple):
     """The weights of a chain, ``phase[c, p]`` in units of 2^-32, and room."""
 
-    phase: NDArray[np.uint32]
+    phase: Words32
     room: Room
 
 
 class HerdedWorkspace(NamedTuple):
     """All that a stretch of sites is moved with: weights, room, and sums of the probabilities it moved by."""
 
-    phase: NDArray[np.uint32]
+    phase: Words32
     room: Room
-    sums: NDArray[np.float32]
+    sums: Floats32
     keep: bool
 
 
@@ -86,7 +85,7 @@ def _missing(row: Row) -> Integer:
 
 
 @inlined
-def _look_around(board: Checkerboard, row: Row, j: Integer, x: State) -> tuple[Integer, Integer]:
+def _look_around(board: Checkerboard, row: Row, j: Integer, x: Ints8) -> tuple[Integer, Integer]:
     """Return how many neighbours of site j of a row are in state 1, and how many there are."""
     count, degree = _ZERO, _U(4) - _missing(row)
     for place in (row.above, row.below, row.front, row.back):
@@ -145,7 +144,7 @@ def _herd_each(phase: Any, p: Integer, count: Integer, c: np.uint8, own: Any, se
 
 
 @called
-def _count_neighbours(board: Checkerboard, row: Row, j: Integer, count: Integer, x: State, room: Any) -> Integer:
+def _count_neighbours(board: Checkerboard, row: Row, j: Integer, count: Integer, x: Ints8, room: Any) -> Integer:
     """Write how many neighbours of sites of a row are in state 1; return which numbers occur, as bits."""
     side = row.beside + j + row.shift - _ONE
     above, below = or_own(row.above, row) + j, or_own(row.below, row) + j
@@ -166,7 +165,7 @@ def _count_neighbours(board: Checkerboard, row: Row, j: Integer, count: Integer,
 @implement(look_inside, CountedUniform)
 @implement(look_inside, CountedPlanes)
 def _herd_inside(
-    arrays: Any, row: Row, j: Integer, count: Integer, x: State, workspace: HerdedWorkspace, at: Integer
+    arrays: Any, row: Row, j: Integer, count: Integer, x: Ints8, workspace: HerdedWorkspace, at: Integer
 ) -> None:
     degree, phase, room = _U(6) - _missing(row), workspace.phase, workspace.room
     for done in range(_ZERO, count, _U(_STRETCH)):
@@ -181,7 +180,7 @@ def _herd_inside(
 
 
 @called
-def _settle(x: State, p: Integer, count: Integer, up: Any, part: Any, sums: NDArray[np.float32], keep: bool) -> None:
+def _settle(x: Ints8, p: Integer, count: Integer, up: Any, part: Any, sums: Floats32, keep: bool) -> None:
     """Set sites to what was chosen; add up the probabilities it was chosen by."""
     for i in range(_U(count)):
         x[p + i] = up[i]
@@ -193,7 +192,7 @@ def _settle(x: State, p: Integer, count: Integer, up: Any, part: Any, sums: NDAr
 
 @implement(look_single, CountedUniform)
 @implement(look_single, CountedPlanes)
-def _herd_single(arrays: Any, row: Row, j: Integer, x: State, workspace: HerdedWorkspace, at: Integer) -> None:
+def _herd_single(arrays: Any, row: Row, j: Integer, x: Ints8, workspace: HerdedWorkspace, at: Integer) -> None:
     room = workspace.room
     count, degree = _look_around(arrays.board, row, j, x)
     room.seen[0], room.up[0], room.part[0] = _U8(count), _U8(0), _U32(0)
@@ -206,13 +205,13 @@ def _move_counted(
     arrays: Any,
     schedule: Any,
     memory: CountedMemory,
-    x: State,
-    order: NDArray[np.int32],
+    x: Ints8,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float32],
+    cond: Floats32,
     keep: bool,
     team: Team,
 ) -> Words:
@@ -254,7 +253,7 @@ def _base_plane(arrays: CountedPlanes, degree: Integer, p: Integer) -> float:
 
 @implement(log_potential, CountedUniform)
 @implement(log_potential, CountedPlanes)
-def _log_potential(arrays: Any, x: State) -> float:
+def _log_potential(arrays: Any, x: Ints8) -> float:
     # in spins: every pair has one even site, the fields of odd ones are left
     board, total = arrays.board, 0.0
     for row in range(board.start.shape[1] - 1):
@@ -292,7 +291,7 @@ class HerdedCounts(AtOnce):
         phase = kernel.first_weights(stream, arrays.share.shape[0], sites + APART)
         return CountedMemory(phase, Room(np.zeros(room, np.uint8), np.zeros(room, np.uint8), np.zeros(room, np.uint32)))
 
-    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> NDArray[Any]:
+    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> Array:
         """Return the weights of some positions."""
-        found: NDArray[np.uint32] = memory.phase[:, low:high]
+        found: Words32 = memory.phase[:, low:high]
         return found

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats32, Ints8, Ints32, Words64
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.random.generators import BLOCK, Words
@@ -37,7 +37,7 @@ _MOST_BITS = 12  # neighbours whose states make a table worth reading color by c
 class SelectedMemory(NamedTuple):
     """The weights of a chain with their probabilities, one for every threshold of the graph."""
 
-    entry: NDArray[np.uint64]
+    entry: Words64
 
 
 def _move_selected(
@@ -45,13 +45,13 @@ def _move_selected(
     arrays: ColoredGraph,
     schedule: Any,
     memory: SelectedMemory,
-    x: NDArray[np.int8],
-    order: NDArray[np.int32],
+    x: Ints8,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float32],
+    cond: Floats32,
     keep: bool,
     team: Team,
 ) -> Words:
@@ -72,14 +72,7 @@ def _move_selected(
 
 @called
 def _herd_class(
-    arrays: ColoredGraph,
-    k: Integer,
-    x: NDArray[np.int8],
-    u: Integer,
-    v: Integer,
-    entry: NDArray[np.uint64],
-    sums: NDArray[np.float32],
-    keep: bool,
+    arrays: ColoredGraph, k: Integer, x: Ints8, u: Integer, v: Integer, entry: Words64, sums: Floats32, keep: bool
 ) -> None:
     """Update positions u to v of a class."""
     size, degree, edge, table = find_columns(arrays, k, u)
@@ -95,9 +88,7 @@ def _herd_class(
 
 
 @inlined
-def _herd_place(
-    x: NDArray[np.int8], p: Integer, entry: NDArray[np.uint64], place: Integer, sums: NDArray[np.float32], keep: bool
-) -> None:
+def _herd_place(x: Ints8, p: Integer, entry: Words64, place: Integer, sums: Floats32, keep: bool) -> None:
     own: Any = entry[place]
     entry[place], up = herd_entry(own)
     x[p] = up
@@ -131,10 +122,10 @@ class HerdedColors(AtOnce):
         entry |= np.maximum(thresholds, 1)
         return SelectedMemory(entry)
 
-    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> NDArray[Any]:
+    def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> Array:
         """Return the weights of some positions of a class."""
         arrays = packed.arrays
         first, degree = int(arrays.first[segment]), int(arrays.degree[segment])
         begin, end = (int(arrays.table[segment]) + ((p - first) << degree) for p in (low, high))
-        found: NDArray[np.uint64] = memory.entry[begin:end]
+        found: Words64 = memory.entry[begin:end]
         return found

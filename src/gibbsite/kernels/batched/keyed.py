@@ -6,8 +6,8 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bytes, Floats32, Words32
 from gibbsite._numba.random.generators import BLOCK, chain_key
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.layouts.site_order import PackedModel
@@ -31,10 +31,10 @@ class KeyedMemory(NamedTuple):
     ``quarters`` are the bytes of ``words``, lowest first: little-endian machines only, as all we know of are.
     """
 
-    key: NDArray[np.uint32]
-    words: NDArray[np.uint32]
-    quarters: NDArray[np.uint8]
-    room: NDArray[np.float32]
+    key: Words32
+    words: Words32
+    quarters: Bytes
+    room: Floats32
 
 
 class HeatBath(AtOnce):

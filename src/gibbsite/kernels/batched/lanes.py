@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bytes, Floats32, Ints8, Words32
 from gibbsite._numba.intrinsic import WIDTH
 from gibbsite._numba.jit import DISABLED, Integer, inlined, intrinsic_for
 from gibbsite.graphs.layouts.colored import SCALE
@@ -30,16 +30,7 @@ class Near(NamedTuple):
 
 
 def draw_lanes(
-    x: NDArray[np.int8],
-    here: Any,
-    near: Any,
-    upper: NDArray[np.uint8],
-    table: Any,
-    words: NDArray[np.uint32],
-    at: Any,
-    shift: Any,
-    place: NDArray[np.uint8],
-    k: Any,
+    x: Ints8, here: Any, near: Any, upper: Bytes, table: Any, words: Words32, at: Any, shift: Any, place: Bytes, k: Any
 ) -> Any:
     """Update a site of 32 chains, whose states begin at ``x[here]``; return where nothing is decided yet.
 
@@ -59,9 +50,7 @@ def draw_lanes(
     return ties
 
 
-def add_lanes(
-    sums: NDArray[np.float32], here: Any, threshold: NDArray[np.uint32], table: Any, place: NDArray[np.uint8], k: Any
-) -> None:
+def add_lanes(sums: Floats32, here: Any, threshold: Words32, table: Any, place: Bytes, k: Any) -> None:
     """Add to 32 sums the probabilities that ``place`` selects from sixteen thresholds."""
     for r in range(_U(WIDTH)):
         sums[here + r] += np.float32(threshold[table + place[k + r]]) * _TO_UNIT

@@ -19,8 +19,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats32, Ints8, Ints32, Words32
 from gibbsite._numba.intrinsic import VECTOR
 from gibbsite._numba.jit import DISABLED, Integer, called, implement, inlined, intrinsic_for
 from gibbsite._numba.random.generators import WORDS, Words
@@ -50,9 +50,9 @@ _MOST_EXPONENT = 700.0
 class LayerRoom(NamedTuple):
     """Room for random words, the states of a layer as floats, and the log-odds of a tile."""
 
-    words: NDArray[np.uint32]
-    inputs: NDArray[np.float32]
-    odds: NDArray[np.float32]
+    words: Words32
+    inputs: Floats32
+    odds: Floats32
 
     @property
     def rebuildable(self) -> bool:
@@ -63,23 +63,23 @@ class LayerRoom(NamedTuple):
 class LayerMemory(NamedTuple):
     """The keys of the chains, first halves before second ones, and room."""
 
-    key: NDArray[np.uint32]
+    key: Words32
     room: LayerRoom
 
 
 @implement(log_potential, LayeredGraph)
-def _unknown(arrays: LayeredGraph, x: NDArray[np.int8]) -> float:
+def _unknown(arrays: LayeredGraph, x: Ints8) -> float:
     return np.nan  # there is not one state but many; runs that record energies take another form
 
 
 def add_product(
-    weight: NDArray[np.float32],
+    weight: Floats32,
     first: Any,
-    x: NDArray[np.float32],
+    x: Floats32,
     at: Any,
     chains: Any,
     count: Any,
-    out: NDArray[np.float32],
+    out: Floats32,
     to: Any,
     sites: int,
     width: int,
@@ -149,11 +149,11 @@ def _add_up(arrays: LayeredGraph, first: Integer, base: Integer, inputs: Integer
 
 @called
 def _draw(
-    odds: NDArray[np.float32],
+    odds: Floats32,
     at: Integer,
-    words: NDArray[np.uint32],
+    words: Words32,
     word_at: Integer,
-    x: NDArray[np.int8],
+    x: Ints8,
     first: Integer,
     chains: Integer,
     margin: Any,
@@ -185,13 +185,7 @@ def _decide(word: np.uint32, y: float) -> bool:
 
 @called
 def _draw_again(
-    arrays: LayeredGraph,
-    p: Integer,
-    odds: NDArray[np.float32],
-    at: Integer,
-    words: NDArray[np.uint32],
-    word_at: Integer,
-    x: NDArray[np.int8],
+    arrays: LayeredGraph, p: Integer, odds: Floats32, at: Integer, words: Words32, word_at: Integer, x: Ints8
 ) -> None:
     """Draw position p once more, in the chains in which rounding may have changed it."""
     chains, rows = _U(arrays.chains), arrays.rows
@@ -211,13 +205,13 @@ def _move_layers(
     arrays: LayeredGraph,
     schedule: Any,
     memory: LayerMemory,
-    x: NDArray[np.int8],
-    order: NDArray[np.int32],
+    x: Ints8,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float32],
+    cond: Floats32,
     keep: bool,
     team: Team,
 ) -> Words:
@@ -248,8 +242,8 @@ def _settle(
     at: Integer,
     word_at: Integer,
     room: LayerRoom,
-    x: NDArray[np.int8],
-    sums: NDArray[np.float32],
+    x: Ints8,
+    sums: Floats32,
     keep: bool,
 ) -> None:
     """Draw position p in all chains, and add its probabilities to the sums if ``keep`` is set."""

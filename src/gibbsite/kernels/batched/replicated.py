@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bytes, Floats32, Ints8, Ints32, Words32
 from gibbsite._numba.intrinsic import WIDTH
 from gibbsite._numba.jit import Integer, called, implement, inlined
 from gibbsite._numba.random.generators import BLOCK, BYTES, WORDS, Words, chain_key, philox
@@ -49,14 +49,14 @@ class ReplicaMemory(NamedTuple):
     Four random words; log-odds; which of its thresholds a site's neighbours select.
     """
 
-    key: NDArray[np.uint32]
-    words: NDArray[np.uint32]
-    odds: NDArray[np.float32]
-    place: NDArray[np.uint8]
+    key: Words32
+    words: Words32
+    odds: Floats32
+    place: Bytes
 
 
 @implement(log_potential, ReplicatedGraph)
-def _unknown(arrays: ReplicatedGraph, x: NDArray[np.int8]) -> float:
+def _unknown(arrays: ReplicatedGraph, x: Ints8) -> float:
     return np.nan  # there is not one state but many; runs that record energies take another form
 
 
@@ -65,13 +65,13 @@ def _move_replicas(
     arrays: ReplicatedGraph,
     schedule: Any,
     memory: ReplicaMemory,
-    x: NDArray[np.int8],
-    order: NDArray[np.int32],
+    x: Ints8,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float32],
+    cond: Floats32,
     keep: bool,
     team: Team,
 ) -> Words:
@@ -104,12 +104,7 @@ def _move_replicas(
 
 @called
 def draw_words(
-    words: NDArray[np.uint32],
-    key: NDArray[np.uint32],
-    chains: Integer,
-    turn: Integer,
-    counter: Integer,
-    branch: np.uint32,
+    words: Words32, key: Words32, chains: Integer, turn: Integer, counter: Integer, branch: np.uint32
 ) -> None:
     """Write the four words of a counter for every chain; first halves of keys stand before second ones."""
     at, sweep = _U64(counter), _U64(turn)
@@ -137,11 +132,11 @@ def _look_up(
     chains: Integer,
     k: Integer,
     p: Integer,
-    x: NDArray[np.int8],
+    x: Ints8,
     memory: ReplicaMemory,
     quarter: Integer,
     turn: Integer,
-    sums: NDArray[np.float32],
+    sums: Floats32,
     keep: bool,
 ) -> None:
     """Update one position with thresholds in all chains, with one byte of their words."""
@@ -176,7 +171,7 @@ def _break_ties(
     r: Integer,
     chains: Integer,
     p: Integer,
-    x: NDArray[np.int8],
+    x: Ints8,
     memory: ReplicaMemory,
     turn: Integer,
 ) -> None:
@@ -190,9 +185,7 @@ def _break_ties(
 
 
 @called
-def _add_up(
-    arrays: ColoredGraph, chains: Integer, k: Integer, p: Integer, x: NDArray[np.int8], memory: ReplicaMemory
-) -> None:
+def _add_up(arrays: ColoredGraph, chains: Integer, k: Integer, p: Integer, x: Ints8, memory: ReplicaMemory) -> None:
     """Write the log-odds of one position in all chains."""
     size, degree, edge, _ = find_columns(arrays, k, p)
     odds = memory.odds
@@ -205,7 +198,7 @@ def _add_up(
             odds[r] += weight * F(x[there + r])
 
 
-def chain_keys(streams: Streams) -> NDArray[np.uint32]:
+def chain_keys(streams: Streams) -> Words32:
     """Return the keys of some chains, first halves before second ones."""
     return np.stack([chain_key(words) for words in streams], axis=1).ravel()
 

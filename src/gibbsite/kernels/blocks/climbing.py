@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite._numba.pointer import call_pointer
 from gibbsite.graphs.kinds.table import TableGraph
@@ -25,7 +25,7 @@ _ROUNDING = 1e-12
 
 @called
 def _fill_maxima(
-    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer
 ) -> None:
     """Fill the tables from ``begin`` to ``end`` with logarithms; messages are maxima."""
     pool = work.pool
@@ -42,7 +42,7 @@ def _fill_maxima(
 
 @called
 def maximise_block(
-    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer
 ) -> None:
     """Put the sites of a block into a best state given all other sites."""
     _fill_maxima(tables, arrays, work, x, begin, end)
@@ -59,14 +59,14 @@ def maximise_block(
 
 
 @compiled_loop
-def climb_blocks(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any]) -> None:
+def climb_blocks(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array) -> None:
     """Put one block after another into a best state given the rest."""
     for block in range(tables.start.size - 1):
         maximise_block(tables, arrays, work, x, tables.start[block], tables.start[block + 1])
 
 
 @compiled_loop
-def draw_blocks(draw: Any, tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any]) -> None:
+def draw_blocks(draw: Any, tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array) -> None:
     """Draw one block after another given the rest; ``draw`` is the address of ``draw_block``."""
     for block in range(tables.start.size - 1):
         work.what[0], work.what[1] = block, DRAW
@@ -74,6 +74,6 @@ def draw_blocks(draw: Any, tables: BlockTables, arrays: TableGraph, work: BlockW
 
 
 @compiled_loop
-def score_state(arrays: TableGraph, x: NDArray[Any]) -> float:
+def score_state(arrays: TableGraph, x: Array) -> float:
     """Return the log-potential of a state, without ``Graph.log_offset``."""
     return log_potential(arrays, x)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.pointer import pointed
 from gibbsite._numba.random.generators import Words, load, store, uniform
@@ -28,11 +26,9 @@ from gibbsite.kernels.blocks.messages import (
 )
 from gibbsite.kernels.rules import pick
 
-Floats = NDArray[np.float64]
-
 
 @inlined
-def _own_logs(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], j: Integer) -> None:
+def _own_logs(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j: Integer) -> None:
     """Write the logarithms of what only the cutset says about cutset site number j to ``chance``."""
     i = np.uintp(tree.site[j])
     size, now = np.int64(arrays.card[i]), np.int64(x[i])
@@ -46,7 +42,7 @@ def _own_logs(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[
 
 
 @called
-def weigh(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], j: Integer) -> float:
+def weigh(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j: Integer) -> float:
     """Write the weights of the states of cutset site number j to ``chance``; return their sum.
 
     The subtree that the site touches is gone through once for every state; messages that enter it do not
@@ -83,7 +79,7 @@ def weigh(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any]
 
 
 @called
-def draw_site(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], j: Integer, rng: Words) -> Words:
+def draw_site(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j: Integer, rng: Words) -> Words:
     """Draw cutset site number j given the rest of the cutset; its conditional becomes its marginal."""
     i = tree.site[j]
     size, now = np.int64(arrays.card[i]), np.int64(x[i])
@@ -104,7 +100,7 @@ def draw_site(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[
 
 
 @called
-def gather_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], u: Integer) -> bool:
+def gather_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, u: Integer) -> bool:
     """Make all messages up valid; False: nothing is possible, given the cutset."""
     possible = True
     for t in range(tree.tables.start[u], tree.tables.start[u + 1]):
@@ -115,7 +111,7 @@ def gather_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArra
 
 
 @called
-def draw_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], u: Integer, rng: Words) -> Words:
+def draw_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, u: Integer, rng: Words) -> Words:
     """Draw the sites outside the cutset, those eliminated last first; messages up are valid."""
     tables = tree.tables
     for t in range(tables.start[u + 1] - 1, tables.start[u] - 1, -1):
@@ -127,7 +123,7 @@ def draw_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[
 
 
 @called
-def _chance_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], u: Integer) -> float:
+def _chance_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, u: Integer) -> float:
     """Return the probability that :func:`draw_rest` draws what is there."""
     tables, chance = tree.tables, 1.0
     for t in range(tables.start[u + 1] - 1, tables.start[u] - 1, -1):
@@ -137,7 +133,7 @@ def _chance_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: ND
 
 
 @called
-def _marginals_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], u: Integer) -> None:
+def _marginals_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, u: Integer) -> None:
     """Write the marginals of the sites outside the cutset; messages up are valid."""
     tables, count = tree.tables, tree.tables.site.size
     for t in range(tables.start[u + 1] - 1, tables.start[u] - 1, -1):
@@ -154,7 +150,7 @@ DRAW, MARGINALS, WEIGH, CHANCE = range(4)
 
 
 @pointed
-def collapse(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any]) -> None:
+def collapse(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array) -> None:
     """Draw cutset number ``work.what[1]`` site by site, then all other sites, with ``what[0]`` DRAW.
 
     MARGINALS: write the marginals, too. WEIGH: write the conditional of the site that is number ``what[2]``

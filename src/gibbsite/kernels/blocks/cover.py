@@ -14,12 +14,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Ints, Ints32
 from gibbsite.kernels.blocks.tables import Interactions
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # By how much, in the number of neighbours, a site is less likely to be cut because it is in no block yet.
 _UNCOVERED = 1e6
@@ -44,11 +41,11 @@ def grow_block(
     near: Interactions,
     log_card: Floats,
     limit: Limit,
-    allowed: NDArray[np.bool_],
-    covered: NDArray[np.bool_],
+    allowed: Bools,
+    covered: Bools,
     tie: Floats,
     rng: np.random.Generator | None = None,
-) -> Longs:
+) -> Ints:
     """Return the sites of a block of bounded width, in an order of elimination.
 
     Parameters
@@ -129,13 +126,8 @@ def grow_block(
 
 
 def cover_sites(
-    near: Interactions,
-    cards: NDArray[np.int32],
-    limit: Limit,
-    tie: Floats,
-    seed: int | None = None,
-    among: NDArray[np.bool_] | None = None,
-) -> list[Longs]:
+    near: Interactions, cards: Ints32, limit: Limit, tie: Floats, seed: int | None = None, among: Bools | None = None
+) -> list[Ints]:
     """Return blocks of bounded width that cover all sites, each in an order of elimination.
 
     ``seed`` draws them at random; None takes the greedy choice. ``among`` says which sites to cover, and to

@@ -6,16 +6,13 @@ import heapq
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Ints, Ints32
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_starts
 from gibbsite.kernels.blocks.cover import Limit, grow_block
 from gibbsite.kernels.blocks.messages import CutTree
 from gibbsite.kernels.blocks.tables import BlockTables, Interactions
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Sites that the search for a cutset looks at in all; a hundred thousand take some seconds.
 _LOOKS = 100_000
@@ -26,9 +23,7 @@ _AGAIN = 4.0
 _RUN = 512
 
 
-def choose_rest(
-    near: Interactions, cards: NDArray[np.int32], log2: float, tie: Floats, before: NDArray[np.bool_] | None = None
-) -> Longs:
+def choose_rest(near: Interactions, cards: Ints32, log2: float, tie: Floats, before: Bools | None = None) -> Ints:
     """Return the sites outside a cutset, in an order of elimination with tables of at most 2^log2 entries.
 
     Blocks are grown greedily, with noise, and the one that cuts the fewest states is kept; sites that it need
@@ -127,7 +122,7 @@ def lay_out_cutsets(arrays: TableGraph, tables: BlockTables) -> CutTree:
     )
 
 
-def _touched(arrays: TableGraph, tables: BlockTables, u: int, outside: NDArray[np.bool_]) -> dict[int, set[int]]:
+def _touched(arrays: TableGraph, tables: BlockTables, u: int, outside: Bools) -> dict[int, set[int]]:
     """Return the tables of block u that hold a factor of each site outside it."""
     touched: dict[int, set[int]] = {i: set() for i in np.flatnonzero(outside).tolist()}
     for t in range(tables.start[u], tables.start[u + 1]):
@@ -141,7 +136,7 @@ def _touched(arrays: TableGraph, tables: BlockTables, u: int, outside: NDArray[n
     return touched
 
 
-def _factors_within(arrays: TableGraph, i: int, outside: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _factors_within(arrays: TableGraph, i: int, outside: Bools) -> list[tuple[int, int]]:
     """Return the factors of a site that touch the cutset alone, with the stride of the site."""
     found = []
     for row in range(int(arrays.start[i]), int(arrays.start[i + 1])):
@@ -151,11 +146,11 @@ def _factors_within(arrays: TableGraph, i: int, outside: NDArray[np.bool_]) -> l
     return found
 
 
-def _lay_out_runs(tables: BlockTables) -> tuple[Longs, NDArray[np.int32], Longs]:
+def _lay_out_runs(tables: BlockTables) -> tuple[Ints, Ints32, Ints]:
     """Unroll the inner loops of every operand, so that short ones do not cost more than what they do."""
     count = tables.child.size
     steps, outer = [], np.zeros(count, np.int64)
-    known: dict[bytes, NDArray[np.int32]] = {}
+    known: dict[bytes, Ints32] = {}
     for o in range(count):
         extent = tables.extent[tables.loop[o] : tables.loop[o + 1]]
         stride = tables.stride[tables.loop[o] : tables.loop[o + 1]]
@@ -174,7 +169,7 @@ def _lay_out_runs(tables: BlockTables) -> tuple[Longs, NDArray[np.int32], Longs]
     return row_starts(np.array([one.size for one in steps], np.int64)), flat, outer
 
 
-def _rows(rows: Sequence[Sequence[tuple[int, ...]]], columns: int) -> list[Longs]:
+def _rows(rows: Sequence[Sequence[tuple[int, ...]]], columns: int) -> list[Ints]:
     """Return rows of tuples as compressed rows with some columns."""
     start = row_starts(np.array([len(row) for row in rows], np.int64))
     flat = np.array([entry for row in rows for entry in row], np.int64).reshape(-1, columns)

@@ -17,8 +17,8 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats, Ints, Positions, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, compiled, implement, inlined, interpreted
 from gibbsite._numba.pointer import call_pointer, point_at
@@ -36,9 +36,6 @@ from gibbsite.kernels.blocks.messages import CutTree, CutWorkspace, workspace_si
 from gibbsite.kernels.blocks.tables import find_interactions, lay_out_blocks, order_block
 from gibbsite.kernels.blocks.ties import tie_sites
 from gibbsite.kernels.registry import register
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # A chain keeps three messages for every table, of 4 GiB at most.
 _MOST = 2.0**29
@@ -77,7 +74,7 @@ class CutsetPlan:
     model: TableGraph
 
     @property
-    def cutsets(self) -> list[Longs]:
+    def cutsets(self) -> list[Ints]:
         """The sites of each cutset."""
         return np.split(self.tree.site, self.tree.start[1:-1])
 
@@ -132,7 +129,7 @@ class CutsetGibbs(Kernel):
         """Visit cutsets."""
         return len(self.plan(graph).orders)
 
-    def sites_of(self, graph: Graph, unit: int) -> NDArray[np.intp]:
+    def sites_of(self, graph: Graph, unit: int) -> Positions:
         """Return all sites: those outside the cutset are drawn, too."""
         return np.arange(graph.n_sites)
 
@@ -162,7 +159,7 @@ class CutsetGibbs(Kernel):
         arrays: TableGraph = as_tables(graph).arrays
         near, ties = find_interactions(arrays), tie_sites(arrays)
         width, cutsets = self._checked()
-        before: NDArray[np.bool_] | None = None
+        before: Bools | None = None
         orders, listed = [], []
         with interpreted(math.inf):
             for _ in range(cutsets):
@@ -190,7 +187,7 @@ class CutsetGibbs(Kernel):
         plan = self.plan(graph)
         return CutsetParameters(plan.tree, plan.model, _address(plan))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> CutWorkspace:
+    def memory(self, graph: Graph, stream: Words64) -> CutWorkspace:
         """Allocate room for all messages."""
         plan = self.plan(graph)
         sizes = workspace_sizes(plan.tree, plan.model)
@@ -252,16 +249,14 @@ def _address(plan: CutsetPlan) -> Any:
 
 
 @compiled
-def ask_collapse(
-    parameters: CutsetParameters, memory: CutWorkspace, x: NDArray[Any], what: int, u: int, j: int
-) -> None:
+def ask_collapse(parameters: CutsetParameters, memory: CutWorkspace, x: Array, what: int, u: int, j: int) -> None:
     """Ask for something, see :func:`.collapsed.collapse`."""
     memory.what[0], memory.what[1], memory.what[2] = what, u, j
     _collapse(parameters, memory, x)
 
 
 @inlined
-def _collapse(parameters: CutsetParameters, memory: CutWorkspace, x: NDArray[Any]) -> None:
+def _collapse(parameters: CutsetParameters, memory: CutWorkspace, x: Array) -> None:
     """Do what is asked, see :func:`.collapsed.collapse`, on a copy of the states: it is compiled once."""
     codes = memory.codes
     for k in range(x.size):
@@ -276,7 +271,7 @@ def _step(
     parameters: CutsetParameters,
     arrays: Any,
     memory: CutWorkspace,
-    x: NDArray[Any],
+    x: Array,
     i: Integer,
     rng: Words,
     cond: Floats,
@@ -296,7 +291,7 @@ def _step(
 
 @implement(transition, CutsetParameters)
 def _transition(
-    parameters: CutsetParameters, arrays: Any, memory: CutWorkspace, x: NDArray[Any], i: Integer, row: Floats
+    parameters: CutsetParameters, arrays: Any, memory: CutWorkspace, x: Array, i: Integer, row: Floats
 ) -> Integer:
     """Write the probabilities of all states after a step.
 
@@ -349,7 +344,7 @@ def _transition(
 
 
 @inlined
-def _number(model: TableGraph, x: NDArray[Any]) -> Integer:
+def _number(model: TableGraph, x: Array) -> Integer:
     """Return the number of a state, the last site fastest."""
     number = np.int64(0)
     for k in range(x.size):
@@ -358,7 +353,7 @@ def _number(model: TableGraph, x: NDArray[Any]) -> Integer:
 
 
 @inlined
-def _decode(model: TableGraph, x: NDArray[Any], number: Integer) -> None:
+def _decode(model: TableGraph, x: Array, number: Integer) -> None:
     """Set a state by its number."""
     for k in range(x.size - 1, -1, -1):
         x[k] = number % np.int64(model.card[k])

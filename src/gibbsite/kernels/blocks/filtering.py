@@ -16,17 +16,14 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.pointer import pointed
 from gibbsite._numba.random.generators import Words, load, store, uniform
 from gibbsite.graphs.elimination.rings import LogSum, Ring, Sum, join
 from gibbsite.graphs.kinds.table import TableGraph, entry_of
 from gibbsite.kernels.blocks.tables import MOST_LOOPS, BlockTables
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 #: What is smaller may have been rounded to nothing.
 LOG_SMALLEST = math.log(1e-280)
@@ -42,12 +39,12 @@ class BlockWorkspace(NamedTuple):
 
     pool: Floats
     weight: Floats
-    digit: Longs
+    digit: Ints
     scratch: Floats
     floor: Floats
     marginal: Floats
-    words: NDArray[np.uint64]
-    what: Longs
+    words: Words64
+    what: Ints
 
     @property
     def rebuildable(self) -> bool:
@@ -82,7 +79,7 @@ def _sizes(tables: BlockTables, arrays: TableGraph, pool: int) -> list[tuple[int
 
 
 @inlined
-def fill_field(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], t: Integer, w: Floats) -> tuple[float, float]:
+def fill_field(tables: BlockTables, arrays: TableGraph, x: Array, t: Integer, w: Floats) -> tuple[float, float]:
     """Write the logarithms of the field of a table, less their maximum; return the lowest one and that."""
     i = np.uintp(tables.site[t])
     cell, size = arrays.offset[i], np.int64(arrays.card[i])
@@ -106,7 +103,7 @@ def fill_field(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], t: Inte
 
 
 @inlined
-def next_run(tables: BlockTables, digit: Longs, first: Integer, last: Integer, s: Integer) -> Integer:
+def next_run(tables: BlockTables, digit: Ints, first: Integer, last: Integer, s: Integer) -> Integer:
     """Count the outer loops of an operand on, as an odometer does; return where its next run begins."""
     k = last - 1
     while k >= first:
@@ -122,7 +119,7 @@ def next_run(tables: BlockTables, digit: Longs, first: Integer, last: Integer, s
 
 @called
 def multiply_in(
-    ring: Ring, tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Integer, source: Any, s: Integer
+    ring: Ring, tables: BlockTables, o: Integer, digit: Ints, pool: Floats, at: Integer, source: Any, s: Integer
 ) -> None:
     """Multiply a table by an operand, which begins at ``s`` of ``source``."""
     first, last = tables.loop[o], tables.loop[o + 1] - 1
@@ -147,7 +144,7 @@ def multiply_in(
 
 
 @inlined
-def entry_given(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], o: Integer) -> Integer:
+def entry_given(tables: BlockTables, arrays: TableGraph, x: Array, o: Integer) -> Integer:
     """Return where a factor begins, given the states of its members outside the block."""
     entry = arrays.table[tables.factor[o]]
     for k in range(tables.rim[o], tables.rim[o + 1]):
@@ -157,7 +154,7 @@ def entry_given(tables: BlockTables, arrays: TableGraph, x: NDArray[Any], o: Int
 
 @called
 def filter_plain(
-    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer
 ) -> bool:
     """Fill the tables from ``begin`` to ``end`` in plain numbers; tell whether nothing can have been lost."""
     ring = Sum()
@@ -199,7 +196,7 @@ def filter_plain(
 
 
 @called
-def fill_logs(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], t: Integer) -> Integer:
+def fill_logs(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, t: Integer) -> Integer:
     """Fill table ``t`` with the logarithm of the product of its factors and messages; return its states."""
     ring = LogSum()
     pool, w = work.pool, work.weight
@@ -220,7 +217,7 @@ def fill_logs(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: 
 
 @called
 def filter_logs(
-    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer
 ) -> bool:
     """Fill the tables in logarithms, and turn them into weights; False: no state of the block is possible."""
     pool = work.pool
@@ -248,7 +245,7 @@ def filter_logs(
 
 
 @inlined
-def find_column(tables: BlockTables, x: NDArray[Any], t: Integer) -> Integer:
+def find_column(tables: BlockTables, x: Array, t: Integer) -> Integer:
     """Return the column of a table that belongs to the states of its separator."""
     column = tables.place[t]
     for k in range(tables.axis[t], tables.axis[t + 1]):
@@ -258,13 +255,7 @@ def find_column(tables: BlockTables, x: NDArray[Any], t: Integer) -> Integer:
 
 @called
 def draw_backwards(
-    tables: BlockTables,
-    arrays: TableGraph,
-    work: BlockWorkspace,
-    x: NDArray[Any],
-    begin: Integer,
-    end: Integer,
-    rng: Words,
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer, rng: Words
 ) -> Words:
     """Draw the sites of a block, those eliminated last first; return the advanced generator."""
     pool = work.pool
@@ -287,7 +278,7 @@ def draw_backwards(
 
 
 @inlined
-def chance_of(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], t: Integer) -> float:
+def chance_of(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, t: Integer) -> float:
     """Return the probability that the site of a table is drawn as it is, given its separator."""
     size, many, column = np.int64(arrays.card[tables.site[t]]), tables.separator[t], find_column(tables, x, t)
     total = 0.0
@@ -297,7 +288,7 @@ def chance_of(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: 
 
 
 @called
-def project(tables: BlockTables, o: Integer, digit: Longs, pool: Floats, at: Integer, out: Floats) -> None:
+def project(tables: BlockTables, o: Integer, digit: Ints, pool: Floats, at: Integer, out: Floats) -> None:
     """Sum a table over the axes that an operand lacks."""
     first, last = tables.loop[o], tables.loop[o + 1] - 1
     length, stride = tables.extent[last], tables.stride[last]
@@ -365,7 +356,7 @@ def _write_marginals(
 
 @called
 def filter_block(
-    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any], begin: Integer, end: Integer
+    tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer
 ) -> bool:
     """Fill the tables of a block; False: none of its states is possible."""
     if filter_plain(tables, arrays, work, x, begin, end):
@@ -378,7 +369,7 @@ DRAW, MARGINALS = range(2)
 
 
 @pointed
-def draw_block(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: NDArray[Any]) -> None:
+def draw_block(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array) -> None:
     """Draw block number ``work.what[0]``; where ``what[1]`` is MARGINALS, write those of its sites, too.
 
     ``what[2]`` becomes 1 if that was possible. It does not depend on kernel, scan and graph kind, so loops

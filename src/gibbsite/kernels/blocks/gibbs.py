@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import is_iterable
+from gibbsite._common.arrays import Array, Floats, Ints, Positions, Words64
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import Integer, compiled_loop, generic, implement, interpreted
 from gibbsite._numba.pointer import call_pointer, point_at
@@ -49,8 +49,6 @@ from gibbsite.kernels.rules import HEAT_BATH, HeatBath
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Ways to find blocks.
 FOUND = ("auto", "trees", "width", "zeros")
@@ -116,7 +114,7 @@ class BlockPlan:
         The model as tables.
     """
 
-    blocks: list[Longs]
+    blocks: list[Ints]
     orders: list[Order]
     tables: BlockTables
     pool: int
@@ -140,7 +138,7 @@ class BlockPlan:
         """Entries of all tables of all blocks: about what a sweep costs."""
         return sum(order.total for order in self.orders)
 
-    def sites_of(self, unit: int) -> NDArray[np.intp]:
+    def sites_of(self, unit: int) -> Positions:
         """Return the sites of a block, in the order in which they are eliminated."""
         tables = self.tables
         return tables.site[tables.start[unit] : tables.start[unit + 1]].astype(np.intp)
@@ -277,7 +275,7 @@ class BlockGibbs(Kernel):
         """log2 of the most entries of a table of a block of all sites."""
         return math.log2(self.entries or _WHOLE)
 
-    def _find_whole(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float] | None:
+    def _find_whole(self, arrays: TableGraph, near: Interactions) -> tuple[list[Ints], float] | None:
         """Return one block of all sites, in an order of elimination, if its tables are not too large."""
         self._limits(arrays.card.size)
         everything = np.arange(arrays.card.size)
@@ -286,7 +284,7 @@ class BlockGibbs(Kernel):
             return [everything[order.sites]], order.log2_largest
         return None
 
-    def _find(self, arrays: TableGraph, near: Interactions) -> tuple[list[Longs], float]:
+    def _find(self, arrays: TableGraph, near: Interactions) -> tuple[list[Ints], float]:
         """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
         if self.blocks not in FOUND:
             raise ArgumentError(unknown("Way to find blocks", self.blocks, FOUND))
@@ -296,7 +294,7 @@ class BlockGibbs(Kernel):
             limit = Limit(math.inf, sites=2)
         else:
             limit = Limit(math.log2(entries or _ENTRIES))
-        found: list[Longs] = []
+        found: list[Ints] = []
         for cover in range(covers):
             seed = self.seed + cover if covers > 1 or self.seed else None
             if self.blocks == "zeros":
@@ -319,7 +317,7 @@ class BlockGibbs(Kernel):
             return self.entries, _COVERS if limited else 1
         return self.entries, int(self.covers)
 
-    def _read(self, graph: Graph) -> list[Longs]:
+    def _read(self, graph: Graph) -> list[Ints]:
         """Return the blocks that were given, checked."""
         if not isinstance(self.blocks, Iterable):
             raise ArgumentError(
@@ -361,7 +359,7 @@ class BlockGibbs(Kernel):
         """Visit blocks."""
         return self.plan(graph).n_blocks
 
-    def sites_of(self, graph: Graph, unit: int) -> NDArray[np.intp]:
+    def sites_of(self, graph: Graph, unit: int) -> Positions:
         """Return the sites of a block, in the order in which its states are numbered."""
         return self.plan(graph).sites_of(unit)
 
@@ -369,7 +367,7 @@ class BlockGibbs(Kernel):
         """Return what compiled code needs to draw the blocks."""
         return self.plan(graph).parameters(graph)
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> BlockMemory | StripMemory:
+    def memory(self, graph: Graph, stream: Words64) -> BlockMemory | StripMemory:
         """Allocate room for the largest block."""
         return self.plan(graph).memory(graph)
 
@@ -433,14 +431,7 @@ class BlockGibbs(Kernel):
 
 
 @compiled_loop
-def _meet(
-    parameters: BlockParameters,
-    work: BlockWorkspace,
-    x: NDArray[Any],
-    y: NDArray[Any],
-    words: NDArray[np.uint64],
-    sweeps: int,
-) -> bool:
+def _meet(parameters: BlockParameters, work: BlockWorkspace, x: Array, y: Array, words: Words64, sweeps: int) -> bool:
     """Draw all blocks of two states with the same random numbers, over and over; tell whether they meet."""
     tables, model, what = parameters.tables, parameters.model, work.what
     for _ in range(sweeps):
@@ -477,10 +468,10 @@ def _key(blocks: Any) -> Any:
     return tuple(tuple(block) if isinstance(block, Iterable) else block for block in blocks)
 
 
-def _cover_groups(near: Interactions, arrays: TableGraph, limit: Limit, ties: Floats, seed: int | None) -> list[Longs]:
+def _cover_groups(near: Interactions, arrays: TableGraph, limit: Limit, ties: Floats, seed: int | None) -> list[Ints]:
     """Cover each group of sites that zeros tie together by blocks of its own."""
     group = tied_groups(arrays, _NEAR_ZERO)
-    found: list[Longs] = []
+    found: list[Ints] = []
     for sites in np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]):
         inside = np.zeros(arrays.card.size, bool)
         inside[sites] = True
@@ -514,7 +505,7 @@ def _step(
     parameters: BlockParameters,
     arrays: Any,
     memory: BlockMemory,
-    x: NDArray[Any],
+    x: Array,
     i: Integer,
     rng: Words,
     cond: Floats,
@@ -541,7 +532,7 @@ def _step(
 
 @implement(transition, BlockParameters)
 def _transition(
-    parameters: BlockParameters, arrays: Any, memory: BlockMemory, x: NDArray[Any], i: Integer, row: Floats
+    parameters: BlockParameters, arrays: Any, memory: BlockMemory, x: Array, i: Integer, row: Floats
 ) -> Integer:
     """Write the product of the columns from which each site would be drawn, for all states of the block."""
     tables, model, work = parameters.tables, parameters.model, memory.block

@@ -19,17 +19,14 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite.graphs.elimination.rings import LogSum, Ring, Sum, join
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.local import from_logs
 from gibbsite.kernels.blocks.filtering import LOG_SMALLEST, entry_given, fill_field, next_run
 from gibbsite.kernels.blocks.tables import MOST_LOOPS, BlockTables
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 class CutTree(NamedTuple):
@@ -59,21 +56,21 @@ class CutTree(NamedTuple):
     """
 
     tables: BlockTables
-    start: Longs
-    first: Longs
+    start: Ints
+    first: Ints
     low: Floats
-    inner: Longs
-    step: NDArray[np.int32]
-    outer: Longs
-    site: Longs
-    touch: Longs
-    touched: Longs
-    span: Longs
-    spanned: Longs
-    top: Longs
-    own: Longs
-    own_factor: Longs
-    own_stride: Longs
+    inner: Ints
+    step: Ints32
+    outer: Ints
+    site: Ints
+    touch: Ints
+    touched: Ints
+    span: Ints
+    spanned: Ints
+    top: Ints
+    own: Ints
+    own_factor: Ints
+    own_stride: Ints
 
 
 class CutWorkspace(NamedTuple):
@@ -93,22 +90,22 @@ class CutWorkspace(NamedTuple):
     pool: Floats
     scale: Floats
     low: Floats
-    logs: Longs
-    valid: Longs
-    seen: Longs
+    logs: Ints
+    valid: Ints
+    seen: Ints
     table: Floats
     weight: Floats
     chance: Floats
     column: Floats
-    digit: Longs
-    stack: Longs
-    path: Longs
-    inside: Longs
+    digit: Ints
+    stack: Ints
+    path: Ints
+    inside: Ints
     marginal: Floats
-    fresh: Longs
-    words: NDArray[np.uint64]
-    what: Longs
-    codes: Longs
+    fresh: Ints
+    words: Words64
+    what: Ints
+    codes: Ints
 
     @property
     def rebuildable(self) -> bool:
@@ -163,7 +160,7 @@ def _as_logs(work: CutWorkspace, s: Integer, at: Integer, many: Integer) -> None
 
 
 @inlined
-def _count_runs(tables: BlockTables, first: Integer, last: Integer, digit: Longs) -> Integer:
+def _count_runs(tables: BlockTables, first: Integer, last: Integer, digit: Ints) -> Integer:
     """Return the number of runs of an operand, and begin to count them."""
     runs = np.int64(1)
     for k in range(first, last):
@@ -173,7 +170,7 @@ def _count_runs(tables: BlockTables, first: Integer, last: Integer, digit: Longs
 
 
 @called
-def _multiply(ring: Ring, tree: CutTree, o: Integer, digit: Longs, table: Floats, source: Floats, s: Integer) -> None:
+def _multiply(ring: Ring, tree: CutTree, o: Integer, digit: Ints, table: Floats, source: Floats, s: Integer) -> None:
     """Multiply a table by an operand, which begins at ``s`` of ``source``."""
     tables = tree.tables
     first, begin = tables.loop[o], tree.inner[o]
@@ -187,7 +184,7 @@ def _multiply(ring: Ring, tree: CutTree, o: Integer, digit: Longs, table: Floats
 
 
 @called
-def _project(tree: CutTree, o: Integer, digit: Longs, table: Floats, out: Floats) -> None:
+def _project(tree: CutTree, o: Integer, digit: Ints, table: Floats, out: Floats) -> None:
     """Sum a table over the axes that an operand lacks."""
     tables = tree.tables
     first, begin = tables.loop[o], tree.inner[o]
@@ -202,14 +199,7 @@ def _project(tree: CutTree, o: Integer, digit: Longs, table: Floats, out: Floats
 
 @called
 def fill_table(
-    tree: CutTree,
-    arrays: TableGraph,
-    work: CutWorkspace,
-    x: NDArray[Any],
-    t: Integer,
-    skip: Integer,
-    down: Any,
-    trial: bool,
+    tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer, skip: Integer, down: Any, trial: bool
 ) -> tuple[bool, float]:
     """Multiply a table out, without operand ``skip``; with the message from above, if ``down``.
 
@@ -309,7 +299,7 @@ def _finish(work: CutWorkspace, s: Integer, at: Integer, many: Integer, logs: bo
 
 
 @called
-def send_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer, trial: bool) -> None:
+def send_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer, trial: bool) -> None:
     """Compute the message of a table to the one above; those from below must be there."""
     count = tree.tables.site.size
     logs, scale = fill_table(tree, arrays, work, x, t, np.int64(-1), False, trial)
@@ -337,7 +327,7 @@ def send_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[An
 
 
 @called
-def _maxima(tree: CutTree, o: Integer, digit: Longs, table: Floats, out: Floats) -> None:
+def _maxima(tree: CutTree, o: Integer, digit: Ints, table: Floats, out: Floats) -> None:
     """Take the maximum of a table over the axes that an operand lacks."""
     tables = tree.tables
     first, begin = tables.loop[o], tree.inner[o]
@@ -352,7 +342,7 @@ def _maxima(tree: CutTree, o: Integer, digit: Longs, table: Floats, out: Floats)
 
 
 @called
-def send_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer) -> None:
+def send_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer) -> None:
     """Compute the message to a table from the one above; all that it is made of must be there."""
     tables, count = tree.tables, tree.tables.site.size
     above, o, many = tables.parent[t], tables.via[t], tables.separator[t]
@@ -382,7 +372,7 @@ def send_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[
 
 
 @called
-def need_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer) -> None:
+def need_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer) -> None:
     """Make the message of a table to the one above valid."""
     tables, stack = tree.tables, work.stack
     if work.valid[t] == 1:
@@ -402,7 +392,7 @@ def need_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[An
 
 
 @called
-def need_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer) -> None:
+def need_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer) -> None:
     """Make the message to a table from the one above valid; there is none to a root."""
     tables, count, path = tree.tables, tree.tables.site.size, work.path
     length, u = 0, t
@@ -439,7 +429,7 @@ def invalidate(tree: CutTree, work: CutWorkspace, t: Integer) -> None:
 
 
 @called
-def notice(tree: CutTree, work: CutWorkspace, x: NDArray[Any], u: Integer) -> None:
+def notice(tree: CutTree, work: CutWorkspace, x: Array, u: Integer) -> None:
     """Drop the messages, given cutset number u, that do not belong to a state."""
     for j in range(tree.start[u], tree.start[u + 1]):
         if work.seen[j] != np.int64(x[tree.site[j]]):
@@ -447,7 +437,7 @@ def notice(tree: CutTree, work: CutWorkspace, x: NDArray[Any], u: Integer) -> No
 
 
 @inlined
-def move_to(tree: CutTree, work: CutWorkspace, x: NDArray[Any], j: Integer) -> None:
+def move_to(tree: CutTree, work: CutWorkspace, x: Array, j: Integer) -> None:
     """Take note that cutset site number j has changed."""
     work.seen[j] = np.int64(x[tree.site[j]])
     work.fresh[0] = 0
@@ -491,7 +481,7 @@ def keep_trial(tree: CutTree, work: CutWorkspace, t: Integer) -> None:
 
 
 @called
-def sum_table(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer, trial: bool) -> float:
+def sum_table(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer, trial: bool) -> float:
     """Return the logarithm of the sum over all states of the tree that holds a table."""
     tables = tree.tables
     logs, scale = fill_table(tree, arrays, work, x, t, np.int64(-1), tables.parent[t] >= 0, trial)
@@ -507,9 +497,7 @@ def sum_table(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[
 
 
 @called
-def sum_states(
-    tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer, out: Floats
-) -> float:
+def sum_states(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer, out: Floats) -> float:
     """Write the marginal weights of the states of a table's site; return their sum."""
     tables = tree.tables
     logs, _ = fill_table(tree, arrays, work, x, t, np.int64(-1), tables.parent[t] >= 0, False)
@@ -531,7 +519,7 @@ def sum_states(
 
 
 @called
-def column_weights(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: NDArray[Any], t: Integer) -> float:
+def column_weights(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer) -> float:
     """Write the weights of the states of a site, given its separator, to ``weight``; return their sum.
 
     The messages up must be valid.

@@ -26,8 +26,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Ints8, Ints32, Positions, Words32
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, implement, inlined
 from gibbsite._numba.pointer import call_pointer, point_at, pointed
@@ -37,10 +37,6 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.kernels.base import MOST_MEMBERS, Team, step, transition, visit
 from gibbsite.scans.base import site_at
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-State = NDArray[np.int8]
 
 #: Widest strips: more states of a row cost more than they are good for.
 WIDEST = 6
@@ -78,7 +74,7 @@ class StripFactors(NamedTuple):
     inside: Floats
     across: Floats
     between: Floats
-    start: Longs
+    start: Ints
     width: int
 
 
@@ -110,8 +106,8 @@ class StripMemory(NamedTuple):
     row: Floats
     site: Floats
     lane: Floats
-    words: NDArray[np.uint32]
-    gate: Longs
+    words: Words32
+    gate: Ints
 
     @property
     def rebuildable(self) -> bool:
@@ -158,7 +154,7 @@ class StripPlan:
     """
 
     arrays: LatticeGraph
-    start: Longs
+    start: Ints
 
     #: Strips have no tables that could be too large.
     pool = 0
@@ -174,7 +170,7 @@ class StripPlan:
         return 4 if self.arrays.wrap_1 else 2
 
     @property
-    def blocks(self) -> list[Longs]:
+    def blocks(self) -> list[Ints]:
         """The sites of the blocks."""
         return [np.sort(self.sites_of(unit)).astype(np.int64) for unit in range(self.n_blocks)]
 
@@ -203,7 +199,7 @@ class StripPlan:
         share = g.size_0 * g.size_1 * g.size_2 // 2 // _LEAST_SHARE
         return max(1, min(MOST_MEMBERS, tiles, share))
 
-    def sites_of(self, unit: int) -> NDArray[np.intp]:
+    def sites_of(self, unit: int) -> Positions:
         """Return the sites of a block, strip by strip and row by row."""
         g = self.arrays
         sites = np.arange(g.size_0 * g.size_1 * g.size_2).reshape(g.size_0, g.size_1, g.size_2)
@@ -327,13 +323,13 @@ def _site(g: LatticeGraph, tile: _Tile, t: Integer) -> Integer:
 
 
 @inlined
-def _factor(factor: Floats, x: State, there: Integer, step: int, edge: Integer) -> Any:
+def _factor(factor: Floats, x: Ints8, there: Integer, step: int, edge: Integer) -> Any:
     """Return what a neighbour contributes; the coupling is that of site ``edge`` and the next."""
     return factor[_U(x[there] != 0), _U(step) * edge]
 
 
 @inlined
-def _look(p: StripFactors, g: LatticeGraph, x: State, tile: _Tile, t: Integer, single: Floats) -> None:
+def _look(p: StripFactors, g: LatticeGraph, x: Ints8, tile: _Tile, t: Integer, single: Floats) -> None:
     """Write the factors of the sites of row t of a tile: fields, and neighbours outside the strip.
 
     A strip with fewer columns than others has sites there that are nothing to nobody.
@@ -358,7 +354,7 @@ def _look(p: StripFactors, g: LatticeGraph, x: State, tile: _Tile, t: Integer, s
 
 @called
 def _look_further(
-    p: StripFactors, g: LatticeGraph, x: State, tile: _Tile, t: Integer, row: Integer, at: Integer, single: Floats
+    p: StripFactors, g: LatticeGraph, x: Ints8, tile: _Tile, t: Integer, row: Integer, at: Integer, single: Floats
 ) -> None:
     """Multiply by what neighbours in other planes contribute, and those in the row that is cut out."""
     plane = _U(g.size_1) * _U(g.size_2)
@@ -444,7 +440,7 @@ def _multiply(
 def _filter(
     p: StripFactors,
     g: LatticeGraph,
-    x: State,
+    x: Ints8,
     tile: _Tile,
     single: Floats,
     table: Floats,
@@ -501,13 +497,7 @@ def _fill(p: StripFactors, tile: _Tile, key: np.uint64, t: Integer, words: Any) 
 
 @inlined
 def _draw_row(
-    p: StripFactors,
-    weights: Floats,
-    words: NDArray[np.uint32],
-    word: Integer,
-    total: Floats,
-    room: Floats,
-    after: Floats,
+    p: StripFactors, weights: Floats, words: Words32, word: Integer, total: Floats, room: Floats, after: Floats
 ) -> None:
     """Draw the states of a row from weights with a sum; write them site by site to ``after``.
 
@@ -530,14 +520,14 @@ def _draw_row(
 def _draw(
     p: StripFactors,
     g: LatticeGraph,
-    x: State,
+    x: Ints8,
     tile: _Tile,
     key: np.uint64,
     table: Floats,
     row: Floats,
     site: Floats,
     lane: Floats,
-    words: NDArray[np.uint32],
+    words: Words32,
 ) -> None:
     """Draw the rows of a tile, the last one first."""
     size = _LANES << _U(p.width)
@@ -560,7 +550,7 @@ def _draw(
 
 
 @inlined
-def _write(p: StripFactors, x: State, tile: _Tile, row: Integer, after: Floats) -> None:
+def _write(p: StripFactors, x: Ints8, tile: _Tile, row: Integer, after: Floats) -> None:
     """Write the states of a row where they belong."""
     for j in range(tile.count):
         strip = tile.first + _U(2) * j
@@ -620,7 +610,7 @@ def _put_odds(p: StripFactors, tile: _Tile, row: Integer, c: Integer, odds: Floa
 
 
 @pointed
-def draw_half(model: StripModel, memory: StripMemory, x: State, task: StripTask) -> None:
+def draw_half(model: StripModel, memory: StripMemory, x: Ints8, task: StripTask) -> None:
     """Draw the strips of a half, a member of a team its share of the tiles; write marginals where wanted.
 
     It does not depend on the scan, so loops call it by its address, and it is compiled once.
@@ -659,8 +649,8 @@ def _visit(
     arrays: LatticeGraph,
     schedule: Any,
     memory: StripMemory,
-    x: State,
-    order: NDArray[np.int32],
+    x: Ints8,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
@@ -681,7 +671,7 @@ def _step(
     parameters: StripParameters,
     arrays: LatticeGraph,
     memory: StripMemory,
-    x: State,
+    x: Ints8,
     i: Integer,
     rng: Words,
     cond: Floats,
@@ -695,7 +685,7 @@ def _step(
 
 @implement(transition, StripParameters, LatticeGraph)
 def _transition(
-    parameters: StripParameters, arrays: LatticeGraph, memory: StripMemory, x: State, i: Integer, row: Floats
+    parameters: StripParameters, arrays: LatticeGraph, memory: StripMemory, x: Ints8, i: Integer, row: Floats
 ) -> Integer:
     """Write the product of the probabilities with which rows would be drawn, for all states of a block.
 

@@ -18,14 +18,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Ints32
 from gibbsite.graphs.elimination.order import Order, find_order, measure_order
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_starts
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Tries of the search for an order within a block; what is found is used many times over.
 _TRIES = 60
@@ -59,36 +56,36 @@ class BlockTables(NamedTuple):
         Loops of each operand.
     """
 
-    start: Longs
-    site: Longs
-    parent: Longs
-    via: Longs
-    place: Longs
-    message: Longs
-    separator: Longs
-    axis: Longs
-    axis_site: Longs
-    axis_stride: Longs
-    field: Longs
-    field_factor: Longs
-    field_stride: Longs
-    operand: Longs
-    child: Longs
-    factor: Longs
+    start: Ints
+    site: Ints
+    parent: Ints
+    via: Ints
+    place: Ints
+    message: Ints
+    separator: Ints
+    axis: Ints
+    axis_site: Ints
+    axis_stride: Ints
+    field: Ints
+    field_factor: Ints
+    field_stride: Ints
+    operand: Ints
+    child: Ints
+    factor: Ints
     floor: Floats
-    rim: Longs
-    rim_site: Longs
-    rim_stride: Longs
-    loop: Longs
-    extent: Longs
-    stride: Longs
+    rim: Ints
+    rim_site: Ints
+    rim_stride: Ints
+    loop: Ints
+    extent: Ints
+    stride: Ints
 
 
 class Interactions(NamedTuple):
     """Which sites share a factor, in compressed rows without repeats."""
 
-    start: Longs
-    neighbour: Longs
+    start: Ints
+    neighbour: Ints
 
 
 def find_interactions(arrays: TableGraph) -> Interactions:
@@ -101,9 +98,9 @@ def find_interactions(arrays: TableGraph) -> Interactions:
 
 def order_block(
     near: Interactions,
-    cards: NDArray[np.int32],
-    block: Longs,
-    known: Longs | None = None,
+    cards: Ints32,
+    block: Ints,
+    known: Ints | None = None,
     log2_largest: float = np.inf,
     tries: int = _TRIES,
 ) -> Order:
@@ -153,7 +150,7 @@ class _Rows:
         for kept, more in zip(self.columns, new, strict=True):
             kept.extend(more)
 
-    def finish(self) -> list[Longs]:
+    def finish(self) -> list[Ints]:
         return [row_starts(np.array(self.lengths, np.int64)), *(np.array(c, np.int64) for c in self.columns)]
 
 
@@ -256,13 +253,13 @@ class _Writer:
         """Return what has been written, as arrays."""
         columns = np.array(self.tables, np.int64).reshape(-1, 6).T.copy()
         operand, child, factor = self.operands.finish()
-        parts: list[Longs] = [*self.axes.finish(), *self.fields.finish(), operand, child, factor]
-        rest: list[Longs] = [*self.rims.finish(), *self.loops.finish()]
+        parts: list[Ints] = [*self.axes.finish(), *self.fields.finish(), operand, child, factor]
+        rest: list[Ints] = [*self.rims.finish(), *self.loops.finish()]
         arrays: list[Any] = [np.array(self.blocks, np.int64), *columns, *parts, np.array(self.floors), *rest]
         return BlockTables._make(arrays)
 
 
-def lay_out_blocks(arrays: TableGraph, orders: list[Longs]) -> tuple[BlockTables, int]:
+def lay_out_blocks(arrays: TableGraph, orders: list[Ints]) -> tuple[BlockTables, int]:
     """Lay out the tables of blocks, given the sites of each in the order in which they are eliminated.
 
     Returns the tables and the number of entries of the pool.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_lengths
-
-Floats = NDArray[np.float64]
 
 
 def tie_factors(arrays: TableGraph) -> Floats:
@@ -48,7 +46,7 @@ def tie_sites(arrays: TableGraph) -> Floats:
     return found
 
 
-def tied_groups(arrays: TableGraph, least: float) -> NDArray[np.int64]:
+def tied_groups(arrays: TableGraph, least: float) -> Ints:
     """Return the number of the group of every site: sites joined by factors of at least such strength.
 
     Examples

@@ -12,11 +12,11 @@ found by walking a spanning tree (the gauge transformation of Mattis). Factors o
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints16, Ints32
 from gibbsite._common.wording import part
 from gibbsite._numba.jit import Integer, compiled, interpreted
 from gibbsite.errors import IncompatibleError, TooLargeError
@@ -27,10 +27,6 @@ from gibbsite.kernels.registry import default_kernel
 from gibbsite.models import AgreementFactors, DistanceFactors, LatticeFactors, SpinFactors
 from gibbsite.models.factor import FactorGroup
 from gibbsite.models.factorgraph import FactorGraph
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-Codes = NDArray[np.int16]
 
 # Models whose agreements are kept for later.
 _KEPT = 8
@@ -60,11 +56,11 @@ class Agreements(NamedTuple):
         Labels are states.
     """
 
-    pair: NDArray[np.int32]
+    pair: Ints32
     strength: Floats
-    offset: Longs
-    label: Codes
-    state: Codes
+    offset: Ints
+    label: Ints16
+    state: Ints16
     field: Floats
     plain: bool
 
@@ -72,10 +68,10 @@ class Agreements(NamedTuple):
 class _Pairs(NamedTuple):
     """Agreement of ``permutations[k][x_i]`` with ``x_j`` for pairs (i, j) of kind k."""
 
-    pair: NDArray[np.int32]
+    pair: Ints32
     strength: Floats
-    kind: NDArray[np.int32]
-    permutations: Codes
+    kind: Ints32
+    permutations: Ints16
 
 
 _FOUND: dict[str, Agreements | str] = {}
@@ -139,9 +135,9 @@ def _find(graph: Graph) -> Agreements:
 
 def _collect(model: FactorGraph, cells: Cells) -> _Pairs:
     """Return what all factors of pairs ask for; what they ask of single sites is added to their weights."""
-    scopes: list[NDArray[Any]] = []
+    scopes: list[Array] = []
     strengths: list[Floats] = []
-    kinds: list[NDArray[np.int32]] = []
+    kinds: list[Ints32] = []
     most = int(model.cards.max(initial=2))
     known: dict[tuple[int, ...], int] = {}
     permutations = [np.arange(most), np.r_[1, 0, np.arange(2, most)]]
@@ -184,12 +180,8 @@ def _signed_strengths(group: FactorGroup) -> Floats | None:
 
 
 def _read_tables(
-    model: FactorGraph,
-    group: FactorGroup,
-    cells: Cells,
-    known: dict[tuple[int, ...], int],
-    permutations: list[NDArray[Any]],
-) -> tuple[Floats, NDArray[np.int32]]:
+    model: FactorGraph, group: FactorGroup, cells: Cells, known: dict[tuple[int, ...], int], permutations: list[Array]
+) -> tuple[Floats, Ints32]:
     """Take tables apart: agreements up to a permutation, and weights of the two sites."""
     tables = np.asarray(group.log_tables(model.cards), float)
     first, second = np.zeros(tables.shape[:2]), np.zeros((len(tables), tables.shape[2]))
@@ -289,7 +281,7 @@ def _merge(pairs: _Pairs, model: FactorGraph) -> _Pairs:
 
 
 @compiled
-def _relabel(rows: Rows, pairs: _Pairs, offset: Longs, label: Codes, via: Longs) -> Integer:
+def _relabel(rows: Rows, pairs: _Pairs, offset: Ints, label: Ints16, via: Ints) -> Integer:
     """Label the states of all sites so that every pair agrees in labels; return a pair that does not, or -1.
 
     Sites are reached from the first of their component, breadth first, each by the pair ``via``.
@@ -325,7 +317,7 @@ def _relabel(rows: Rows, pairs: _Pairs, offset: Longs, label: Codes, via: Longs)
     return -1
 
 
-def _refuse_cycle(model: FactorGraph, pairs: _Pairs, via: Longs, broken: int) -> NoReturn:
+def _refuse_cycle(model: FactorGraph, pairs: _Pairs, via: Ints, broken: int) -> NoReturn:
     """Say which cycle no relabelling can satisfy: the pair, and the ways of the tree that join its sites."""
 
     def way(site: int) -> list[int]:

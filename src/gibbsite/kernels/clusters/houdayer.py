@@ -18,17 +18,15 @@ References
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bytes, Ints32, Words32, Words64
 from gibbsite._numba.jit import Integer, compiled, inlined
 from gibbsite._numba.random.generators import Words, below, load, store
 from gibbsite.graphs.color import markov_graph
 from gibbsite.graphs.graph import Graph
-
-Index = NDArray[np.uint32]
 
 
 class ExchangeMemory(NamedTuple):
@@ -44,10 +42,10 @@ class ExchangeMemory(NamedTuple):
         Whether a site is in the cluster; zeros between moves.
     """
 
-    start: Index
-    neighbour: Index
-    todo: NDArray[np.int32]
-    mark: NDArray[np.uint8]
+    start: Words32
+    neighbour: Words32
+    todo: Ints32
+    mark: Bytes
 
     @property
     def rebuildable(self) -> bool:
@@ -61,7 +59,7 @@ def exchange_memory(graph: Graph) -> ExchangeMemory:
     return ExchangeMemory(start, neighbour, np.zeros(graph.n_sites, np.int32), np.zeros(graph.n_sites, np.uint8))
 
 
-def exchange(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], words: NDArray[np.uint64]) -> int:
+def exchange(memory: ExchangeMemory, x: Array, y: Array, words: Words64) -> int:
     """Exchange a random cluster between two states, in place; return its size, 0 where the states agree.
 
     Parameters
@@ -88,14 +86,14 @@ def exchange(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], words: ND
 
 
 @compiled
-def _exchange(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], words: NDArray[np.uint64]) -> Integer:
+def _exchange(memory: ExchangeMemory, x: Array, y: Array, words: Words64) -> Integer:
     rng, size = exchange_cluster(memory, x, y, load(words))
     store(words, rng)
     return size
 
 
 @inlined
-def exchange_cluster(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], rng: Words) -> tuple[Words, Integer]:
+def exchange_cluster(memory: ExchangeMemory, x: Array, y: Array, rng: Words) -> tuple[Words, Integer]:
     """Exchange the cluster of a random site at which two states differ; for compiled code."""
     rng, size = choose_cluster(memory, x, y, rng)
     swap_cluster(memory, x, y, size)
@@ -103,7 +101,7 @@ def exchange_cluster(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], r
 
 
 @inlined
-def choose_cluster(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], rng: Words) -> tuple[Words, Integer]:
+def choose_cluster(memory: ExchangeMemory, x: Array, y: Array, rng: Words) -> tuple[Words, Integer]:
     """Write the cluster of a random site at which two states differ to ``todo``; return its size."""
     todo, apart = memory.todo, np.int64(0)
     for i in range(x.size):
@@ -116,7 +114,7 @@ def choose_cluster(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], rng
 
 
 @inlined
-def exchange_around(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], seed: Integer) -> Integer:
+def exchange_around(memory: ExchangeMemory, x: Array, y: Array, seed: Integer) -> Integer:
     """Exchange the sites at which states differ that are connected with a seed; return how many they are."""
     size = find_cluster(memory, x, y, seed)
     swap_cluster(memory, x, y, size)
@@ -124,7 +122,7 @@ def exchange_around(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], se
 
 
 @inlined
-def find_cluster(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], seed: Integer) -> Integer:
+def find_cluster(memory: ExchangeMemory, x: Array, y: Array, seed: Integer) -> Integer:
     """Write the sites at which states differ that are connected with a seed to ``todo``, and mark them."""
     todo, mark = memory.todo, memory.mark
     todo[0], mark[seed] = seed, 1
@@ -142,7 +140,7 @@ def find_cluster(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], seed:
 
 
 @inlined
-def swap_cluster(memory: ExchangeMemory, x: NDArray[Any], y: NDArray[Any], size: Integer) -> None:
+def swap_cluster(memory: ExchangeMemory, x: Array, y: Array, size: Integer) -> None:
     """Exchange the sites in ``todo``, and unmark them."""
     for k in range(size):
         i = np.intp(memory.todo[k])

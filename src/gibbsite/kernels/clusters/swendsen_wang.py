@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints16, Ints32, Words32, Words64
 from gibbsite._numba.jit import Integer, generic, implement, inlined
 from gibbsite._numba.random.generators import Words, below, uniform
 from gibbsite.graphs.compile import KINDS
@@ -31,10 +31,8 @@ from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.rows import row_starts
 from gibbsite.kernels.base import Kernel, step, transition
-from gibbsite.kernels.clusters.agreement import Agreements, Codes, Floats, Longs, find_agreements
+from gibbsite.kernels.clusters.agreement import Agreements, find_agreements
 from gibbsite.kernels.registry import register
-
-Index = NDArray[np.uint32]
 
 
 class Bonds(NamedTuple):
@@ -44,12 +42,12 @@ class Bonds(NamedTuple):
     ``start[i + 1]``, where they agree. The others are those of :class:`.agreement.Agreements`.
     """
 
-    start: Index
-    neighbour: Index
+    start: Words32
+    neighbour: Words32
     chance: Floats
-    offset: Longs
-    label: Codes
-    state: Codes
+    offset: Ints
+    label: Ints16
+    state: Ints16
     field: Floats
     plain: int
 
@@ -73,14 +71,14 @@ class Clusters(NamedTuple):
         Sweeps and clusters.
     """
 
-    parent: NDArray[np.int32]
-    label: Codes
-    drawn: Codes
+    parent: Ints32
+    label: Ints16
+    drawn: Ints16
     weight: Floats
     odds: Floats
-    near: NDArray[np.int32]
-    far: NDArray[np.int32]
-    tally: Longs
+    near: Ints32
+    far: Ints32
+    tally: Ints
 
     @property
     def stateless(self) -> bool:
@@ -143,7 +141,7 @@ class SwendsenWang(Kernel):
         """Return the bonds."""
         return lay_out_bonds(find_agreements(graph, type(self).__name__))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Clusters:
+    def memory(self, graph: Graph, stream: Words64) -> Clusters:
         """Allocate clusters."""
         n, pairs = graph.n_sites, len(find_agreements(graph, type(self).__name__).pair)
         return Clusters(
@@ -179,7 +177,7 @@ class SwendsenWang(Kernel):
 
 
 @inlined
-def read_labels(bonds: Any, x: NDArray[Any], label: Codes) -> None:
+def read_labels(bonds: Any, x: Array, label: Ints16) -> None:
     """Write the labels of all sites."""
     if bonds.plain:
         for i in range(x.size):
@@ -190,7 +188,7 @@ def read_labels(bonds: Any, x: NDArray[Any], label: Codes) -> None:
 
 
 @inlined
-def write_states(bonds: Any, label: Codes, x: NDArray[Any]) -> None:
+def write_states(bonds: Any, label: Ints16, x: Array) -> None:
     """Write the states of all sites."""
     if bonds.plain:
         for i in range(x.size):
@@ -201,7 +199,7 @@ def write_states(bonds: Any, label: Codes, x: NDArray[Any]) -> None:
 
 
 @inlined
-def first_of(parent: NDArray[np.int32], i: Integer) -> Integer:
+def first_of(parent: Ints32, i: Integer) -> Integer:
     """Return the first site of the cluster of a site, and shorten the way there."""
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -210,7 +208,7 @@ def first_of(parent: NDArray[np.int32], i: Integer) -> Integer:
 
 
 @inlined
-def join(parent: NDArray[np.int32], i: Integer, j: Integer) -> None:
+def join(parent: Ints32, i: Integer, j: Integer) -> None:
     """Make one cluster of those of two sites."""
     one, other = first_of(parent, i), first_of(parent, j)
     if one < other:
@@ -243,7 +241,7 @@ def draw_bonds(bonds: Bonds, memory: Clusters, rng: Words) -> Words:
 
 
 @inlined
-def flatten(parent: NDArray[np.int32]) -> None:
+def flatten(parent: Ints32) -> None:
     """Point every site at the first of its cluster; earlier sites are done when a site is."""
     for i in range(parent.size):
         parent[i] = parent[parent[i]]
@@ -329,7 +327,7 @@ def _put_odds(arrays: Any, bonds: Bonds, memory: Clusters, i: Integer, cond: Flo
 
 @implement(step, Bonds)
 def _step(
-    parameters: Bonds, arrays: Any, memory: Clusters, x: NDArray[Any], i: Integer, rng: Words, cond: Floats, keep: bool
+    parameters: Bonds, arrays: Any, memory: Clusters, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     bonds, parent, label = parameters, memory.parent, memory.label
     read_labels(bonds, x, label)
@@ -356,7 +354,7 @@ def _step(
 
 
 @implement(transition, Bonds)
-def _transition(parameters: Bonds, arrays: Any, memory: Clusters, x: NDArray[Any], i: Integer, row: Floats) -> Integer:
+def _transition(parameters: Bonds, arrays: Any, memory: Clusters, x: Array, i: Integer, row: Floats) -> Integer:
     """Write the probabilities of all states after a step, the last site fastest: a sum over all bonds."""
     bonds, parent, label, offset = parameters, memory.parent, memory.label, parameters.offset
     n, states = x.size, np.int64(1)
@@ -377,7 +375,7 @@ def _transition(parameters: Bonds, arrays: Any, memory: Clusters, x: NDArray[Any
 
 
 @inlined
-def count_agreeing(bonds: Any, label: Codes) -> Integer:
+def count_agreeing(bonds: Any, label: Ints16) -> Integer:
     """Return how many pairs agree."""
     number = np.int64(0)
     for i in range(label.size):

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints16, Ints32, Words32, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, compiled_loop, implement, inlined
 from gibbsite._numba.random.generators import Words, below, load, store, stream, uniform
@@ -28,12 +28,11 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.local import from_logs
 from gibbsite.graphs.rows import build_rows
 from gibbsite.kernels.base import Kernel, step, transition
-from gibbsite.kernels.clusters.agreement import Codes, Floats, Longs, find_agreements
+from gibbsite.kernels.clusters.agreement import find_agreements
 from gibbsite.kernels.clusters.swendsen_wang import Bonds, count_agreeing, join_subset, lay_out_bonds, read_labels
 from gibbsite.kernels.registry import register
 from gibbsite.kernels.rules import metropolised_row, pick
 
-Index = NDArray[np.uint32]
 # Of all states, so many at most are listed for exact transition probabilities.
 _FEW = 4096
 # How large clusters are is measured once for a model: sites that they have together, as multiples of the
@@ -49,8 +48,8 @@ class WolffParameters(NamedTuple):
     ``clusters`` is the number of clusters of a sweep.
     """
 
-    start: Index
-    neighbour: Index
+    start: Words32
+    neighbour: Words32
     chance: Floats
     once: Bonds
     lazy: int
@@ -76,15 +75,15 @@ class WolffMemory(NamedTuple):
         Clusters so far, their sites, clusters of a sweep, and whether that number does not count yet.
     """
 
-    todo: NDArray[np.int32]
-    mark: Longs
+    todo: Ints32
+    mark: Ints
     work: Floats
-    parent: NDArray[np.int32]
-    label: Codes
+    parent: Ints32
+    label: Ints16
     scratch: Floats
-    tally: Longs
+    tally: Ints
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
         n = max(cards.size, 1)
         tally = np.array([1 << 62, 1 << 62, n, 1])
@@ -189,13 +188,13 @@ class Wolff(Kernel):
         made, sites = (memory.tally - before)[[_MADE, _SITES]]
         return max(1, min(n, round(n * float(made) / float(sites))))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> WolffMemory:
+    def memory(self, graph: Graph, stream: Words64) -> WolffMemory:
         """Allocate room for a cluster."""
         memory = self._room(graph)
         memory.tally[_EACH], memory.tally[_WARMING] = self._each(graph), self.clusters is None
         return memory
 
-    def rung_memory(self, graph: Graph, stream: NDArray[np.uint64]) -> WolffMemory:
+    def rung_memory(self, graph: Graph, stream: Words64) -> WolffMemory:
         """Allocate room for a cluster; the number of clusters counts from the beginning."""
         memory = self.memory(graph, stream)
         self.freeze(memory)
@@ -242,7 +241,7 @@ def _states(graph: Graph) -> int:
 
 
 @inlined
-def _label_at(bonds: Bonds, x: NDArray[Any], i: Integer) -> Integer:
+def _label_at(bonds: Bonds, x: Array, i: Integer) -> Integer:
     return np.int64(x[i]) if bonds.plain else np.int64(bonds.label[bonds.offset[i] + x[i]])
 
 
@@ -261,7 +260,7 @@ def _step(
     parameters: WolffParameters,
     arrays: Any,
     memory: WolffMemory,
-    x: NDArray[Any],
+    x: Array,
     i: Integer,
     rng: Words,
     cond: Floats,
@@ -279,9 +278,7 @@ def _step(
 
 
 @compiled_loop
-def _grow_until(
-    parameters: WolffParameters, memory: WolffMemory, x: NDArray[Any], words: NDArray[np.uint64], sites: int
-) -> None:
+def _grow_until(parameters: WolffParameters, memory: WolffMemory, x: Array, words: Words64, sites: int) -> None:
     """Move clusters until they have so many sites together."""
     rng = load(words)
     goal = memory.tally[_SITES] + sites
@@ -291,7 +288,7 @@ def _grow_until(
 
 
 @inlined
-def _move_cluster(parameters: WolffParameters, memory: WolffMemory, x: NDArray[Any], rng: Words) -> Words:
+def _move_cluster(parameters: WolffParameters, memory: WolffMemory, x: Array, rng: Words) -> Words:
     """Grow a cluster from a random site, and draw its label."""
     bonds, todo, mark, work = parameters.once, memory.todo, memory.mark, memory.work
     number = memory.tally[_MADE]
@@ -329,7 +326,7 @@ def _move_cluster(parameters: WolffParameters, memory: WolffMemory, x: NDArray[A
 
 @implement(transition, WolffParameters)
 def _transition(
-    parameters: WolffParameters, arrays: Any, memory: WolffMemory, x: NDArray[Any], i: Integer, row: Floats
+    parameters: WolffParameters, arrays: Any, memory: WolffMemory, x: Array, i: Integer, row: Floats
 ) -> Integer:
     """Write the probabilities of all states after a sweep of so many clusters, the last site fastest."""
     bonds, scratch, n = parameters.once, memory.scratch, x.size
@@ -353,7 +350,7 @@ def _transition(
 
 @inlined
 def _spread(
-    parameters: WolffParameters, memory: WolffMemory, x: NDArray[Any], number: Integer, mass: float, row: Floats
+    parameters: WolffParameters, memory: WolffMemory, x: Array, number: Integer, mass: float, row: Floats
 ) -> None:
     """Add the probabilities of all states after one cluster, from a state by its number."""
     bonds, label, parent, work = parameters.once, memory.label, memory.parent, memory.work

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite._numba.random.generators import Words
 from gibbsite._numba.random.poisson import poisson
@@ -24,7 +24,6 @@ from gibbsite.kernels.continuous.energy import (
     STAGES,
     ContinuousMemory,
     EnergyWorkspace,
-    Floats,
     heights,
 )
 from gibbsite.kernels.continuous.rows import FunctionRows, draw_function
@@ -38,7 +37,7 @@ class Batch(NamedTuple):
 
     rows: FunctionRows
     tau: float
-    plain: NDArray[np.bool_]
+    plain: Bools
     bounds: Bounds
 
     def room(self) -> int:

@@ -17,14 +17,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.graphs.rows import row_starts
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 _FINER = 4
 _WIDER = 1.0 / math.cos(math.pi / (2 * _FINER))
@@ -47,12 +44,12 @@ class Ladder(NamedTuple):
         From coefficients to values on a finer grid, for least values: entry ``grid_at[l] + k * points + g``.
     """
 
-    degree: Longs
+    degree: Ints
     node: Floats
     matrix: Floats
-    matrix_at: Longs
+    matrix_at: Ints
     grid: Floats
-    grid_at: Longs
+    grid_at: Ints
 
 
 def make_ladder(degrees: list[int], gridded: bool) -> Ladder:

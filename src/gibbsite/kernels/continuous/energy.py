@@ -14,16 +14,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from gibbsite._common.arrays import Floats, Ints, Ints32
 from gibbsite._numba.foreign import call_at
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite.graphs.functions.bounds import Bounds
 from gibbsite.graphs.kinds.functions import ContinuousGraph
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int32]
 
 # Positions in the counts of a chain.
 UPDATES, KEPT, FACTORS, CALLS, PROPOSED, ACCEPTED = range(6)
@@ -53,12 +48,12 @@ class EnergyWorkspace(NamedTuple):
     height: Floats
     product: Floats
     stage: Floats
-    factor: Ints
-    times: Ints
+    factor: Ints32
+    times: Ints32
     scale: Floats
-    place: Ints
-    table: Ints
-    reach: NDArray[np.int64]
+    place: Ints32
+    table: Ints32
+    reach: Ints
 
     @property
     def rebuildable(self) -> bool:
@@ -71,7 +66,7 @@ class ContinuousMemory(NamedTuple):
 
     workspace: EnergyWorkspace
     poly: Any
-    counts: NDArray[np.int64]
+    counts: Ints
     fault: Floats
 
     @property

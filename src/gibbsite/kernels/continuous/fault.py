@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import SamplingError
 from gibbsite.graphs.functions.bounds import Bounds
 from gibbsite.graphs.functions.failure import cause_text
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
-from gibbsite.kernels.continuous.energy import EMPTY, FACTOR, FULL, HOPELESS, VALUE, VALUES, Floats
+from gibbsite.kernels.continuous.energy import EMPTY, FACTOR, FULL, HOPELESS, VALUE, VALUES
 from gibbsite.kernels.continuous.rejection import MOST_TRIES
 
 _DEMAND = {True: "it must be a number wherever the sites can be", False: "it must be finite there"}

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Words64
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words
@@ -24,7 +24,7 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.kernels.base import Kernel, Remark, step
 from gibbsite.kernels.continuous.batch import Batch, gather, make_desk
-from gibbsite.kernels.continuous.chebyshev import Floats, make_series
+from gibbsite.kernels.continuous.chebyshev import make_series
 from gibbsite.kernels.continuous.energy import (
     ACCEPTED,
     CALLS,
@@ -204,7 +204,7 @@ class ContinuousGibbs(Kernel):
             return interpolate(None, degree or _DENSITY_DEGREES, self.tolerance)
         return interpolate(degree or _ENERGY_DEGREES, fine or _DENSITY_DEGREES, self.tolerance)
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+    def memory(self, graph: Graph, stream: Words64) -> NamedTuple:
         """Allocate scratch arrays, counts and the record of a fault."""
         arrays: ContinuousGraph = graph.arrays
         room, energy, density, points, arity = self._sizes(graph)

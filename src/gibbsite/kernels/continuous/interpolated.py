@@ -19,14 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.graphs.rows import row_starts
 from gibbsite.kernels.continuous.chebyshev import (
-    Floats,
     Ladder,
-    Longs,
     Series,
     density_at,
     draw_from_series,
@@ -52,7 +51,7 @@ class Interpolation(NamedTuple):
     nodes: Ladder
     density: Ladder
     cross: Floats
-    cross_at: Longs
+    cross_at: Ints
     tolerance: float
 
 

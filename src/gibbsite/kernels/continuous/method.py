@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints8
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.graphs.functions.bounds import Bounds
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.graphs.local import from_logs
-from gibbsite.kernels.continuous.energy import CHOSEN, ContinuousMemory, Floats
+from gibbsite.kernels.continuous.energy import CHOSEN, ContinuousMemory
 from gibbsite.kernels.continuous.interpolated import Interpolation, answer_nodes, ask_nodes
 from gibbsite.kernels.continuous.inverse import answer_ends, ask_ends
 from gibbsite.kernels.continuous.rejection import answer_trials, ask_trials
@@ -30,7 +30,7 @@ STATES, INVERSE, INTERPOLATED, REJECTED, SLICED = range(5)
 class Method(NamedTuple):
     """The method of each site, and what methods need; ``gain`` is log(1 + 1 / tau)."""
 
-    kind: NDArray[np.int8]
+    kind: Ints8
     interpolation: Interpolation
     gain: float
     bounds: Bounds

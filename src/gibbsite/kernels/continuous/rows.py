@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Ints32, Words64
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite._numba.random.alias import build_alias_rows, draw_column
 from gibbsite._numba.random.generators import Words, below
@@ -19,9 +19,6 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.graphs.rows import row_starts
 from gibbsite.kernels.minibatch.factors import builds_rows, row_sums
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 class FunctionRows(NamedTuple):
@@ -41,13 +38,13 @@ class FunctionRows(NamedTuple):
         Psi, the sum of the bounds of all factors that are drawn, each once.
     """
 
-    row: NDArray[np.int32]
-    first: Longs
-    many: Longs
-    start: Longs
-    table: NDArray[np.uint64]
+    row: Ints32
+    first: Ints
+    many: Ints
+    start: Ints
+    table: Words64
     local: Floats
-    degree: Longs
+    degree: Ints
     total: float
 
 

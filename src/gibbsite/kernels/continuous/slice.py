@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.graphs.functions.densities import wrapped
 from gibbsite.graphs.kinds.functions import ContinuousGraph
-from gibbsite.kernels.continuous.energy import CHOSEN, ContinuousMemory, Floats
+from gibbsite.kernels.continuous.energy import CHOSEN, ContinuousMemory
 
 # Of the stage of an update: the level, the interval, and the place in it that is asked for.
 _LEVEL, _LOW, _HIGH, _AT = 1, 2, 3, 4

@@ -19,9 +19,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gibbsite._common.arrays import Floats
 
 _ELLIPSES = 1.0 + np.geomspace(1e-3, 20.0, 400)  # rho
 _MOST = 512  # degrees that can be asked for

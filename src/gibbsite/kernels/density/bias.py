@@ -16,9 +16,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gibbsite._common.arrays import Floats
 
 _DOUBLINGS = 60
 _WIDTH = 1e-4  # of differences of gradients, compared with the standard deviations of a run

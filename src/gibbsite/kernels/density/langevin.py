@@ -30,8 +30,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words
 from gibbsite._numba.random.ziggurat import normal
@@ -56,8 +56,6 @@ from gibbsite.kernels.density.moves import (
 )
 from gibbsite.kernels.density.tuning import pull_back, read_shape, stretch
 from gibbsite.kernels.registry import register
-
-Floats = NDArray[np.float64]
 
 _WANTED = 0.574
 

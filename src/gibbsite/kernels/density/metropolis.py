@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.foreign import call_at
 from gibbsite._numba.jit import Integer, generic, implement, inlined
@@ -54,7 +54,6 @@ from gibbsite.kernels.registry import register
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-Floats = NDArray[np.float64]
 
 _TOGETHER, _ALONE = 0.234, 0.44
 _ROOT_3 = math.sqrt(3.0)

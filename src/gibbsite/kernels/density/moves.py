@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite._numba.random.generators import Words
@@ -30,7 +30,6 @@ from gibbsite.kernels.density.tuning import MOST_DENSE, learn_shape, make_moment
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-Floats = NDArray[np.float64]
 
 # Positions in the counts of a chain: moves made and accepted since the warmup, whether it still learns, and,
 # of minibatches, factors drawn and evaluated.
@@ -75,11 +74,11 @@ class MoveMemory(NamedTuple):
     noise: Floats
     now: Floats
     size: Floats
-    visits: NDArray[np.int64]
+    visits: Ints
     factor: Floats
     moments: Floats
-    counts: NDArray[np.int64]
-    words: NDArray[np.uint64]
+    counts: Ints
+    words: Words64
     home: Floats
     trouble: Floats
 
@@ -249,7 +248,7 @@ class WalkingKernel(Kernel):
         """Return whether size and shape are learned in the warmup."""
         return False, False
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+    def memory(self, graph: Graph, stream: Words64) -> NamedTuple:
         """Allocate places and what is learned."""
         return self.move_memory(graph)
 

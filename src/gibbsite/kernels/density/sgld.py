@@ -23,8 +23,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.foreign import call_at
 from gibbsite._numba.intrinsic import fetch
@@ -51,9 +51,6 @@ from gibbsite.kernels.density.moves import (
 )
 from gibbsite.kernels.registry import register
 
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
-
 _AHEAD = 5  # rows that are brought near before their turn; more than ten lines at a time would wait
 _ROWS = 4000  # by which the bias is computed
 _LINE = 8  # numbers in a line of the cache
@@ -74,12 +71,12 @@ class Batch(NamedTuple):
     """Memory of a chain: its moves, the rows of a minibatch, and those that have been drawn (key, stamp)."""
 
     moves: MoveMemory
-    rows: Longs
-    key: Longs
-    stamp: Longs
-    steps: Longs
+    rows: Ints
+    key: Ints
+    stamp: Ints
+    steps: Ints
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie: stamps are of past steps."""
         return {"steps": (0, 1 << 62), "stamp": (0, int(self.steps[0]))}
 
@@ -175,7 +172,7 @@ class SGLD(WalkingKernel):
                 raise ModelError("the gradient is not finite at the place of the control variates.")
         return SgldParameters(self.size(graph), bool(self.replace), delay, power, fixed, slope)
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Batch:
+    def memory(self, graph: Graph, stream: Words64) -> Batch:
         """Allocate places, rows, and a hash table for those that have been drawn."""
         size = self.size(graph)
         slots = 0 if self.replace else 1 << (2 * size).bit_length()

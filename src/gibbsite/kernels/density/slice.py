@@ -18,8 +18,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.generators import Words, below, uniform
 from gibbsite._numba.random.ziggurat import exponential
@@ -29,8 +29,6 @@ from gibbsite.kernels.base import step
 from gibbsite.kernels.density.metropolis import read_scale
 from gibbsite.kernels.density.moves import ACCEPTED, MOVES, TUNING, MoveMemory, WalkingKernel, arrive, checked, is_stuck
 from gibbsite.kernels.registry import register
-
-Floats = NDArray[np.float64]
 
 _WIDER = 64  # times that an interval may be widened
 _SHRINK = 200  # after so many cuts nothing is left of an interval but the place itself

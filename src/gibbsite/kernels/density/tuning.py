@@ -17,13 +17,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite.errors import ArgumentError
-
-Floats = NDArray[np.float64]
 
 # Coordinates up to which a full covariance is learned; beyond, only variances are.
 MOST_DENSE = 128
@@ -63,7 +61,7 @@ def read_shape(given: Any, n: int, what: str) -> Floats:
 
 
 @inlined
-def tune_size(size: Floats, visits: NDArray[np.int64], k: Integer, accepted: float, wanted: float) -> None:
+def tune_size(size: Floats, visits: Ints, k: Integer, accepted: float, wanted: float) -> None:
     """Make moves of kind k larger if more of them are accepted than wanted, otherwise smaller."""
     visits[k] += 1
     size[k] *= math.exp(float(visits[k]) ** _POWER * (accepted - wanted))

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words
@@ -27,9 +27,6 @@ from gibbsite.graphs.kinds.gaussian import GaussianGraph
 from gibbsite.graphs.rows import row_starts
 from gibbsite.kernels.base import Kernel, step
 from gibbsite.kernels.registry import register
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 class BlockParameters(NamedTuple):
@@ -45,12 +42,12 @@ class BlockParameters(NamedTuple):
         Entries of the precision between the k-th member and sites outside its block: ``row[k] : row[k + 1]``.
     """
 
-    start: Longs
-    member: Longs
-    place: Longs
+    start: Ints
+    member: Ints
+    place: Ints
     factor: Floats
-    row: Longs
-    other: Longs
+    row: Ints
+    other: Ints
     entry: Floats
 
 
@@ -93,7 +90,7 @@ class BlockedGaussianGibbs(Kernel):
         """Visit blocks."""
         return len(self._read(graph))
 
-    def _read(self, graph: Graph) -> list[Longs]:
+    def _read(self, graph: Graph) -> list[Ints]:
         try:
             blocks = [np.asarray(block, np.int64).ravel() for block in self.blocks]
         except (TypeError, ValueError):
@@ -144,7 +141,7 @@ class BlockedGaussianGibbs(Kernel):
             entry=np.concatenate(entries),
         )
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> BlockMemory:
+    def memory(self, graph: Graph, stream: Words64) -> BlockMemory:
         """Allocate room for the largest block."""
         return BlockMemory(np.zeros(max(block.size for block in self._read(graph))))
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words
 from gibbsite._numba.random.ziggurat import normal
@@ -22,8 +22,6 @@ from gibbsite.graphs.kinds.gaussian import GaussianGraph
 from gibbsite.kernels.base import Kernel, step
 from gibbsite.kernels.registry import register
 
-Floats = NDArray[np.float64]
-
 _MOST = 1 << 27  # entries of the factor: a gigabyte
 
 
@@ -32,7 +30,7 @@ class FactorParameters(NamedTuple):
 
     band: Floats
     width: int
-    site: NDArray[np.int64]
+    site: Ints
 
 
 @register(proof="tests/proofs/test_gaussian.py", recommend={"ExactGaussian": {}})
@@ -64,7 +62,7 @@ class ExactGaussian(Kernel):
         """Every draw begins anew."""
         return True
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Any:
+    def memory(self, graph: Graph, stream: Words64) -> Any:
         """Allocate room for a draw."""
         return Draw(np.zeros(graph.n_sites))
 
@@ -92,7 +90,7 @@ def _factorise(arrays: GaussianGraph) -> FactorParameters:
 
     n = arrays.sd.size
     diagonal = arrays.sd**-2
-    start: NDArray[np.int64] = arrays.start.astype(np.int64)
+    start: Ints = arrays.start.astype(np.int64)
     row = np.repeat(np.arange(n), start[1:] - start[:-1])
     column = arrays.neighbour.astype(np.int64)
     value = arrays.weight * diagonal[row]

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints32, Words32, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, implement, inlined
@@ -47,8 +47,8 @@ class GaussianParameters(NamedTuple):
 class GaussianMemory(NamedTuple):
     """The key of a chain, and room for the random words of each member of a team."""
 
-    key: NDArray[np.uint32]
-    words: NDArray[np.uint32]
+    key: Words32
+    words: Words32
 
 
 @register(
@@ -85,7 +85,7 @@ class GaussianGibbs(Kernel):
             raise ArgumentError(f"{argument('relax')} must be at least 0 and below 1, got {self.relax!r}.")
         return GaussianParameters(-float(self.relax), math.sqrt(1.0 - self.relax**2))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> GaussianMemory:
+    def memory(self, graph: Graph, stream: Words64) -> GaussianMemory:
         """Allocate room for random words."""
         return GaussianMemory(chain_key(stream), np.zeros((MOST_MEMBERS, ROOM), np.uint32))
 
@@ -95,7 +95,7 @@ class GaussianGibbs(Kernel):
 
 
 @implement(log_potential, GaussianGraph)
-def _log_potential_gaussian(arrays: GaussianGraph, x: NDArray[Any]) -> float:
+def _log_potential_gaussian(arrays: GaussianGraph, x: Array) -> float:
     total = 0.0
     for i in range(np.uintp(x.size)):
         pull = 0.0
@@ -108,7 +108,7 @@ def _log_potential_gaussian(arrays: GaussianGraph, x: NDArray[Any]) -> float:
 
 
 @inlined
-def _moved(parameters: GaussianParameters, arrays: GaussianGraph, x: NDArray[Any], i: Integer, z: float) -> Any:
+def _moved(parameters: GaussianParameters, arrays: GaussianGraph, x: Array, i: Integer, z: float) -> Any:
     """Return the new value of a site for a standard normal number."""
     mean = arrays.center[i]
     for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + np.uintp(1)])):
@@ -121,10 +121,10 @@ def _step(
     parameters: GaussianParameters,
     arrays: GaussianGraph,
     memory: GaussianMemory,
-    x: NDArray[Any],
+    x: Array,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     rng, z = normal(rng)
@@ -133,7 +133,7 @@ def _step(
 
 
 @inlined
-def _spare(key: NDArray[np.uint32], turn: Integer, position: Integer) -> Words:
+def _spare(key: Words32, turn: Integer, position: Integer) -> Words:
     """Return a generator of its own for a position of a sweep, for the few numbers that need a second try."""
     low, high = _U32(_U64(turn) & _U64(0xFFFFFFFF)), _U32(_U64(turn) >> _U64(32))
     at = _U64(position)
@@ -149,13 +149,13 @@ def _walk_colors(
     arrays: GaussianGraph,
     schedule: Phased,
     memory: GaussianMemory,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
+    x: Array,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
     team: Team,
 ) -> Words:

@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Words64
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import Integer, called, implement, inlined
 from gibbsite._numba.random.generators import Words, uniform
@@ -55,17 +55,17 @@ _LAST = 0.01  # last temperature of an exponential schedule without a rate, as a
 class AnnealedParameters(NamedTuple):
     """Inverse temperatures by sweep, infinite for T = 0; and how many steps are a sweep."""
 
-    inverse: NDArray[np.float64]
+    inverse: Floats
     sites: int
 
 
 class Cooling(NamedTuple):
     """Memory of an annealed chain: scratch space; sweeps over, and steps made of the present one."""
 
-    work: NDArray[np.float64]
-    clock: NDArray[np.int64]
+    work: Floats
+    clock: Ints
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
         return {"clock": (0, 1 << 62)}
 
@@ -76,12 +76,12 @@ class RunningCooling(NamedTuple):
     At low temperatures few visits change a state: a visit then reads one number instead of all neighbours.
     """
 
-    work: NDArray[np.float64]
-    clock: NDArray[np.int64]
-    odds: NDArray[np.float64]
-    left: NDArray[np.int64]
+    work: Floats
+    clock: Ints
+    odds: Floats
+    left: Ints
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
         return {"clock": (0, 1 << 62), "left": (0, 1 << 62)}
 
@@ -119,13 +119,13 @@ class AnnealedGibbs(Kernel):
     exact: ClassVar[bool] = False
     conditional: ClassVar[bool] = False
     estimates: ClassVar[bool] = False
-    schedule: str | Sequence[float] | NDArray[np.float64] = "linear"
+    schedule: str | Sequence[float] | Floats = "linear"
     sweeps: int | None = None
     start: float | None = None
     rate: float | None = None
 
     @property
-    def temperatures(self) -> NDArray[np.float64]:
+    def temperatures(self) -> Floats:
         """The temperature of every sweep, where it does not depend on the model."""
         if isinstance(self.schedule, str) and self.start is None:
             raise ArgumentError(
@@ -134,7 +134,7 @@ class AnnealedGibbs(Kernel):
             )
         return self.temperatures_for(None)
 
-    def temperatures_for(self, model: FactorGraph | Graph | None) -> NDArray[np.float64]:
+    def temperatures_for(self, model: FactorGraph | Graph | None) -> Floats:
         """Return the temperature of every sweep on a model.
 
         Examples
@@ -174,7 +174,7 @@ class AnnealedGibbs(Kernel):
             raise ArgumentError(f"{argument('rate')} must be at most 1, so that temperatures fall, got {self.rate!r}.")
         return int(sweeps)
 
-    def _listed(self) -> NDArray[np.float64]:
+    def _listed(self) -> Floats:
         """Return temperatures that were given, checked."""
         try:
             given = np.array(self.schedule, np.float64)
@@ -204,7 +204,7 @@ class AnnealedGibbs(Kernel):
         with np.errstate(divide="ignore"):
             return AnnealedParameters(1.0 / self.temperatures_for(graph), graph.n_sites)
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Cooling | RunningCooling:
+    def memory(self, graph: Graph, stream: Words64) -> Cooling | RunningCooling:
         """Allocate scratch space and the clock."""
         work, clock = np.zeros(max(int(graph.cards.max(initial=1)), 2)), np.zeros(2, np.int64)
         if isinstance(graph.arrays, IsingGraph):
@@ -245,7 +245,7 @@ def tick(parameters: AnnealedParameters, memory: Cooling | RunningCooling) -> No
 
 
 @inlined
-def cool(w: NDArray[np.float64], size: Integer, inverse: float) -> float:
+def cool(w: Floats, size: Integer, inverse: float) -> float:
     """Turn log-weights into weights at an inverse temperature, the largest one; return their sum."""
     best = 0
     for a in range(size):
@@ -267,10 +267,10 @@ def _step_categorical(
     parameters: AnnealedParameters,
     arrays: Any,
     memory: Cooling,
-    x: NDArray[Any],
+    x: Array,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     rng, u = uniform(rng)
@@ -294,10 +294,10 @@ def _step_binary(
     parameters: AnnealedParameters,
     arrays: Any,
     memory: Cooling,
-    x: NDArray[np.int8],
+    x: Ints8,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     rng, u = uniform(rng)
@@ -312,10 +312,10 @@ def _step_running(
     parameters: AnnealedParameters,
     arrays: IsingGraph,
     memory: RunningCooling,
-    x: NDArray[np.int8],
+    x: Ints8,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     if memory.left[0] == 0:
@@ -334,7 +334,7 @@ def _step_running(
 
 
 @called
-def _sum_up(arrays: IsingGraph, memory: RunningCooling, x: NDArray[np.int8]) -> None:
+def _sum_up(arrays: IsingGraph, memory: RunningCooling, x: Ints8) -> None:
     """Take all log-odds anew, before rounding errors add up."""
     memory.left[0] = _CHANGES_PER_SITE * x.size
     for site in range(x.size):
@@ -343,7 +343,7 @@ def _sum_up(arrays: IsingGraph, memory: RunningCooling, x: NDArray[np.int8]) -> 
 
 @implement(transition, AnnealedParameters)
 def _transition(
-    parameters: AnnealedParameters, arrays: Any, memory: Cooling, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
+    parameters: AnnealedParameters, arrays: Any, memory: Cooling, x: Array, i: Integer, row: Floats
 ) -> Integer:
     size = log_weights(arrays, x, i, row)
     total = cool(row, size, now(parameters, memory))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.foreign import call_at
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words, load, store
@@ -38,10 +38,10 @@ class ConditionalsMemory(NamedTuple):
     without a function needs.
     """
 
-    out: NDArray[np.float64]
-    words: NDArray[np.uint64]
-    trouble: NDArray[np.int64]
-    place: NDArray[np.float64]
+    out: Floats
+    words: Words64
+    trouble: Ints
+    place: Floats
     moves: MoveMemory
 
     @property
@@ -81,7 +81,7 @@ class ConditionalGibbs(Kernel):
         """Return how sites without a function are moved; all else is in the graph."""
         return ConditionalsParameters(_OTHER.parameters(graph))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> ConditionalsMemory:
+    def memory(self, graph: Graph, stream: Words64) -> ConditionalsMemory:
         """Allocate room for the largest block."""
         widest = int(np.diff(graph.arrays.start).max(initial=1))
         words, trouble = np.zeros(4, np.uint64), np.zeros(3, np.int64)
@@ -120,7 +120,7 @@ class ConditionalGibbs(Kernel):
 
 
 @implement(log_potential, ConditionalsGraph)
-def _log_potential_conditionals(arrays: ConditionalsGraph, x: NDArray[Any]) -> float:
+def _log_potential_conditionals(arrays: ConditionalsGraph, x: Array) -> float:
     if arrays.density == 0:
         return 0.0
     return call_at(arrays.density, x, 0, x.size, x, 0, 0, arrays.nothing)
@@ -131,10 +131,10 @@ def _step(
     parameters: ConditionalsParameters,
     arrays: ConditionalsGraph,
     memory: ConditionalsMemory,
-    x: NDArray[Any],
+    x: Array,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     if memory.trouble[0] != 0:

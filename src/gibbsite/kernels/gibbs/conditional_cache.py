@@ -13,20 +13,16 @@ their rows empty too often are given up.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Words32
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite.graphs.color import markov_graph
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.rows import row_starts
 from gibbsite.kernels.rules import HEAT_BATH
-
-State = NDArray[np.signedinteger[Any]]
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
 
 _ONE = np.uintp(1)
 # Found by timing networks of 8 to 10^4 sites. With more sites than this no cache holds a few rows of each.
@@ -47,10 +43,10 @@ class Blankets(NamedTuple):
     this depends on scopes alone: chains, and models of the same structure, share it.
     """
 
-    start: Index
-    member: Index
-    stride: Index
-    place: NDArray[np.int64]
+    start: Words32
+    member: Words32
+    stride: Words32
+    place: Ints
     size: int
 
 
@@ -66,12 +62,12 @@ class Remembered(NamedTuple):
     """
 
     work: Floats
-    start: Index
-    member: Index
-    stride: Index
-    place: NDArray[np.int64]
+    start: Words32
+    member: Words32
+    stride: Words32
+    place: Ints
     table: Floats
-    gain: NDArray[np.int64]
+    gain: Ints
 
     @property
     def rebuildable(self) -> bool:
@@ -148,7 +144,7 @@ def _number(graph: Graph, own: bool) -> Blankets:
     )
 
 
-def _dependences(graph: Graph, own: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _dependences(graph: Graph, own: bool) -> tuple[Ints, Ints]:
     """Return all pairs of a site and one of several states that it depends on, in order."""
     start, neighbour = markov_graph(graph)
     n, sites = graph.n_sites, np.arange(graph.n_sites)
@@ -183,7 +179,7 @@ def remembered_bytes(graph: Graph, own: bool) -> int:
 
 
 @inlined
-def find_row(memory: Remembered, x: State, i: Integer) -> Integer:
+def find_row(memory: Remembered, x: Codes, i: Integer) -> Integer:
     """Return where the row of a remembered site begins."""
     row = np.uintp(memory.place[i])
     for k in range(np.uintp(memory.start[i]), np.uintp(memory.start[i + _ONE])):

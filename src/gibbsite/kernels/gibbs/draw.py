@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints8
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite.graphs.local import log_odds
 
@@ -18,7 +18,7 @@ _LOGITS = np.array([-np.inf, *(math.log(k / (_BINS - k)) for k in range(1, _BINS
 
 
 @inlined
-def kept_odds(arrays: Any, x: NDArray[np.int8], i: Integer, cond: NDArray[np.float64], keep: bool) -> float:
+def kept_odds(arrays: Any, x: Ints8, i: Integer, cond: Floats, keep: bool) -> float:
     """Return the log-odds of a two-state site, which are also written to ``cond`` if ``keep`` is set."""
     odds = log_odds(arrays, x, i)
     if keep:
@@ -41,9 +41,7 @@ def is_up(odds: float, u: float) -> bool:
 
 
 @inlined
-def put_cells(
-    arrays: Any, w: NDArray[np.float64], size: Integer, total: float, i: Integer, cond: NDArray[np.float64]
-) -> None:
+def put_cells(arrays: Any, w: Floats, size: Integer, total: float, i: Integer, cond: Floats) -> None:
     """Write the conditional of a site to ``cond``."""
     cell = np.uintp(arrays.offset[i])
     scale = 1.0 / total

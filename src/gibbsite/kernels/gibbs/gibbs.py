@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints8, Ints16, Words64
 from gibbsite._common.wording import unknown
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.generators import Words, uniform
@@ -80,13 +80,13 @@ class Gibbs(Kernel):
             raise ArgumentError(unknown("Gibbs rule", self.rule, RULES))
         return GibbsParameters(rule_type(self.rule))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+    def memory(self, graph: Graph, stream: Words64) -> NamedTuple:
         """Keep log-weights or remember conditionals where that pays, otherwise a scratch array."""
         if remembering_pays(graph):
             return remembered_memory(graph, own=self._looks_back)
         return running_memory(graph) if running_pays(graph) else super().memory(graph, stream)
 
-    def rung_memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+    def rung_memory(self, graph: Graph, stream: Words64) -> NamedTuple:
         """Remember conditionals where that pays, but keep no log-weights of a state."""
         return super().memory(graph, stream) if running_pays(graph) else self.memory(graph, stream)
 
@@ -114,10 +114,10 @@ def _step_binary(
     parameters: GibbsParameters,
     arrays: IsingGraph | LatticeGraph,
     memory: Buffer,
-    x: NDArray[np.int8],
+    x: Ints8,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     rng, u = uniform(rng)
@@ -136,10 +136,10 @@ def _step_categorical(
     parameters: GibbsParameters,
     arrays: Any,
     memory: Buffer,
-    x: NDArray[np.int16],
+    x: Ints16,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     size, total = weights(arrays, x, i, memory.work)
@@ -151,10 +151,10 @@ def _step_running(
     parameters: GibbsParameters,
     arrays: PottsGraph,
     memory: Running,
-    x: NDArray[np.int16],
+    x: Ints16,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     size, total = running_weights(arrays, memory, x, i)
@@ -170,10 +170,10 @@ def _step_remembered(
     parameters: GibbsParameters,
     arrays: TableGraph,
     memory: Remembered,
-    x: NDArray[np.int16],
+    x: Ints16,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     row = np.uintp(0)
@@ -201,13 +201,13 @@ def _step_remembered(
 def _draw(
     parameters: GibbsParameters,
     arrays: Any,
-    w: NDArray[np.float64],
+    w: Floats,
     size: Integer,
     total: float,
-    x: NDArray[np.int16],
+    x: Ints16,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     """Draw the value of a site from its weights by the rule of the kernel."""
@@ -220,9 +220,7 @@ def _draw(
 
 
 @implement(transition, GibbsParameters)
-def _transition(
-    parameters: GibbsParameters, arrays: Any, memory: Buffer, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
-) -> Integer:
+def _transition(parameters: GibbsParameters, arrays: Any, memory: Buffer, x: Array, i: Integer, row: Floats) -> Integer:
     size, total = weights(arrays, x, i, row)
     scale = apply_rule(parameters.rule, row, size, total, np.int64(x[i]))
     for a in range(size):

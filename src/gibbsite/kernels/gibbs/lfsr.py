@@ -31,8 +31,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from gibbsite._common.arrays import Array, Floats, Ints, Words32
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import Integer, compiled, inlined
 from gibbsite.errors import ArgumentError
@@ -187,7 +188,7 @@ class Source(NamedTuple):
         Numbers dropped at the end of each row.
     """
 
-    jump: NDArray[np.uint32]
+    jump: Words32
     first: np.uint32
     rows: int
     skip: int
@@ -206,11 +207,11 @@ class Reader(NamedTuple):
         Its column and row; rows are counted modulo 2^m, and row 0 is the row of zeros.
     """
 
-    shift: NDArray[np.uint32]
-    word: NDArray[np.uint32]
-    place: NDArray[np.int64]
+    shift: Words32
+    word: Words32
+    place: Ints
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
         return {"place": (0, np.array([self.shift.size - 1, (1 << 32) - 1]))}
 
@@ -246,7 +247,7 @@ def open_source(m: int, columns: int, table: str = "harase") -> Source:
     return Source(_jump_table(polynomial, stride), _first_word(polynomial), period + 1, width - columns)
 
 
-def _jump_table(polynomial: int, stride: int) -> NDArray[np.uint32]:
+def _jump_table(polynomial: int, stride: int) -> Words32:
     """Return what each byte of a number contributes to the number that begins ``stride`` bits later."""
     m = polynomial.bit_length() - 1
     # Bit k of the next number, counted from the top, is the parity of the state under this mask.
@@ -273,7 +274,7 @@ def start_reading(shift: ArrayLike) -> Reader:
 
 
 @inlined
-def next_word(jump: NDArray[np.uint32], word: np.uint32) -> np.uint32:
+def next_word(jump: Words32, word: np.uint32) -> np.uint32:
     """Return the number that follows ``word``; zero follows zero."""
     return np.uint32(
         jump[_U(word & _BYTE)]
@@ -307,12 +308,12 @@ def read_uniform(source: Source, reader: Reader) -> float:
 
 
 @compiled
-def _read_all(source: Source, reader: Reader, out: NDArray[np.float64]) -> None:
+def _read_all(source: Source, reader: Reader, out: Floats) -> None:
     for k in range(out.size):
         out[k] = read_uniform(source, reader)
 
 
-def variates(m: int, columns: Integer, shift: ArrayLike | None = None, table: str = "harase") -> NDArray[np.float64]:
+def variates(m: int, columns: Integer, shift: ArrayLike | None = None, table: str = "harase") -> Floats:
     """Return the numbers that drive a chain through 2^m sweeps, a row for each.
 
     Parameters

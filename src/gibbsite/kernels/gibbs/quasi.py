@@ -22,8 +22,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints8, Ints16, Words64
 from gibbsite._common.wording import argument, part
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words
@@ -52,7 +52,7 @@ class QuasiParameters(NamedTuple):
 class QuasiMemory(NamedTuple):
     """A scratch array, and where in the sequence the chain stands."""
 
-    work: NDArray[np.float64]
+    work: Floats
     reader: Reader
 
 
@@ -140,7 +140,7 @@ class QuasiGibbs(Kernel):
         """Return the sequence."""
         return QuasiParameters(open_source(self._bits, self.visits or graph.n_sites, self.table))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> QuasiMemory:
+    def memory(self, graph: Graph, stream: Words64) -> QuasiMemory:
         """Draw the digital shift of each column from the chain's stream."""
         words = np.random.Philox(key=stream[:2]).random_raw(self.visits or graph.n_sites)
         return QuasiMemory(np.zeros(int(graph.cards.max(initial=1))), start_reading(words >> np.uint64(32)))
@@ -173,10 +173,10 @@ def _step_binary(
     parameters: QuasiParameters,
     arrays: IsingGraph | LatticeGraph,
     memory: QuasiMemory,
-    x: NDArray[np.int8],
+    x: Ints8,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     u = read_uniform(parameters.source, memory.reader)
@@ -190,10 +190,10 @@ def _step_categorical(
     parameters: QuasiParameters,
     arrays: Any,
     memory: QuasiMemory,
-    x: NDArray[np.int16],
+    x: Ints16,
     i: Integer,
     rng: Words,
-    cond: NDArray[np.float64],
+    cond: Floats,
     keep: bool,
 ) -> Words:
     u = read_uniform(parameters.source, memory.reader)
@@ -207,7 +207,7 @@ def _step_categorical(
 
 @implement(transition, QuasiParameters)
 def _transition(
-    parameters: QuasiParameters, arrays: Any, memory: QuasiMemory, x: NDArray[Any], i: Integer, row: NDArray[np.float64]
+    parameters: QuasiParameters, arrays: Any, memory: QuasiMemory, x: Array, i: Integer, row: Floats
 ) -> Integer:
     size, total = weights(arrays, x, i, row)
     for a in range(size):

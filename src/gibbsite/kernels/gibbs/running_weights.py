@@ -14,15 +14,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Codes, Floats, Ints
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.local import from_logs
-
-State = NDArray[np.signedinteger[Any]]
-Floats = NDArray[np.float64]
 
 _ONE = np.uintp(1)
 # Mean degree from which on it pays, found by timing 3 to 40 states: per state (a visit takes as many
@@ -43,9 +40,9 @@ class Running(NamedTuple):
 
     work: Floats
     logs: Floats
-    left: NDArray[np.int64]
+    left: Ints
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
         return {"left": (0, 1 << 62)}
 
@@ -77,7 +74,7 @@ def running_memory(graph: Graph) -> Running:
 
 
 @inlined
-def running_weights(arrays: PottsGraph, memory: Running, x: State, i: Integer) -> tuple[Integer, float]:
+def running_weights(arrays: PottsGraph, memory: Running, x: Codes, i: Integer) -> tuple[Integer, float]:
     """Fill ``memory.work`` with the weights of site i; return the number of states and their sum."""
     if memory.left[0] == 0:
         _sum_up(arrays, memory, x)
@@ -108,7 +105,7 @@ def note_change(arrays: PottsGraph, memory: Running, i: Integer, old: Integer, n
 
 
 @called
-def _sum_up(arrays: PottsGraph, memory: Running, x: State) -> None:
+def _sum_up(arrays: PottsGraph, memory: Running, x: Codes) -> None:
     """Take all sums anew."""
     memory.left[0] = _CHANGES_PER_SITE * x.size
     logs, n, step = memory.logs, np.uintp(x.size), np.uintp(arrays.step)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.distance import DistanceGraph
 from gibbsite.kernels.gibbs.uphill import go_uphill, measure_drops
@@ -56,8 +56,8 @@ def temperature_range(graph: Graph) -> TemperatureRange:
     """
     rng = np.random.default_rng(0)
     work = np.zeros(max(int(graph.cards.max(initial=1)), 2))
-    free: list[NDArray[np.float64]] = []
-    bound: list[NDArray[np.float64]] = []
+    free: list[Floats] = []
+    bound: list[Floats] = []
     costly = graph.n_sites >= _SITES or isinstance(graph.arrays, DistanceGraph)
     for _ in range(1 if costly else _STATES):
         x = rng.integers(0, graph.cards, dtype=graph.state_dtype)
@@ -75,11 +75,11 @@ def temperature_range(graph: Graph) -> TemperatureRange:
     return TemperatureRange(hot, min(_freezing(gaps), hot / _LEAST_RATIO), steep)
 
 
-def _positive(drops: NDArray[np.float64]) -> NDArray[np.float64]:
+def _positive(drops: Floats) -> Floats:
     return drops[np.isfinite(drops) & (drops > 0.0)]
 
 
-def _freezing(gaps: NDArray[np.float64]) -> float:
+def _freezing(gaps: Floats) -> float:
     """Return the temperature at which the given share of sites is excited, by bisection."""
     low, high = np.log(gaps.min() / 100.0), np.log(gaps.max())
     for _ in range(60):

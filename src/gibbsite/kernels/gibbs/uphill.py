@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats, Ints, Words32
 from gibbsite._numba.jit import compiled_loop
 from gibbsite.graphs.local import log_potential, log_weights
 
@@ -18,7 +18,7 @@ _ROUNDING = 1e-12
 
 
 @compiled_loop
-def go_uphill(arrays: Any, x: NDArray[Any], work: NDArray[np.float64]) -> float:
+def go_uphill(arrays: Any, x: Array, work: Floats) -> float:
     """Move single sites to their best states until none can be improved; return the log-potential.
 
     Without ``Graph.log_offset``, as all that compiled code sees of a model.
@@ -41,9 +41,7 @@ def go_uphill(arrays: Any, x: NDArray[Any], work: NDArray[np.float64]) -> float:
 
 
 @compiled_loop
-def measure_drops(
-    arrays: Any, x: NDArray[Any], work: NDArray[np.float64], nearest: NDArray[np.float64], farthest: NDArray[np.float64]
-) -> None:
+def measure_drops(arrays: Any, x: Array, work: Floats, nearest: Floats, farthest: Floats) -> None:
     """Write how far below the best state of each site its second best and its worst possible state are.
 
     Infinite where a site has no other possible state.
@@ -65,16 +63,14 @@ def measure_drops(
 class Neighbourhood(NamedTuple):
     """The graph that joins sites sharing a factor, in compressed rows, and room to go through it."""
 
-    start: NDArray[np.uint32]
-    neighbour: NDArray[np.uint32]
-    queue: NDArray[np.int64]
-    open: NDArray[np.bool_]
+    start: Words32
+    neighbour: Words32
+    queue: Ints
+    open: Bools
 
 
 @compiled_loop
-def recombine(
-    arrays: Any, near: Neighbourhood, best: NDArray[Any], other: NDArray[Any], work: NDArray[np.float64]
-) -> float:
+def recombine(arrays: Any, near: Neighbourhood, best: Array, other: Array, work: Floats) -> float:
     """Give ``best`` the states of ``other`` wherever that is better; return what it gains.
 
     Sites at which two states differ fall into connected parts. No factor touches two of them, so whether a

@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import describe, is_number
+from gibbsite._common.arrays import Words32, Words64
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.random.generators import chain_key
 from gibbsite.errors import ArgumentError, TooLargeError
@@ -132,7 +132,7 @@ class HerdedGibbs(Kernel):
         chance = self.rule == "bounded" or "randomised" in self.keys
         return graph.binary and not chance and self.keys_of(graph).take_table(self.storage, self.memory_limit)
 
-    def first_weights(self, stream: NDArray[np.uint64], *shape: int) -> NDArray[np.uint32]:
+    def first_weights(self, stream: Words64, *shape: int) -> Words32:
         """Return the first weights of a chain of two-state sites, all at once, in units of 2^-32."""
         if self.start == "random":
             words = np.random.Philox(key=stream[:2]).random_raw(-(-math.prod(shape) // 2))
@@ -199,7 +199,7 @@ class HerdedGibbs(Kernel):
             span=2.0 * (self.band + 2.0) if self.rule == "bounded" else 1.0,
         )
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> HerdedMemory:
+    def memory(self, graph: Graph, stream: Words64) -> HerdedMemory:
         """Allocate the weights of a chain."""
         keys = self.keys_of(graph)
         (start, member), (place, stride) = keys.others(), keys.numbers()

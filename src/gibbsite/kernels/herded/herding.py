@@ -18,11 +18,10 @@ References
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, inlined
 
-Floats = NDArray[np.float64]
 _HIGH, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 

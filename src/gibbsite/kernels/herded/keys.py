@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Words32, Words64
 from gibbsite._common.wording import part
 from gibbsite.errors import TooLargeError
 from gibbsite.graphs.color import markov_graph
@@ -16,8 +16,7 @@ from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.layouts.counted import counts_suffice
 from gibbsite.graphs.rows import row_lengths
 
-Floats = NDArray[np.float64]
-Rows = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+Rows = tuple[Words32, Words32]
 
 KEYS = ("blanket", "full", "shared", "binned", "randomised-binned", "site")
 STORAGE = ("auto", "dense", "hash")
@@ -121,7 +120,7 @@ class Keys:
         many = np.where(cards <= 2, self.bins + 1.0, (self.bins + 1.0) ** np.minimum(cards, 100.0))
         return many.astype(np.float64)
 
-    def numbers(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    def numbers(self) -> tuple[Words64, Words64]:
         """Return the first key of each site, and by how much the state of each of the others moves it."""
         (start, member), sizes = self.others(), self.sizes()
         n, cards = self.graph.n_sites, self.graph.cards

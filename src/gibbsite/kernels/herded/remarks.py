@@ -12,8 +12,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Words32
 from gibbsite._common.wording import Text, part
 from gibbsite.errors import GibbsiteError
 from gibbsite.graphs.color import markov_graph
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _PARTS = 2.0**32  # probabilities are whole multiples of the inverse, as weights of two states count
 
 
-def holds_all(start: NDArray[np.uint32], member: NDArray[np.uint32]) -> bool:
+def holds_all(start: Words32, member: Words32) -> bool:
     """Tell whether every row of compressed rows has all sites but its own.
 
     Examples
@@ -111,7 +111,7 @@ def remark_in_step(model: FactorGraph, graph: Graph, bins: int | None = None) ->
     )
 
 
-def find_isolated(graph: Graph) -> NDArray[np.int64]:
+def find_isolated(graph: Graph) -> Ints:
     """Return the sites that share a factor with no other.
 
     Examples
@@ -132,7 +132,7 @@ def find_isolated(graph: Graph) -> NDArray[np.int64]:
     return np.flatnonzero(row_lengths(markov_graph(graph)[0]) == 0)
 
 
-def _laws(graph: Graph, alone: NDArray[np.int64]) -> NDArray[np.float64]:
+def _laws(graph: Graph, alone: Ints) -> Floats:
     """Return the probabilities of sites without neighbours, falling: names of states do not matter."""
     arrays = graph.arrays
     if not isinstance(arrays, IsingGraph | LatticeGraph) and not hasattr(arrays, "log_unary"):
@@ -145,6 +145,6 @@ def _laws(graph: Graph, alone: NDArray[np.int64]) -> NDArray[np.float64]:
         has = state < cards[:, None]
         at = np.where(has, arrays.offset[alone][:, None] + state, 0)
         logs = -np.sort(-np.where(has, arrays.log_unary[at], -np.inf), axis=1)
-    weights: NDArray[np.float64] = np.exp(logs - logs[:, :1])
+    weights: Floats = np.exp(logs - logs[:, :1])
     weights /= weights.sum(axis=1, keepdims=True)
     return weights

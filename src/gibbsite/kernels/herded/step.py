@@ -11,8 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints8, Ints16, Words32, Words64
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.generators import Words, single_word, uniform
 from gibbsite.graphs.kinds.ising import IsingGraph
@@ -23,9 +23,6 @@ from gibbsite.kernels.herded.herding import herd_argmax, herd_bounded, herd_entr
 from gibbsite.kernels.herded.keys import CODED, RANDOM, SHARED
 from gibbsite.kernels.herded.weight_table import Hashed, Table, expect, find
 from gibbsite.kernels.rules import pick
-
-Floats = NDArray[np.float64]
-State = NDArray[np.signedinteger[Any]]
 
 RULES = ("argmax", "threshold", "tijdeman", "bounded")
 _ARGMAX, _THRESHOLD, _TIJDEMAN, _BOUNDED = range(4)
@@ -58,12 +55,12 @@ class HerdedMemory(NamedTuple):
     """
 
     work: Floats
-    start: NDArray[np.uint32]
-    member: NDArray[np.uint32]
-    stride: NDArray[np.uint64]
-    place: NDArray[np.uint64]
+    start: Words32
+    member: Words32
+    stride: Words64
+    place: Words64
     ledger: Table | Hashed
-    seed: NDArray[np.uint32]
+    seed: Words32
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -72,7 +69,7 @@ class HerdedMemory(NamedTuple):
 
 
 @inlined
-def _code(memory: HerdedMemory, x: State, i: Integer) -> np.uint64:
+def _code(memory: HerdedMemory, x: Codes, i: Integer) -> np.uint64:
     """Return the key that the states of other sites select."""
     code: Any = memory.place[i]
     for k in range(_U(memory.start[i]), _U(memory.start[i + _ONE])):
@@ -94,7 +91,7 @@ def _step_binary(
     parameters: HerdedParameters,
     arrays: IsingGraph | LatticeGraph,
     memory: HerdedMemory,
-    x: NDArray[np.int8],
+    x: Ints8,
     i: Integer,
     rng: Words,
     cond: Floats,
@@ -159,7 +156,7 @@ def _step_categorical(
     parameters: HerdedParameters,
     arrays: Any,
     memory: HerdedMemory,
-    x: NDArray[np.int16],
+    x: Ints16,
     i: Integer,
     rng: Words,
     cond: Floats,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import describe
+from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, IncompatibleError, TooLargeError
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.scans.base import Scan
 
-Floats = NDArray[np.float64]
 _MOST_SITES = 9
 
 

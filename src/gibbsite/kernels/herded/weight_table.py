@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints, Words64
 from gibbsite._numba.intrinsic import fetch
 from gibbsite._numba.jit import Integer, called, generic, implement, inlined
 
@@ -34,7 +34,7 @@ _MIX_1, _MIX_2, _SHIFT = _U64(0xFF51AFD7ED558CCD), _U64(0xC4CEB9FE1A85EC53), _U6
 class Table(NamedTuple):
     """A place for every key: the weights of key k begin at ``weight[k * width]``."""
 
-    weight: NDArray[Any]
+    weight: Array
     width: int
 
 
@@ -45,10 +45,10 @@ class Hashed(NamedTuple):
     are part of the table, the keys in it, and how many keys found no room.
     """
 
-    key: NDArray[np.uint64]
-    weight: NDArray[Any]
+    key: Words64
+    weight: Array
     width: int
-    fill: NDArray[np.int64]
+    fill: Ints
 
     def follows(self, fresh: Hashed) -> bool:
         """Tell whether keys from a file stand so that every search among them comes to a free slot.
@@ -73,7 +73,7 @@ def make_table(width: int, size: int, kind: type) -> Table:
 def make_hashed(width: int, most_bytes: int, kind: type) -> Hashed:
     """Return a hash table with ``width`` weights of some type for each key that grows up to some memory."""
     slots = max(_LEAST, min(most_bytes // (8 + 8 * width), 2**32 - 1)) + _TAIL
-    weight: NDArray[Any] = np.zeros(slots * width, kind)
+    weight: Array = np.zeros(slots * width, kind)
     return Hashed(np.zeros(slots, np.uint64), weight, width, np.array([_LEAST, 0, 0], np.int64))
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Words32, Words64
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.alias import build_alias_rows, draw_column
 from gibbsite._numba.random.generators import Words, below
@@ -18,10 +18,6 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.kinds.stored import StoredPottsGraph
 from gibbsite.kernels.minibatch.factors import (
-    Floats,
-    Index,
-    Longs,
-    State,
     add_factor,
     add_gain,
     builds_rows,
@@ -42,18 +38,18 @@ class AgreementRows(NamedTuple):
     all other sites in order, so that a column tells the neighbour.
     """
 
-    start: Index
-    neighbour: Index
-    table: NDArray[np.uint64]
+    start: Words32
+    neighbour: Words32
+    table: Words64
     sign: float
     weight: Floats
     step: int
     complete: bool
     local: Floats
     rate: Floats
-    degree: Longs
+    degree: Ints
     total: float
-    offset: Longs
+    offset: Ints
     log_unary: Floats
 
 
@@ -95,7 +91,7 @@ def agreement_rows(graph: Graph) -> AgreementRows:
     )
 
 
-def _lists_all(start: Index, neighbour: Index) -> bool:
+def _lists_all(start: Words32, neighbour: Words32) -> bool:
     """Tell whether every row has all other sites in ascending order."""
     n = start.size - 1
     if neighbour.size != n * (n - 1) or not (np.diff(start.astype(np.int64)) == n - 1).all():
@@ -105,7 +101,7 @@ def _lists_all(start: Index, neighbour: Index) -> bool:
 
 
 @implement(draw_factor, AgreementRows)
-def _draw(rows: AgreementRows, i: Integer, x: State, rng: Words) -> tuple[Words, Integer, Integer]:
+def _draw(rows: AgreementRows, i: Integer, x: Codes, rng: Words) -> tuple[Words, Integer, Integer]:
     first = np.uintp(rows.start[i])
     many = np.uintp(rows.start[i + _ONE]) - first
     if rows.table.size > 0:
@@ -119,7 +115,7 @@ def _draw(rows: AgreementRows, i: Integer, x: State, rng: Words) -> tuple[Words,
 
 
 @implement(factor_at, AgreementRows)
-def _at(rows: AgreementRows, i: Integer, x: State, number: Integer) -> tuple[Integer, Integer]:
+def _at(rows: AgreementRows, i: Integer, x: Codes, number: Integer) -> tuple[Integer, Integer]:
     k = np.uintp(rows.start[i]) + np.uintp(number)
     return k, np.int64(x[np.uintp(rows.neighbour[k])])
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Words64
 from gibbsite._common.wording import part
 from gibbsite._numba.jit import Integer, generic, implement, inlined
 from gibbsite._numba.random.generators import Words, uniform
@@ -17,7 +17,7 @@ from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import from_logs
 from gibbsite.kernels.base import Kernel
 from gibbsite.kernels.gibbs.draw import put_cells
-from gibbsite.kernels.minibatch.factors import DRAWN_KINDS, Floats, State, check_drawn
+from gibbsite.kernels.minibatch.factors import DRAWN_KINDS, check_drawn
 from gibbsite.kernels.rules import pick
 
 _ONE = np.uintp(1)
@@ -30,7 +30,7 @@ class Batched(NamedTuple):
 
     work: Floats
     spare: Floats
-    counts: NDArray[np.int64]
+    counts: Ints
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class MinibatchKernel(Kernel):
         name = type(self).__name__
         check_drawn(graph, part(name, name))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> NamedTuple:
+    def memory(self, graph: Graph, stream: Words64) -> NamedTuple:
         """Allocate scratch arrays and counts."""
         return self.workspace(graph)
 
@@ -93,7 +93,7 @@ def stays_in(rng: Words, share: float) -> tuple[Words, bool]:
 
 @generic
 def draw_from_logs(
-    arrays: Any, x: State, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
+    arrays: Any, x: Codes, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     """Give site i a value drawn by the log-weights ``w``, which are overwritten; write them to ``cond``."""
     raise NotImplementedError
@@ -101,7 +101,7 @@ def draw_from_logs(
 
 @implement(draw_from_logs, IsingGraph)
 def _draw_binary(
-    arrays: IsingGraph, x: State, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
+    arrays: IsingGraph, x: Codes, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     if keep:
         cond[i] = w[1] - w[0]
@@ -112,7 +112,7 @@ def _draw_binary(
 
 @implement(draw_from_logs)
 def _draw_states(
-    arrays: Any, x: State, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
+    arrays: Any, x: Codes, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     total = from_logs(w, size)
     if keep:

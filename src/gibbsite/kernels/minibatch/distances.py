@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Ints32, Words32, Words64
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.alias import build_alias_rows, draw_column
 from gibbsite._numba.random.generators import Words, below, uniform
@@ -21,10 +21,6 @@ from gibbsite.graphs.kinds.distance import coupling_at
 from gibbsite.graphs.tree import build_tree, list_nodes
 from gibbsite.kernels.minibatch.factors import (
     NOTHING,
-    Floats,
-    Index,
-    Longs,
-    State,
     add_factor,
     add_gain,
     builds_rows,
@@ -43,21 +39,21 @@ class PositionRows(NamedTuple):
     ``rate`` is the sum of these bounds, ``local`` a closer bound of the sum of weights L_i.
     """
 
-    start: Longs
-    node: Index
-    table: NDArray[np.uint64]
+    start: Ints
+    node: Words32
+    table: Words64
     bound: Floats
-    first: NDArray[np.int32]
-    last: NDArray[np.int32]
-    order: NDArray[np.int32]
+    first: Ints32
+    last: Ints32
+    order: Ints32
     positions: Floats
     decay: Decay
     beta: float
     local: Floats
     rate: Floats
-    degree: Longs
+    degree: Ints
     total: float
-    offset: Longs
+    offset: Ints
     log_unary: Floats
 
 
@@ -91,7 +87,7 @@ def position_rows(graph: Graph) -> PositionRows:
 
 
 @implement(draw_factor, PositionRows)
-def _draw(rows: PositionRows, i: Integer, x: State, rng: Words) -> tuple[Words, Integer, Integer]:
+def _draw(rows: PositionRows, i: Integer, x: Codes, rng: Words) -> tuple[Words, Integer, Integer]:
     first = np.uintp(rows.start[i])
     rng, column = draw_column(rows.table, first, np.uintp(rows.start[i + _ONE]) - first, rng)
     k = first + column
@@ -109,7 +105,7 @@ def _draw(rows: PositionRows, i: Integer, x: State, rng: Words) -> tuple[Words, 
 
 
 @implement(factor_at, PositionRows)
-def _at(rows: PositionRows, i: Integer, x: State, number: Integer) -> tuple[Integer, Integer]:
+def _at(rows: PositionRows, i: Integer, x: Codes, number: Integer) -> tuple[Integer, Integer]:
     j = np.uintp(number) + np.uintp(np.uintp(number) >= i)
     return j, np.int64(x[j])
 

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arrays import Codes, Floats
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.graphs.graph import Graph
@@ -29,7 +30,6 @@ from gibbsite.kernels.minibatch.energy_estimate import (
     estimate_parameters,
     know_energy,
 )
-from gibbsite.kernels.minibatch.factors import Floats, State
 from gibbsite.kernels.minibatch.mgpmh import ProposalParameters, proposal_parameters, proposal_size, propose
 from gibbsite.kernels.minibatch.min_gibbs import Estimated, EstimatingKernel, estimate_remark, estimate_size
 from gibbsite.kernels.registry import register
@@ -85,7 +85,7 @@ def _step(
     parameters: DoubleMinParameters,
     arrays: Any,
     memory: Estimated,
-    x: State,
+    x: Codes,
     i: Integer,
     rng: Words,
     cond: Floats,

@@ -17,30 +17,22 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Words64
 from gibbsite._numba.jit import called
 from gibbsite._numba.random.alias import build_alias_rows, draw_column
 from gibbsite._numba.random.generators import Words
 from gibbsite._numba.random.poisson import poisson
 from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.minibatch.counting import DRAWN, KEPT, stays_in
-from gibbsite.kernels.minibatch.factors import (
-    State,
-    batch_rate,
-    draw_factor,
-    drawn_rows,
-    is_counted,
-    local_energies,
-    share_of,
-)
+from gibbsite.kernels.minibatch.factors import batch_rate, draw_factor, drawn_rows, is_counted, local_energies, share_of
 
 
 class EstimateParameters(NamedTuple):
     """Rows of factors, an alias table of the sites, tau, and draws per unit of tau: Psi or more."""
 
     rows: Any
-    sites: NDArray[np.uint64]
+    sites: Words64
     tau: float
     total: float
 
@@ -54,7 +46,7 @@ def estimate_parameters(graph: Graph, size: float) -> EstimateParameters:
 
 @called
 def estimate_energy(
-    energy: EstimateParameters, x: State, tilted: bool, counts: NDArray[np.int64], rng: Words
+    energy: EstimateParameters, x: Codes, tilted: bool, counts: Ints, rng: Words
 ) -> tuple[Words, float]:
     """Draw an estimate at state x; ``tilted``: from its law under the stationary one of the chain."""
     rows, tau = energy.rows, energy.tau
@@ -81,9 +73,7 @@ def estimate_energy(
 
 
 @called
-def know_energy(
-    energy: EstimateParameters, x: State, known: NDArray[np.float64], counts: NDArray[np.int64], rng: Words
-) -> Words:
+def know_energy(energy: EstimateParameters, x: Codes, known: Floats, counts: Ints, rng: Words) -> Words:
     """Make sure that a chain has an estimate for its state: ``known`` holds it, and whether there is one."""
     if known[1] == 0.0:
         rng, known[0] = estimate_energy(energy, x, True, counts, rng)

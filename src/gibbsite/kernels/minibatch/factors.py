@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Codes, Floats, Ints
 from gibbsite._common.wording import argument, part
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words
@@ -40,11 +40,6 @@ from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.models import Model
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
-Longs = NDArray[np.int64]
-State = NDArray[np.signedinteger[Any]]
 
 #: Graph kinds with states whose factors can be drawn.
 DRAWN_KINDS = frozenset({"ising", "potts", "distance", "pairwise", "table"})
@@ -127,7 +122,7 @@ def drawn_rows(graph: Graph) -> Any:
     return kept[1]
 
 
-def row_sums(start: NDArray[Any], values: Floats, step: int = 1) -> Floats:
+def row_sums(start: Array, values: Floats, step: int = 1) -> Floats:
     """Return the sums over compressed rows."""
     ends = start.astype(np.int64)
     if not step:
@@ -139,7 +134,7 @@ def row_sums(start: NDArray[Any], values: Floats, step: int = 1) -> Floats:
     return sums
 
 
-def shares_of(log_value: Floats, place: Longs) -> tuple[Floats, Floats]:
+def shares_of(log_value: Floats, place: Ints) -> tuple[Floats, Floats]:
     """Return the bound M of the table at each place, and the shares of all entries; tables fill the array.
 
     Examples
@@ -194,7 +189,7 @@ def guarantee(size: float, largest: float) -> str:
 
 
 @generic
-def draw_factor(rows: Any, i: Integer, x: State, rng: Words) -> tuple[Words, Integer, Integer]:
+def draw_factor(rows: Any, i: Integer, x: Codes, rng: Words) -> tuple[Words, Integer, Integer]:
     """Draw a factor of site i; return its slot and its view, which is negative if none was drawn."""
     raise NotImplementedError
 
@@ -212,7 +207,7 @@ def add_gain(rows: Any, gain: Floats, k: Integer, i: Integer, view: Integer, w: 
 
 
 @generic
-def factor_at(rows: Any, i: Integer, x: State, number: Integer) -> tuple[Integer, Integer]:
+def factor_at(rows: Any, i: Integer, x: Codes, number: Integer) -> tuple[Integer, Integer]:
     """Return slot and view of the factor of site i with this number, from 0 on."""
     raise NotImplementedError
 

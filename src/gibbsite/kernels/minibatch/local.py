@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Codes, Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words, below
 from gibbsite.errors import ArgumentError
@@ -20,7 +20,7 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
 from gibbsite.kernels.base import Remark, step
 from gibbsite.kernels.minibatch.counting import DRAWN, KEPT, UPDATES, MinibatchKernel, draw_from_logs, start_logs
-from gibbsite.kernels.minibatch.factors import Floats, State, add_factor, drawn_rows, factor_at
+from gibbsite.kernels.minibatch.factors import add_factor, drawn_rows, factor_at
 from gibbsite.kernels.registry import register
 
 if TYPE_CHECKING:
@@ -40,10 +40,10 @@ class Subset(NamedTuple):
 
     work: Floats
     spare: Floats
-    counts: NDArray[np.int64]
-    taken: NDArray[np.int64]
+    counts: Ints
+    taken: Ints
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie: updates are past ones."""
         return {"counts": (0, 1 << 62), "taken": (-1, int(self.counts[0]))}
 
@@ -79,7 +79,7 @@ class LocalMinibatchGibbs(MinibatchKernel):
             raise ArgumentError(f"minibatch of LocalMinibatchGibbs must be a whole number of at least 1, got {size!r}.")
         return LocalParameters(drawn_rows(graph), int(size))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Subset:
+    def memory(self, graph: Graph, stream: Words64) -> Subset:
         """Allocate scratch, counts, and a mark for each factor of a site."""
         widest = int(drawn_rows(graph).degree.max(initial=0))
         return Subset(*self.workspace(graph), np.zeros(widest, np.int64))
@@ -103,7 +103,7 @@ class LocalMinibatchGibbs(MinibatchKernel):
 
 @implement(step, LocalParameters)
 def _step(
-    parameters: LocalParameters, arrays: Any, memory: Subset, x: State, i: Integer, rng: Words, cond: Floats, keep: bool
+    parameters: LocalParameters, arrays: Any, memory: Subset, x: Codes, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     memory.counts[UPDATES] += 1
     w, rows = memory.work, parameters.rows

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints32, Words64
 from gibbsite._numba.foreign import stack_room
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite._numba.random.alias import build_alias_rows, draw_column
@@ -27,7 +27,6 @@ from gibbsite.kernels.density.moves import CALLS, DRAWS, MOVES, MoveMemory, comp
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-Floats = NDArray[np.float64]
 #: Of fewer factors minibatches may be larger than all of them.
 FEW = 32
 # What went wrong, besides what all walks have: a factor outside of its bounds, or too steep.
@@ -37,10 +36,10 @@ BOUND, STEEP = 101, 102
 class Drawn(NamedTuple):
     """All factors of a model: those that are drawn, with an alias table of their weights, and the others."""
 
-    factor: NDArray[np.int32]
-    table: NDArray[np.uint64]
+    factor: Ints32
+    table: Words64
     total: float
-    sure: NDArray[np.int32]
+    sure: Ints32
     bounds: Bounds
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arrays import Codes, Floats
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite._numba.random.poisson import poisson
@@ -35,8 +36,6 @@ from gibbsite.kernels.minibatch.counting import (
     start_logs,
 )
 from gibbsite.kernels.minibatch.factors import (
-    Floats,
-    State,
     add_gain,
     batch_rate,
     draw_factor,
@@ -121,7 +120,7 @@ class MGPMH(MinibatchKernel):
 
 
 @inlined
-def propose(proposal: ProposalParameters, arrays: Any, memory: Any, x: State, i: Integer, rng: Words) -> Words:
+def propose(proposal: ProposalParameters, arrays: Any, memory: Any, x: Codes, i: Integer, rng: Words) -> Words:
     """Give site i a proposed value; leave the energies it was drawn by in ``memory.spare``."""
     rows, w = proposal.rows, memory.work
     size = start_logs(rows, i, w)
@@ -144,7 +143,7 @@ def _step(
     parameters: MgpmhParameters,
     arrays: Any,
     memory: Batched,
-    x: State,
+    x: Codes,
     i: Integer,
     rng: Words,
     cond: Floats,

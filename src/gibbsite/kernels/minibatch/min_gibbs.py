@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words
 from gibbsite.graphs.graph import Graph
@@ -30,7 +30,7 @@ from gibbsite.kernels.minibatch.energy_estimate import (
     estimate_parameters,
     know_energy,
 )
-from gibbsite.kernels.minibatch.factors import Floats, State, local_energies, read_batch
+from gibbsite.kernels.minibatch.factors import local_energies, read_batch
 from gibbsite.kernels.registry import register
 
 
@@ -39,14 +39,14 @@ class Estimated(NamedTuple):
 
     work: Floats
     spare: Floats
-    counts: NDArray[np.int64]
+    counts: Ints
     known: Floats
 
 
 class EstimatingKernel(MinibatchKernel):
     """A minibatch kernel whose chains carry an estimate of their energy."""
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Estimated:
+    def memory(self, graph: Graph, stream: Words64) -> Estimated:
         """Allocate scratch, counts and an estimate yet to be drawn."""
         return Estimated(*self.workspace(graph), np.zeros(2))
 
@@ -118,7 +118,7 @@ def _step(
     parameters: MinGibbsParameters,
     arrays: Any,
     memory: Estimated,
-    x: State,
+    x: Codes,
     i: Integer,
     rng: Words,
     cond: Floats,

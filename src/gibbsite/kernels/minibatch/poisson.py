@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Codes, Floats
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.generators import Words
 from gibbsite._numba.random.poisson import poisson
@@ -45,8 +45,6 @@ from gibbsite.kernels.minibatch.counting import (
     stays_in,
 )
 from gibbsite.kernels.minibatch.factors import (
-    Floats,
-    State,
     add_gain,
     batch_rate,
     draw_factor,
@@ -74,7 +72,7 @@ class PoissonParameters(NamedTuple):
     rows: Any
     tau: float
     gain: Floats
-    plain: NDArray[np.bool_]
+    plain: Bools
 
 
 @register(methods={"poisson": ("MAR", "MAP")}, proof=[{"minibatch": 3.0}], recommend={"PoissonGibbs": {}})
@@ -130,7 +128,7 @@ class PoissonGibbs(MinibatchKernel):
 
 
 @inlined
-def gather(parameters: PoissonParameters, memory: Batched, x: State, i: Integer, rng: Words) -> tuple[Words, Integer]:
+def gather(parameters: PoissonParameters, memory: Batched, x: Codes, i: Integer, rng: Words) -> tuple[Words, Integer]:
     """Draw the minibatch of site i, and the log-weights given it; return the number of states."""
     rows, w, gain = parameters.rows, memory.work, parameters.gain
     size = start_logs(rows, i, w)
@@ -160,7 +158,7 @@ def _step(
     parameters: PoissonParameters,
     arrays: Any,
     memory: Batched,
-    x: State,
+    x: Codes,
     i: Integer,
     rng: Words,
     cond: Floats,

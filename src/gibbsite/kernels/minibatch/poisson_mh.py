@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import implement
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite._numba.random.poisson import poisson
@@ -30,7 +31,6 @@ from gibbsite.kernels.minibatch.factors import read_batch
 from gibbsite.kernels.minibatch.metropolis import (
     FEW,
     Drawn,
-    Floats,
     MinibatchMetropolis,
     draw_by,
     draw_one,

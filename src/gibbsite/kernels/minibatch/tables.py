@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Codes, Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.alias import build_alias_rows, draw_column
 from gibbsite._numba.random.generators import Words
@@ -17,9 +17,6 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.pairwise import PairwiseGraph
 from gibbsite.graphs.kinds.table import TableGraph, entry_of
 from gibbsite.kernels.minibatch.factors import (
-    Floats,
-    Longs,
-    State,
     add_factor,
     add_gain,
     builds_rows,
@@ -38,15 +35,15 @@ class TableRows(NamedTuple):
     """Tables of a graph; ``counts``: slots of the first two sites of each factor, empty if all slots are."""
 
     graph: Any
-    table: NDArray[np.uint64]
+    table: Words64
     bound: Floats
     share: Floats
-    counts: NDArray[np.bool_]
+    counts: Bools
     local: Floats
     rate: Floats
-    degree: Longs
+    degree: Ints
     total: float
-    offset: Longs
+    offset: Ints
     log_unary: Floats
 
 
@@ -69,7 +66,7 @@ def table_rows(graph: Graph) -> TableRows:
     return _rows(arrays, bound[arrays.factor], share, place[by_site] < 2, float(bound.sum()))
 
 
-def _rows(arrays: Any, bound: Floats, share: Floats, counts: NDArray[np.bool_], total: float) -> TableRows:
+def _rows(arrays: Any, bound: Floats, share: Floats, counts: Bools, total: float) -> TableRows:
     local = row_sums(arrays.start, bound)
     return TableRows(
         graph=arrays,
@@ -87,7 +84,7 @@ def _rows(arrays: Any, bound: Floats, share: Floats, counts: NDArray[np.bool_], 
 
 
 @generic
-def view_of(arrays: Any, k: Integer, i: Integer, x: State) -> Integer:
+def view_of(arrays: Any, k: Integer, i: Integer, x: Codes) -> Integer:
     """Return where the entries of slot k of site i begin, given the other sites."""
     raise NotImplementedError
 
@@ -99,7 +96,7 @@ def stride_of(arrays: Any, k: Integer) -> Integer:
 
 
 @implement(view_of, PairwiseGraph)
-def _view_pair(arrays: PairwiseGraph, k: Integer, i: Integer, x: State) -> Integer:
+def _view_pair(arrays: PairwiseGraph, k: Integer, i: Integer, x: Codes) -> Integer:
     return arrays.table[k] + np.int64(x[np.uintp(arrays.neighbour[k])]) * arrays.card[i]
 
 
@@ -109,7 +106,7 @@ def _stride_pair(arrays: PairwiseGraph, k: Integer) -> Integer:
 
 
 @implement(view_of, TableGraph)
-def _view_table(arrays: TableGraph, k: Integer, i: Integer, x: State) -> Integer:
+def _view_table(arrays: TableGraph, k: Integer, i: Integer, x: Codes) -> Integer:
     entry = entry_of(arrays, x, np.uintp(arrays.factor[k]))
     return np.int64(entry) - arrays.own_stride[k] * np.int64(x[i])
 
@@ -125,7 +122,7 @@ def _is_counted(rows: TableRows, k: Integer) -> bool:
 
 
 @implement(draw_factor, TableRows)
-def _draw(rows: TableRows, i: Integer, x: State, rng: Words) -> tuple[Words, Integer, Integer]:
+def _draw(rows: TableRows, i: Integer, x: Codes, rng: Words) -> tuple[Words, Integer, Integer]:
     first = np.uintp(rows.graph.start[i])
     rng, column = draw_column(rows.table, first, np.uintp(rows.graph.start[i + _ONE]) - first, rng)
     k = first + column
@@ -133,7 +130,7 @@ def _draw(rows: TableRows, i: Integer, x: State, rng: Words) -> tuple[Words, Int
 
 
 @implement(factor_at, TableRows)
-def _at(rows: TableRows, i: Integer, x: State, number: Integer) -> tuple[Integer, Integer]:
+def _at(rows: TableRows, i: Integer, x: Codes, number: Integer) -> tuple[Integer, Integer]:
     k = np.uintp(rows.graph.start[i]) + np.uintp(number)
     return k, view_of(rows.graph, k, i, x)
 

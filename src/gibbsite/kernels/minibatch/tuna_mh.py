@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import implement
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite._numba.random.poisson import poisson
@@ -37,7 +38,6 @@ from gibbsite.kernels.minibatch.metropolis import (
     FEW,
     STEEP,
     Drawn,
-    Floats,
     MinibatchMetropolis,
     draw_by,
     draw_one,

@@ -18,20 +18,18 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Ints8
 from gibbsite._numba.jit import Integer, inlined
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.kernels.perfect.past import two_numbers
-
-Bits = NDArray[np.int8]
 
 
 class PairBounds(NamedTuple):
     """The lowest and the highest state of every site."""
 
-    low: Bits
-    high: Bits
+    low: Ints8
+    high: Ints8
 
 
 @inlined
@@ -86,7 +84,7 @@ def _sweep_both(model: IsingGraph, bounds: PairBounds, key: np.uint64, time: Int
 
 
 @inlined
-def _sweep_one(model: IsingGraph, x: Bits, key: np.uint64, time: Integer) -> None:
+def _sweep_one(model: IsingGraph, x: Ints8, key: np.uint64, time: Integer) -> None:
     spare = 0.0
     for site in range(x.size):
         i = np.intp(site)

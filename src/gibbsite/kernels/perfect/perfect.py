@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._common.wording import argument, in_python, part
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words, bits
@@ -49,7 +49,7 @@ class SetPast(NamedTuple):
     """Any model, bounds of its weights, and the longest past."""
 
     model: TableGraph
-    bound: NDArray[np.float64]
+    bound: Floats
     most: int
 
 
@@ -61,7 +61,7 @@ class PerfectMemory(NamedTuple):
     """
 
     bounds: Any
-    tally: NDArray[np.int64]
+    tally: Ints
 
 
 _FOUND: dict[str, Any] = {}
@@ -131,7 +131,7 @@ class Perfect(Kernel):
         tables, bound = model
         return SetPast(tables, bound, self.most(graph))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> PerfectMemory:
+    def memory(self, graph: Graph, stream: Words64) -> PerfectMemory:
         """Allocate bounds."""
         model = _model_of(graph)
         if isinstance(model, IsingGraph):
@@ -190,7 +190,7 @@ def _model_of(graph: Graph) -> Any:
     return found
 
 
-def _set_bounds(model: TableGraph, bound: NDArray[np.float64]) -> SetBounds:
+def _set_bounds(model: TableGraph, bound: Floats) -> SetBounds:
     most, widest = int(model.card.max(initial=1)), int(np.diff(model.member_start).max(initial=1))
     inside = np.zeros(model.card.size, np.uint64)
     return SetBounds(inside, bound, np.zeros(most), np.zeros(most), np.zeros(widest, np.int64))
@@ -213,19 +213,19 @@ def _come_sets(parameters: SetPast, bounds: SetBounds, key: np.uint64, span: Int
 
 
 @generic
-def _write(parameters: Any, bounds: Any, x: NDArray[Any]) -> None:
+def _write(parameters: Any, bounds: Any, x: Array) -> None:
     """Write the only state that bounds allow."""
     raise NotImplementedError
 
 
 @implement(_write, PairPast)
-def _write_pairs(parameters: PairPast, bounds: PairBounds, x: NDArray[Any]) -> None:
+def _write_pairs(parameters: PairPast, bounds: PairBounds, x: Array) -> None:
     for i in range(x.size):
         x[i] = bounds.low[i]
 
 
 @implement(_write, SetPast)
-def _write_sets(parameters: SetPast, bounds: SetBounds, x: NDArray[Any]) -> None:
+def _write_sets(parameters: SetPast, bounds: SetBounds, x: Array) -> None:
     for i in range(x.size):
         word, code = bounds.inside[i], 0
         while word > np.uint64(1):
@@ -235,14 +235,7 @@ def _write_sets(parameters: SetPast, bounds: SetBounds, x: NDArray[Any]) -> None
 
 
 def _step(
-    parameters: Any,
-    arrays: Any,
-    memory: PerfectMemory,
-    x: NDArray[Any],
-    i: Integer,
-    rng: Words,
-    cond: NDArray[np.float64],
-    keep: bool,
+    parameters: Any, arrays: Any, memory: PerfectMemory, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     tally = memory.tally
     if tally[_APART] > 0:  # the run is over

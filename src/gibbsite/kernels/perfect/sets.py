@@ -16,14 +16,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, compiled, inlined
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.perfect.past import two_numbers
 
-Floats = NDArray[np.float64]
-Sets = NDArray[np.uint64]
 #: States of a site, at most: a set is a word of 64 bits.
 MOST_STATES = 64
 # After so many trials, every state that is possible is taken to be: bounds may be loose, not wrong.
@@ -37,11 +35,11 @@ class SetBounds(NamedTuple):
     ``bound`` are logarithms of the largest weight of each state, whatever the other sites are in.
     """
 
-    inside: Sets
+    inside: Words64
     bound: Floats
     least: Floats
     most: Floats
-    digit: NDArray[np.int64]
+    digit: Ints
 
 
 @inlined

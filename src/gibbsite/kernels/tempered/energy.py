@@ -12,15 +12,12 @@ from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Codes, Floats, Ints, Positions, Words32
 from gibbsite._numba.jit import implement
 from gibbsite.graphs.kinds.pairwise import PairwiseGraph
 from gibbsite.graphs.kinds.potts import PottsGraph
-from gibbsite.graphs.local import State, log_potential
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.uint32]
+from gibbsite.graphs.local import log_potential
 
 
 class AgreementEnergy(NamedTuple):
@@ -30,23 +27,23 @@ class AgreementEnergy(NamedTuple):
     prefers a state.
     """
 
-    first: Index
-    second: Index
+    first: Words32
+    second: Words32
     step: int
     coupling: Floats
-    offset: NDArray[np.int64]
+    offset: Ints
     log_unary: Floats
 
 
 class PairEnergy(NamedTuple):
     """Tables of pairs, each once: ``log_value[table + stride * x_second + x_first]``, and single sites."""
 
-    first: Index
-    second: Index
-    table: NDArray[np.int64]
-    stride: NDArray[np.int64]
+    first: Words32
+    second: Words32
+    table: Ints
+    stride: Ints
     log_value: Floats
-    offset: NDArray[np.int64]
+    offset: Ints
     log_unary: Floats
 
 
@@ -90,7 +87,7 @@ def _of_pairs(arrays: PairwiseGraph) -> PairEnergy:
     )
 
 
-def _once(start: Index, neighbour: Index) -> tuple[Index, NDArray[np.intp]]:
+def _once(start: Words32, neighbour: Words32) -> tuple[Words32, Positions]:
     """Return the smaller site of every pair, and where the pair stands in its row."""
     degree = start[1:].astype(np.int64) - start[:-1]
     sites = np.repeat(np.arange(start.size - 1, dtype=np.uint32), degree)
@@ -103,7 +100,7 @@ def _needed(log_unary: Floats) -> Floats:
 
 
 @implement(log_potential, AgreementEnergy)
-def _sum_agreements(arrays: AgreementEnergy, x: State) -> float:
+def _sum_agreements(arrays: AgreementEnergy, x: Codes) -> float:
     total = 0.0
     if arrays.step == 0 and arrays.coupling.size > 0:
         agree = np.int64(0)
@@ -120,7 +117,7 @@ def _sum_agreements(arrays: AgreementEnergy, x: State) -> float:
 
 
 @implement(log_potential, PairEnergy)
-def _sum_pairs(arrays: PairEnergy, x: State) -> float:
+def _sum_pairs(arrays: PairEnergy, x: Codes) -> float:
     total = 0.0
     for k in range(np.uintp(arrays.first.size)):
         row = arrays.table[k] + arrays.stride[k] * np.int64(x[np.uintp(arrays.second[k])])

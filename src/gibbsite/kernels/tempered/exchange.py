@@ -20,13 +20,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.random.generators import Words, uniform
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 #: Batches of which averages are kept, and states whose U is: as many at most, then every second.
 ROWS, SAMPLES = 256, 1024
@@ -43,7 +40,7 @@ _NOWHERE, _AT_REFERENCE, _AT_TARGET = range(3)
 class Workspace(NamedTuple):
     """Memories of the inner kernel, one for each rung, as a shelf; and one of them, to tell the type."""
 
-    shelf: NDArray[np.uint64]
+    shelf: Words64
     like: Any
 
     @property
@@ -84,12 +81,12 @@ class TemperedMemory(NamedTuple):
         Memories of the inner kernel; or keys and room for replicas side by side.
     """
 
-    states: NDArray[Any]
-    words: NDArray[np.uint64]
-    place: Longs
-    label: Longs
-    last: Longs
-    counts: Longs
+    states: Array
+    words: Words64
+    place: Ints
+    label: Ints
+    last: Ints
+    counts: Ints
     gain: Floats
     accepted: Floats
     open_batch: Floats
@@ -111,7 +108,7 @@ class TemperedMemory(NamedTuple):
         """Arrays that may hold NaN."""
         return ("level",)
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
         most = np.full(self.counts.size, 1 << 62)
         most[[BEGUN, BATCHES, TAKEN]] = 1, ROWS - 1, SAMPLES - 1
@@ -120,7 +117,7 @@ class TemperedMemory(NamedTuple):
         least[[LENGTH, STRIDE]] = 1
         return {"counts": (least, most), "last": (_NOWHERE, _AT_TARGET), "states": (0, self._codes(cards))}
 
-    def _codes(self, cards: NDArray[Any]) -> Any:
+    def _codes(self, cards: Array) -> Any:
         """Return the largest code of each entry of the states."""
         replicas = self.states.size // max(cards.size, 1)
         if hasattr(self.work, "key"):  # side by side
@@ -162,7 +159,7 @@ def _share(x: float) -> float:
 
 @called
 def exchange(
-    gap: Floats, cut: Floats, memory: TemperedMemory, x: NDArray[Any], possible: bool, by_place: bool, rng: Words
+    gap: Floats, cut: Floats, memory: TemperedMemory, x: Array, possible: bool, by_place: bool, rng: Words
 ) -> Words:
     """Count, then swap every second pair of neighbours; return the advanced generator.
 
@@ -182,7 +179,7 @@ def exchange(
 
 
 @inlined
-def _swap(memory: TemperedMemory, x: NDArray[Any], k: Integer, by_place: bool) -> None:
+def _swap(memory: TemperedMemory, x: Array, k: Integer, by_place: bool) -> None:
     """Exchange the states of rungs k and k + 1 by their places; that of the target site by site."""
     place, label, gain = memory.place, memory.label, memory.gain
     if by_place or k + 2 < gain.size:

@@ -10,9 +10,8 @@ where E is taken at beta and E' at beta'. The error is smallest where c is the d
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gibbsite._common.arrays import Floats
 
 
 def log_ratio(low: Floats, high: Floats) -> float:

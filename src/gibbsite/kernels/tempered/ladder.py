@@ -15,12 +15,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
-
-Floats = NDArray[np.float64]
 
 #: Rungs of a ladder that is found, at least and at most.
 FEWEST, MOST = 4, 128

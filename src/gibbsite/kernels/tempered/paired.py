@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.jit import Integer, generic, implement, inlined
 from gibbsite._numba.random.generators import Words
 from gibbsite.graphs.color import markov_graph
@@ -43,7 +43,6 @@ from gibbsite.scans.base import period
 if TYPE_CHECKING:
     from gibbsite.kernels.base import Pilot
 
-Floats = NDArray[np.float64]
 
 # Neighbours of a site, on average, up to which clusters are smaller than the model.
 _FEW_NEIGHBOURS = 5
@@ -64,12 +63,12 @@ class PairedMemory(NamedTuple):
 
     one: TemperedMemory
     other: TemperedMemory
-    state: NDArray[Any]
+    state: Array
     room: ExchangeMemory
     weight: Floats
-    tally: NDArray[np.int64]
+    tally: Ints
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
         return {"state": (0, cards - 1)}
 
@@ -105,7 +104,7 @@ class PairedTempered(Tempered):
         kind = "ising" if isinstance(ladder, SideParameters) else graph.kind
         return PairedParameters(ladder, compile_graph(beyond, kind).arrays)
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> PairedMemory:  # type: ignore[override]
+    def memory(self, graph: Graph, stream: Words64) -> PairedMemory:  # type: ignore[override]
         """Allocate both ladders."""
         # any other stream: those of chains are drawn from far more numbers than there are chains
         second = (
@@ -152,7 +151,7 @@ class PairedTempered(Tempered):
         """Ask for round trips on all ladders."""
         return super().doubts(_ladders(memories))
 
-    def kept(self, memories: Sequence[PairedMemory]) -> dict[str, NDArray[Any]]:  # type: ignore[override]
+    def kept(self, memories: Sequence[PairedMemory]) -> dict[str, Array]:  # type: ignore[override]
         """Return what the first ladders have recorded; the second ones depend on them."""
         return super().kept([memory.one for memory in memories])
 
@@ -191,8 +190,8 @@ def _visit(
     arrays: Any,
     schedule: Any,
     memory: PairedMemory,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
+    x: Array,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
@@ -224,9 +223,7 @@ def _visit(
 
 
 @inlined
-def exchange_pair(
-    beyond: Any, memory: PairedMemory, x: NDArray[Any], y: NDArray[Any], rng: Words
-) -> tuple[Words, float]:
+def exchange_pair(beyond: Any, memory: PairedMemory, x: Array, y: Array, rng: Words) -> tuple[Words, float]:
     """Exchange a cluster between two states; return what the first one has gained of U."""
     room, w = memory.room, memory.weight
     rng, size = choose_cluster(room, x, y, rng)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gibbsite._numba.shelf import Shelf, make_shelf
+from gibbsite._common.arrays import Floats, Words64
+from gibbsite._numba.shelf import make_shelf
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.tempered.energy import energy_of
@@ -17,8 +17,6 @@ from gibbsite.models.tempered import blend, has_soft_zeros
 if TYPE_CHECKING:
     from gibbsite.kernels.base import Kernel
     from gibbsite.kernels.tempered.ladder import Ladder
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +37,8 @@ class Rungs:
         Whether the target excludes states that other rungs allow.
     """
 
-    graphs: Shelf
-    inner: Shelf
+    graphs: Words64
+    inner: Words64
     like: Any
     kernel: Kernel
     beyond: Any

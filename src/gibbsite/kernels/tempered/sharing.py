@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Ints32, Words64
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.lane_sums import LANES
 from gibbsite._numba.random.generators import load, store
@@ -25,26 +25,18 @@ from gibbsite.kernels.tempered.side_by_side import SideParameters, SideWork, lan
 from gibbsite.kernels.tempered.tempered import TemperedParameters, is_possible, move_rung
 from gibbsite.scans.base import period, refresh
 
-Floats = NDArray[np.float64]
-
 # Lanes that stay together: loops over fewer take as long.
 _GROUP = 2 * LANES
 
 
 @compiled_loop
-def _refresh(schedule: Any, order: NDArray[np.int32], words: NDArray[np.uint64]) -> None:
+def _refresh(schedule: Any, order: Ints32, words: Words64) -> None:
     store(words, refresh(schedule, order, load(words)))
 
 
 @compiled_loop
 def _exchange(
-    gap: Floats,
-    cut: Floats,
-    memory: TemperedMemory,
-    x: NDArray[Any],
-    possible: bool,
-    by_place: bool,
-    words: NDArray[np.uint64],
+    gap: Floats, cut: Floats, memory: TemperedMemory, x: Array, possible: bool, by_place: bool, words: Words64
 ) -> None:
     store(words, exchange(gap, cut, memory, x, possible, by_place, load(words)))
 
@@ -55,8 +47,8 @@ def _move_rungs(
     arrays: Any,
     schedule: Any,
     memory: TemperedMemory,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
+    x: Array,
+    order: Ints32,
     turn: int,
     cond: Floats,
     keep: bool,
@@ -72,7 +64,7 @@ def _move_rungs(
 
 
 @compiled_loop
-def _possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMemory, x: NDArray[Any]) -> bool:
+def _possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMemory, x: Array) -> bool:
     return is_possible(parameters, arrays, memory, x)
 
 
@@ -81,9 +73,9 @@ def _sweep_lanes(
     parameters: SideParameters,
     schedule: Any,
     work: SideWork,
-    states: NDArray[np.int8],
-    counts: NDArray[np.int64],
-    order: NDArray[np.int32],
+    states: Ints8,
+    counts: Ints,
+    order: Ints32,
     turn: int,
     target: int,
     cond: Floats,
@@ -211,11 +203,11 @@ class _RungShare(_TemperedShare):
                 found += [Message(host - 1, host, self._state(k + 1)), Message(host, host - 1, self._state(k))]
         return found
 
-    def _state(self, k: int) -> NDArray[Any]:
+    def _state(self, k: int) -> Array:
         memory, x = self.chain.memory, self.chain.x
         if k == memory.gain.size - 1:
             return x
-        row: NDArray[Any] = memory.states[memory.place[k] * x.size : (memory.place[k] + 1) * x.size]
+        row: Array = memory.states[memory.place[k] * x.size : (memory.place[k] + 1) * x.size]
         return row
 
     def own(self) -> Arrays:
@@ -291,7 +283,7 @@ class _LaneShare(_TemperedShare):
             self.states = np.repeat(chain.x, lanes)
             memory.counts[BEGUN] = 1
 
-    def _columns(self) -> NDArray[np.int8]:
+    def _columns(self) -> Ints8:
         return self.states.reshape(-1, self.high - self.low)
 
     def _owner(self) -> int:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Ints32, Words32, Words64
 from gibbsite._numba.jit import Integer, called, implement, inlined
 from gibbsite._numba.lane_sums import LANES, sum_lanes
 from gibbsite._numba.random.generators import WORDS, Words
@@ -34,7 +34,6 @@ from gibbsite.kernels.tempered.ladder import Ladder
 from gibbsite.models.tempered import blend
 from gibbsite.scans.base import period, site_at
 
-Floats = NDArray[np.float64]
 F = np.float32
 _U = np.uintp
 
@@ -56,7 +55,7 @@ class SideParameters(NamedTuple):
     betas: Floats
     gap: Floats
     cut: Floats
-    cell: NDArray[np.int64]
+    cell: Ints
 
 
 class SideWork(NamedTuple):
@@ -65,15 +64,15 @@ class SideWork(NamedTuple):
     Random words; log-odds of the model; beta; U; new states; the state of one replica.
     """
 
-    key: NDArray[np.uint32]
-    words: NDArray[np.uint32]
+    key: Words32
+    words: Words32
     odds: Floats
     beta: Floats
     gain: Floats
-    fresh: NDArray[np.int8]
-    state: NDArray[np.int8]
+    fresh: Ints8
+    state: Ints8
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
         return {"fresh": (0, 1), "state": (0, 1)}
 
@@ -102,7 +101,7 @@ def side_parameters(graph: Graph, ladder: Ladder) -> SideParameters:
     )
 
 
-def side_work(rungs: int, n_sites: int, stream: NDArray[np.uint64]) -> SideWork:
+def side_work(rungs: int, n_sites: int, stream: Words64) -> SideWork:
     """Allocate keys and room for all lanes."""
     lanes = lanes_for(rungs)
     seeds = np.random.SeedSequence([int(word) for word in stream]).generate_state(2 * lanes, np.uint32)
@@ -134,8 +133,8 @@ def _visit(
     arrays: Any,
     schedule: Any,
     memory: TemperedMemory,
-    x: NDArray[np.int8],
-    order: NDArray[np.int32],
+    x: Ints8,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
@@ -167,8 +166,8 @@ def move_lanes(
     parameters: SideParameters,
     schedule: Any,
     work: SideWork,
-    states: NDArray[np.int8],
-    order: NDArray[np.int32],
+    states: Ints8,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
@@ -188,7 +187,7 @@ def move_lanes(
 
 
 @called
-def _begin(parameters: SideParameters, memory: TemperedMemory, x: NDArray[np.int8]) -> None:
+def _begin(parameters: SideParameters, memory: TemperedMemory, x: Ints8) -> None:
     """Tell lanes their beta; take over the state of the target; sum up U where it is not known."""
     work, counts, rungs = memory.work, memory.counts, memory.gain.size
     lanes, n = _U(work.beta.size), _U(x.size)
@@ -205,7 +204,7 @@ def _begin(parameters: SideParameters, memory: TemperedMemory, x: NDArray[np.int
 
 
 @called
-def sum_up(parameters: SideParameters, work: SideWork, states: NDArray[np.int8], counts: NDArray[np.int64]) -> None:
+def sum_up(parameters: SideParameters, work: SideWork, states: Ints8, counts: Ints) -> None:
     """Sum up U of all lanes anew, where that is due."""
     lanes = _U(work.beta.size)
     if counts[SUMMED] <= 0:
@@ -218,7 +217,7 @@ def sum_up(parameters: SideParameters, work: SideWork, states: NDArray[np.int8],
 
 
 @inlined
-def _draw_site(parameters: SideParameters, work: SideWork, states: NDArray[np.int8], i: Integer, at: Integer) -> None:
+def _draw_site(parameters: SideParameters, work: SideWork, states: Ints8, i: Integer, at: Integer) -> None:
     """Draw a site in all lanes, with the random words from ``at`` on."""
     rows, lanes = parameters.rows, _U(work.beta.size)
     first, last = _U(rows.start[i]), _U(rows.start[i + _U(1)])
@@ -229,15 +228,7 @@ def _draw_site(parameters: SideParameters, work: SideWork, states: NDArray[np.in
 
 
 @called
-def _compare(
-    odds: Floats,
-    beta: Floats,
-    pull: Any,
-    words: NDArray[np.uint32],
-    at: Integer,
-    fresh: NDArray[np.int8],
-    lanes: Integer,
-) -> None:
+def _compare(odds: Floats, beta: Floats, pull: Any, words: Words32, at: Integer, fresh: Ints8, lanes: Integer) -> None:
     """Write new states of all lanes to ``fresh``."""
     for r in range(lanes):
         y = F(pull + beta[r] * (odds[r] - pull))
@@ -246,15 +237,7 @@ def _compare(
 
 
 @called
-def _put(
-    odds: Floats,
-    pull: Any,
-    fresh: NDArray[np.int8],
-    states: NDArray[np.int8],
-    here: Integer,
-    gain: Floats,
-    lanes: Integer,
-) -> None:
+def _put(odds: Floats, pull: Any, fresh: Ints8, states: Ints8, here: Integer, gain: Floats, lanes: Integer) -> None:
     """Take over new states, and what they change of U."""
     for r in range(lanes):
         gain[r] += np.float64(fresh[r] - states[here + r]) * (odds[r] - pull)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Positions, Words64
 from gibbsite._common.wording import part, unknown
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.generators import Words, uniform
-from gibbsite._numba.shelf import Shelf, make_shelf, take
+from gibbsite._numba.shelf import make_shelf, take
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_potential
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from gibbsite.kernels.base import Pilot
     from gibbsite.kernels.ensemble import Ensemble
 
-Floats = NDArray[np.float64]
 
 #: Product laws that rungs may lead away from, and rungs whose marginals may be kept.
 REFERENCES, KEEP = ("fitted", "even"), ("target", "all")
@@ -79,15 +78,15 @@ class TemperedParameters(NamedTuple):
     ``cell[i]`` on, where that is the reference itself; otherwise it is empty.
     """
 
-    graphs: Shelf
-    inner: Shelf
+    graphs: Words64
+    inner: Words64
     like: Any
     beyond: Any
     constant: float
     hard: bool
     gap: Floats
     cut: Floats
-    cell: NDArray[np.int64]
+    cell: Ints
     reference: Floats
 
 
@@ -225,13 +224,13 @@ class Tempered(Kernel):
 
         return replace(self, found=find_ladder(self, pilot))
 
-    def tuned(self) -> dict[str, NDArray[Any]]:
+    def tuned(self) -> dict[str, Array]:
         """Return the ladder that was found."""
         if self.found is None:
             return {}
         return {name: np.asarray(value) for name, value in vars(self.found).items()}
 
-    def retuned(self, found: dict[str, NDArray[Any]]) -> Kernel:
+    def retuned(self, found: dict[str, Array]) -> Kernel:
         """Return the kernel with a ladder that was found before."""
         ladder = Ladder(**found)
         check_ladder(ladder)
@@ -243,7 +242,7 @@ class Tempered(Kernel):
         """As the kernel of the replicas."""
         return self.kernel.units(graph)
 
-    def sites_of(self, graph: Graph, unit: int) -> NDArray[np.intp]:
+    def sites_of(self, graph: Graph, unit: int) -> Positions:
         """As the kernel of the replicas."""
         return self.kernel.sites_of(graph, unit)
 
@@ -266,7 +265,7 @@ class Tempered(Kernel):
             reference=np.exp(ladder.log_reference if ladder.betas[0] == 0.0 else np.zeros(0)),
         )
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> TemperedMemory:
+    def memory(self, graph: Graph, stream: Words64) -> TemperedMemory:
         """Allocate states, generators and counts of all rungs."""
         ladder, rungs = self._rungs(graph)
         many = ladder.betas.size
@@ -393,7 +392,7 @@ class Tempered(Kernel):
             )
         return tuple(said)
 
-    def kept(self, memories: Sequence[TemperedMemory]) -> dict[str, NDArray[Any]]:
+    def kept(self, memories: Sequence[TemperedMemory]) -> dict[str, Array]:
         """Return what chains have recorded about all rungs."""
         counts = np.stack([memory.counts for memory in memories])
         batches, taken = int(counts[:, BATCHES].min()), int(counts[:, TAKEN].min())
@@ -423,8 +422,8 @@ def _visit(
     arrays: Any,
     schedule: Any,
     memory: TemperedMemory,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
+    x: Array,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
@@ -463,8 +462,8 @@ def move_rung(
     arrays: Any,
     schedule: Any,
     memory: TemperedMemory,
-    x: NDArray[Any],
-    order: NDArray[np.int32],
+    x: Array,
+    order: Ints32,
     where: Integer,
     stop: Integer,
     turn: Integer,
@@ -494,7 +493,7 @@ def move_rung(
 
 
 @inlined
-def is_possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMemory, x: NDArray[Any]) -> bool:
+def is_possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMemory, x: Array) -> bool:
     """Tell whether the target allows the state of the rung before it."""
     if not parameters.hard:
         return True
@@ -503,7 +502,7 @@ def is_possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMem
 
 
 @inlined
-def _draw_reference(parameters: TemperedParameters, x: NDArray[Any], rng: Words) -> Words:
+def _draw_reference(parameters: TemperedParameters, x: Array, rng: Words) -> Words:
     """Draw all sites of the first rung from the reference, whatever the kernel of the others."""
     for i in range(x.size):
         rng, u = uniform(rng)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite.errors import ModelError
 from gibbsite.lab.dogs.short_runs import run_short
 from gibbsite.results.plots._canvas import COLORS, FAINT
@@ -16,8 +16,6 @@ from gibbsite.results.plots._canvas import COLORS, FAINT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
 PASSES = 1000  # of iterated DoGS at most; it stops where nothing is gained, after ten or twenty
 NOTES = (
     "The bias is E[X_1] from 1 everywhere, measured as the probability that chains from 1 and from -1 with "
@@ -78,7 +76,7 @@ def paper_influence(model: gs.FactorGraph) -> gs.influence.Influence:
 
 
 def guarantee(
-    model: gs.FactorGraph, lengths: Index, influence: gs.influence.Influence, target: Any = None
+    model: gs.FactorGraph, lengths: Ints, influence: gs.influence.Influence, target: Any = None
 ) -> tuple[dict[str, Floats], list[gs.influence.DogsScan]]:
     """Bound the bias after each number of steps: uniform, systematic, DoGS made from it, iterated DoGS.
 
@@ -109,7 +107,7 @@ def guarantee(
 
 
 def measure_bias(
-    model: gs.FactorGraph, scan: gs.scans.Scan, lengths: Index, *, chains: int, rng: int, site: int = 0
+    model: gs.FactorGraph, scan: gs.scans.Scan, lengths: Ints, *, chains: int, rng: int, site: int = 0
 ) -> Floats:
     """Return E[x] of a site after each number of steps from 1 everywhere, in a model where it should be 0.
 
@@ -151,7 +149,7 @@ def compare_gains(bounds: tuple[float, float], biases: tuple[float, float], chai
     return gain, f"> {biases[0] * chains / 3:.3g}" if biases[0] > 0 else "-"
 
 
-def draw_bias(axes: Axes, steps: Index, biases: Mapping[str, Floats], chains: int) -> None:
+def draw_bias(axes: Axes, steps: Ints, biases: Mapping[str, Floats], chains: int) -> None:
     """Draw what :func:`measure_bias` found for some scans, with two standard errors, where it is not zero."""
     for scan, found in biases.items():
         seen = found > 0

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite.lab.dogs.dobrushin import LOOKS, Floats, guarantee, paper_influence, random_grid
+from gibbsite._common.arrays import Floats
+from gibbsite.lab.dogs.dobrushin import LOOKS, guarantee, paper_influence, random_grid
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS

@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.dogs.dobrushin import (
     LOOKS,
     NOTES,
-    Floats,
     compare_gains,
     draw_bias,
     guarantee,
@@ -47,7 +46,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     meter.expect(1 + 2 * len(FACTORS))
     model = gs.ising_grid((SIDE, SIDE), coupling=COUPLING, periodic=True)
     tight = paper_influence(model)
-    arrays: dict[str, NDArray[Any]] = {"steps": lengths, "steps of the bias": looked, "factor": np.array(FACTORS)}
+    arrays: dict[str, Array] = {"steps": lengths, "steps of the bias": looked, "factor": np.array(FACTORS)}
     systematic = measure_bias(model, paper_order(_SWEEP), looked, chains=chains, rng=rng)
     arrays["bias of systematic"] = systematic
     meter.tick()
@@ -79,7 +78,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _bounds(arrays: dict[str, NDArray[Any]]) -> Table:
+def _bounds(arrays: dict[str, Array]) -> Table:
     rows: list[tuple[Any, ...]] = []
     shown = [int(np.flatnonzero(arrays["steps"] == t)[0]) for t in (_SWEEP, 5 * _SWEEP)]
     for f, factor in enumerate(FACTORS):
@@ -94,7 +93,7 @@ def _bounds(arrays: dict[str, NDArray[Any]]) -> Table:
     return Table("Bounds for the corner from influence times a factor", head, rows)
 
 
-def _biases(arrays: dict[str, NDArray[Any]], chains: int) -> Table:
+def _biases(arrays: dict[str, Array], chains: int) -> Table:
     rows: list[tuple[Any, ...]] = []
     steps = arrays["steps of the bias"]
     for k, t in enumerate(steps.tolist()):
@@ -112,7 +111,7 @@ def _biases(arrays: dict[str, NDArray[Any]], chains: int) -> Table:
     return Table(f"E[X_1] from {chains} chains, for scans chosen with each factor", head, rows)
 
 
-def _claims(arrays: dict[str, NDArray[Any]], chains: int) -> Table:
+def _claims(arrays: dict[str, Array], chains: int) -> Table:
     bias, systematic = arrays["bias of DoGS"], arrays["bias of systematic"]
     error = np.sqrt(np.maximum(bias, 1 / chains) / chains)
     worse = (bias[1:] - bias[0]) / np.hypot(error[1:], error[0])

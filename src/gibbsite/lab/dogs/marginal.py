@@ -12,13 +12,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.lab.dogs.dobrushin import (
     LOOKS,
     NOTES,
-    Floats,
     compare_gains,
     draw_bias,
     guarantee,
@@ -40,7 +39,7 @@ GRIDS = {"open": (1 / 3.915, False), "torus": (0.25, True)}  # coupling, periodi
 STAGES = (0.0, 0.5, 0.75, 0.875, 0.9375, 1.0)  # parts of a scan that get a map each
 
 
-def measure_distance(periodic: bool) -> NDArray[np.int64]:
+def measure_distance(periodic: bool) -> Ints:
     """Return the Manhattan distance of each site to the corner.
 
     Examples
@@ -65,7 +64,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     looked = np.array([t for t in lengths if t < sweep or t % sweep == 0])
     meter.expect(len(GRIDS) * (2 + looked.size))
     tables: list[Table] = []
-    arrays: dict[str, NDArray[Any]] = {"steps": lengths, "steps of the bias": looked}
+    arrays: dict[str, Array] = {"steps": lengths, "steps of the bias": looked}
     notes: list[str] = []
     for name, (coupling, periodic) in GRIDS.items():
         model = gs.ising_grid((SIDE, SIDE), coupling=coupling, periodic=periodic)
@@ -103,7 +102,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     return Findings(tables, arrays, notes, settings)
 
 
-def _visits(name: str, order: NDArray[Any], distance: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+def _visits(name: str, order: Array, distance: Ints) -> dict[str, Array]:
     """Count visits by distance, and by site in the stages of a scan."""
     cuts = (np.array(STAGES) * order.size).round().astype(int)
     stages = [np.bincount(order[a:b], minlength=SIDE**2) for a, b in pairwise(cuts)]
@@ -115,9 +114,7 @@ def _visits(name: str, order: NDArray[Any], distance: NDArray[np.int64]) -> dict
     }
 
 
-def _table(
-    name: str, looked: NDArray[np.int64], curves: dict[str, Floats], bias: dict[str, Floats], chains: int
-) -> Table:
+def _table(name: str, looked: Ints, curves: dict[str, Floats], bias: dict[str, Floats], chains: int) -> Table:
     rows: list[tuple[Any, ...]] = []
     for k, steps in enumerate(looked.tolist()):
         bounds = curves["systematic"][k], curves["DoGS"][k]
@@ -130,10 +127,10 @@ def _table(
 
 def _claims(
     name: str,
-    looked: NDArray[np.int64],
+    looked: Ints,
     curves: dict[str, Floats],
     bias: dict[str, Floats],
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, Array],
     chains: int,
 ) -> Table:
     uniform, systematic, once, often = (curves[scan] for scan in LOOKS)
@@ -218,7 +215,7 @@ def _draw_curves(name: str, findings: Findings, panels: Any) -> None:
     tidy(time, f"{name}: where DoGS goes, over time", "step", "distance to the target")
 
 
-def _draw_maps(name: str, findings: Findings, panels: NDArray[Any]) -> None:
+def _draw_maps(name: str, findings: Findings, panels: Array) -> None:
     maps = findings.arrays[f"{name}: stages"]
     shift = SIDE // 2 if GRIDS[name][1] else 0  # a torus is shown with its target in the middle
     steps = findings.arrays[f"{name}: scan"].size

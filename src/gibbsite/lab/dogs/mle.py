@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.lab.dogs.dobrushin import LOOKS, Floats, paper_influence, paper_order
+from gibbsite._common.arrays import Array, Floats, Ints
+from gibbsite.lab.dogs.dobrushin import LOOKS, paper_influence, paper_order
 from gibbsite.lab.dogs.short_runs import run_short
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
@@ -44,7 +44,7 @@ class Data(NamedTuple):
     """A grid: its edges, products over edges in all states, their means in training, the best couplings."""
 
     side: int
-    edges: NDArray[np.int64]
+    edges: Ints
     products: Floats
     moments: Floats
     best: Floats
@@ -74,7 +74,7 @@ def count_updates(side: int) -> int:
     return int(np.ceil(sites * np.log(sites / BIAS) / (1 - 4 * np.tanh(BOX))))
 
 
-def list_edges(side: int) -> NDArray[np.int64]:
+def list_edges(side: int) -> Ints:
     """Return the pairs of neighbours of a square grid: down the rows first, then along them.
 
     Examples
@@ -210,7 +210,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Fit both grids with every method, on several sets of training vectors."""
     replicates, chains = (1, 1000) if quick else (5, CHAINS)
     meter.expect(len(SIDES) * len(METHODS) * replicates)
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     gradients = {side: 20 if quick else count_gradients(side) for side in SIDES}
 
     def replicate(case: tuple[int, int, str]) -> Fit:
@@ -245,7 +245,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def first_below(errors: Floats, updates: NDArray[np.int64]) -> Floats:
+def first_below(errors: Floats, updates: Ints) -> Floats:
     """Return the updates per chain until the error is first below the level; infinite if it never is.
 
     Examples
@@ -268,7 +268,7 @@ def _lengths() -> Table:
     return Table(f"Steps for a bias of {BIAS} of the joint law", ("grid", "couplings", *METHODS), rows)
 
 
-def _fits(arrays: Mapping[str, NDArray[Any]]) -> Table:
+def _fits(arrays: Mapping[str, Array]) -> Table:
     rows: list[tuple[Any, ...]] = []
     for side in SIDES:
         for method in METHODS:
@@ -302,7 +302,7 @@ def _fits(arrays: Mapping[str, NDArray[Any]]) -> Table:
     return Table("Updates per chain (medians) and errors of the couplings, Euclidean", head, rows)
 
 
-def _claims(arrays: Mapping[str, NDArray[Any]]) -> Table:
+def _claims(arrays: Mapping[str, Array]) -> Table:
     rows: list[tuple[str, str, bool | str | None]] = []
     for side in SIDES:
         when = {m: first_below(arrays[f"{side}: errors, {m}"], arrays[f"{side}: updates, {m}"]) for m in METHODS}

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats, Ints, Ints16
 from gibbsite.applications.segmentation.features import describe
 from gibbsite.applications.segmentation.labelled import LabelledImages, read_labelled
 from gibbsite.applications.segmentation.made_up import make_pictures
@@ -41,7 +41,6 @@ from gibbsite.results.plots._canvas import COLORS, tidy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 METHODS = ("PLSA", "systematic", "DoGS", "one systematic chain", "50 sweeps", "50 sweeps, coupling 1")
 SHORT = ("systematic", "DoGS")
 CENTRE, _FOLDERS = "in the middle", ("images/msrc/train", "images/msrc/devtest")
@@ -79,7 +78,7 @@ def find_pictures(quick: bool) -> tuple[LabelledImages, str]:
     return make_pictures(30 if quick else 120, rng=7), MADE_UP
 
 
-def most_frequent(states: NDArray[np.int16], classes: int) -> NDArray[np.int64]:
+def most_frequent(states: Ints16, classes: int) -> Ints:
     """Return the most frequent label of every site in many chains, an array (chains, sites).
 
     Examples
@@ -88,7 +87,7 @@ def most_frequent(states: NDArray[np.int16], classes: int) -> NDArray[np.int64]:
     [1, 2]
     """
     counts = (states[..., None] == np.arange(classes)).sum(axis=0)
-    found: NDArray[np.int64] = counts.argmax(axis=1)
+    found: Ints = counts.argmax(axis=1)
     return found
 
 
@@ -106,7 +105,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     smoothed = np.zeros((splits, 2), np.int64)
     seconds: dict[str, list[float]] = {name: [] for name in SHORT}
     targets: list[int] = []
-    pictures: dict[str, NDArray[Any]] = {}
+    pictures: dict[str, Array] = {}
     best_gain = -np.inf
     for split in range(splits):
         order = np.random.default_rng([rng, split]).permutation(many)
@@ -150,7 +149,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     ).variation
     floor = smoothed[:, 0] / smoothed[:, 1]
     each = {name: float(np.median(times)) for name, times in seconds.items()}
-    arrays: dict[str, NDArray[Any]] = {f"error, {name}": value for name, value in errors.items()}
+    arrays: dict[str, Array] = {f"error, {name}": value for name, value in errors.items()}
     arrays |= {f"error {CENTRE}, {name}": value for name, value in middle_errors.items()}
     arrays |= {f"seconds, {name}": np.array(times) for name, times in seconds.items()}
     arrays |= {"error of regions": floor, "palette": learnt.legend().colours}
@@ -176,7 +175,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     return Findings(tables, arrays, notes, settings, pictures)
 
 
-def _label(fields: Floats, chains: int, seed: int) -> tuple[dict[str, NDArray[np.int64]], dict[str, float]]:
+def _label(fields: Floats, chains: int, seed: int) -> tuple[dict[str, Ints], dict[str, float]]:
     """Label the patches of an image in every way; return the seconds of short chains, too."""
     shape, classes = (fields.shape[0], fields.shape[1]), fields.shape[2]
     alone, model = independent(fields), field_model(fields)
@@ -206,14 +205,14 @@ def _label(fields: Floats, chains: int, seed: int) -> tuple[dict[str, NDArray[np
     return found, times
 
 
-def _smooth(truth: NDArray[Any], labels: NDArray[Any], classes: int) -> NDArray[np.int64]:
+def _smooth(truth: Array, labels: Array, classes: int) -> Ints:
     """Count pixels that stay wrong if every region of the label map took its most frequent label, and all."""
     counts = confuse(truth, labels, classes)
     right = counts[np.arange(classes), np.arange(classes)] >= counts.max(axis=1)
     return np.array([counts.sum(axis=1)[~right].sum(), counts.sum()])
 
 
-def _errors(confusion: NDArray[np.int64]) -> Floats:
+def _errors(confusion: Ints) -> Floats:
     """Return the share of wrong pixels of every split."""
     right = confusion.trace(axis1=1, axis2=2)
     errors: Floats = 1.0 - right / np.maximum(confusion.sum(axis=(1, 2)), 1)
@@ -257,7 +256,7 @@ def _times(each: Mapping[str, float], targets: list[int], chains: int) -> Table:
     return Table("Time of sampling, medians over pictures", head, rows)
 
 
-def _by_class(confusion: Mapping[str, NDArray[np.int64]], classes: tuple[str, ...]) -> Table:
+def _by_class(confusion: Mapping[str, Ints], classes: tuple[str, ...]) -> Table:
     columns = []
     for name in ("PLSA", *SHORT):
         counts = confusion[name].sum(axis=0)

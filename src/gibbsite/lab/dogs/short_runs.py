@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints, Ints16
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.graphs.compile import compile_graph
@@ -34,11 +34,11 @@ def _start_over(
     schedule: Any,
     state: State,
     team: Team,
-    start: NDArray[Any],
-    visited: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    sites: NDArray[np.int64],
-    out: NDArray[np.int16],
+    start: Array,
+    visited: Ints,
+    lengths: Ints,
+    sites: Ints,
+    out: Ints16,
 ) -> None:
     """Fill ``out`` (lengths, chains, sites); each chain is one run that is looked at after each length."""
     x, order, memory = state.x, state.order, state.memory
@@ -65,15 +65,8 @@ def _start_over(
 
 
 def run_short(
-    model: FactorGraph,
-    scan: Scan,
-    lengths: NDArray[np.int64],
-    sites: NDArray[np.int64],
-    *,
-    chains: int,
-    start: NDArray[Any],
-    rng: int,
-) -> NDArray[np.int16]:
+    model: FactorGraph, scan: Scan, lengths: Ints, sites: Ints, *, chains: int, start: Array, rng: int
+) -> Ints16:
     """Return the states of some sites after each number of steps, in many independent chains.
 
     Parameters

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.lab.dogs.dobrushin import LOOKS, Floats, draw_parameters, paper_influence, paper_order, random_grid
+from gibbsite._common.arrays import Array, Floats, Ints, Ints8
+from gibbsite.lab.dogs.dobrushin import LOOKS, draw_parameters, paper_influence, paper_order, random_grid
 from gibbsite.lab.dogs.short_runs import run_short
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
@@ -86,7 +86,7 @@ class Trial:
     scan: gs.influence.DogsScan
     setup: float
     each: Mapping[str, float]
-    spins: Mapping[str, NDArray[np.int8]]
+    spins: Mapping[str, Ints8]
 
     @property
     def name(self) -> str:
@@ -126,7 +126,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     sides = (100, 60) if quick else (1000, 1000, 300)
     runs = {"systematic": 100 if quick else 300, "DoGS": 10_000 if quick else 200_000}
     meter.expect(len(KINDS) * (1 + len(sides)) + 1)
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     for kind, fields in KINDS.items():
         arrays |= _count_lengths(kind, fields, draws, rng)
         meter.tick()
@@ -168,7 +168,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _count_lengths(kind: str, fields: bool, draws: int, rng: int) -> dict[str, NDArray[Any]]:
+def _count_lengths(kind: str, fields: bool, draws: int, rng: int) -> dict[str, Array]:
     """Shorten two sweeps on many small grids."""
     found: dict[str, list[float]] = {"doubled": [], "bisected": [], "own order": [], "bound": [], "goal": []}
     order, own = paper_order(SMALL**2), gs.Systematic()
@@ -210,7 +210,7 @@ def _segment() -> dict[str, Any]:
     }
 
 
-def _lengths(arrays: Mapping[str, NDArray[Any]], draws: int) -> Table:
+def _lengths(arrays: Mapping[str, Array], draws: int) -> Table:
     rows: list[tuple[Any, ...]] = []
     for kind in KINDS:
         doubled, bisected = arrays[f"{kind}: doubled"], arrays[f"{kind}: bisected"]
@@ -275,7 +275,7 @@ def _segmentation(found: Mapping[str, Any]) -> Table:
     return Table("Segmentation: 31 x 20 patches, Potts 0.48, the central 12 x 8", ("what", "paper", "ours"), rows)
 
 
-def _claims(arrays: Mapping[str, NDArray[Any]], trials: list[Trial], segmentation: Mapping[str, Any]) -> Table:
+def _claims(arrays: Mapping[str, Array], trials: list[Trial], segmentation: Mapping[str, Any]) -> Table:
     sixteen = [float(np.mean(arrays[f"{kind}: doubled"] == 16)) for kind in KINDS]
     largest = max(trial.side for trial in trials)
     big = [trial for trial in trials if trial.side == largest]
@@ -362,7 +362,7 @@ def draw(findings: Findings, figure: Figure) -> None:
     _draw_patches(map_, arrays["segmentation: visits"])
 
 
-def _draw_lengths(axes: Axes, arrays: Mapping[str, NDArray[Any]]) -> None:
+def _draw_lengths(axes: Axes, arrays: Mapping[str, Array]) -> None:
     lengths = (4, 8, 16, 32)
     for k, kind in enumerate(KINDS):
         shares = [100 * np.mean(arrays[f"{kind}: doubled"] == length) for length in lengths]
@@ -375,7 +375,7 @@ def _draw_lengths(axes: Axes, arrays: Mapping[str, NDArray[Any]]) -> None:
     axes.legend(fontsize=7, frameon=False, loc="center left")
 
 
-def _draw_patches(axes: Axes, visits: NDArray[np.int64]) -> None:
+def _draw_patches(axes: Axes, visits: Ints) -> None:
     image = axes.imshow(np.where(visits > 0, visits, np.nan), cmap="viridis_r", vmin=0)
     rows, columns = CENTRE
     corners = (columns.start - 0.5, columns.stop - 0.5), (rows.start - 0.5, rows.stop - 0.5)

@@ -13,13 +13,13 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Bools, Floats, Ints
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import follow
-from gibbsite.lab.herded.silhouettes import Mask, draw_strokes, find_silhouette
+from gibbsite.lab.herded.silhouettes import draw_strokes, find_silhouette
 from gibbsite.lab.sources import HERDED
 from gibbsite.results.plots._canvas import COLORS, FAINT, tidy
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 SWEEPS = 30
 _SHOWN = 4.0  # sigma of Figure 9
@@ -70,9 +69,7 @@ _LOOKS = {
 }
 
 
-def restore(
-    method: gs.kernels.Kernel | MeanField, y: Floats, sigma: float, sweeps: NDArray[np.int64], rng: int
-) -> Floats:
+def restore(method: gs.kernels.Kernel | MeanField, y: Floats, sigma: float, sweeps: Ints, rng: int) -> Floats:
     """Return estimates of P(x = +1), one image for each number of sweeps.
 
     Examples
@@ -92,7 +89,7 @@ def restore(
     return images
 
 
-def _iterate(model: gs.FactorGraph, how: MeanField, sweeps: NDArray[np.int64]) -> Floats:
+def _iterate(model: gs.FactorGraph, how: MeanField, sweeps: Ints) -> Floats:
     """Return the laws of mean field after some sweeps; it has no memory, so it goes on from where it was."""
     law: Any = "unary"
     found = []
@@ -114,8 +111,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     if real is None or not quick:
         images["strokes"] = draw_strokes(200 if quick else 300)
     meter.expect(len(images) * len(sigmas) * noisy)
-    arrays: dict[str, NDArray[Any]] = {"sigma": np.array(sigmas)}
-    pictures: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {"sigma": np.array(sigmas)}
+    pictures: dict[str, Array] = {}
     tables = []
     for name, image in images.items():
         errors = _spoil_and_restore(name, image, sigmas, noisy, rng, meter, arrays, pictures)
@@ -147,13 +144,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 def _spoil_and_restore(
     name: str,
-    image: Mask,
+    image: Bools,
     sigmas: tuple[float, ...],
     noisy: int,
     rng: int,
     meter: Meter,
-    arrays: dict[str, NDArray[Any]],
-    pictures: dict[str, NDArray[Any]],
+    arrays: dict[str, Array],
+    pictures: dict[str, Array],
 ) -> dict[str, Floats]:
     """Return errors by method: (sigmas, noisy images) after the last sweep; keep curves and pictures."""
     errors = {method: np.empty((len(sigmas), noisy)) for method in METHODS}
@@ -187,7 +184,7 @@ def _spoil_and_restore(
     return errors
 
 
-def _table(name: str, image: Mask, sigmas: tuple[float, ...], noisy: int, errors: dict[str, Floats]) -> Table:
+def _table(name: str, image: Bools, sigmas: tuple[float, ...], noisy: int, errors: dict[str, Floats]) -> Table:
     rows = []
     for method, found in errors.items():
         paper = PAPER.get(method)
@@ -280,7 +277,7 @@ def draw(findings: Findings, figure: Figure) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=7, fontsize=8.5, frameon=False)
 
 
-def show_picture(axes: Axes, picture: NDArray[Any], title: str, span: tuple[float, float]) -> None:
+def show_picture(axes: Axes, picture: Array, title: str, span: tuple[float, float]) -> None:
     """Show a picture in grey, without ticks."""
     axes.imshow(picture, cmap="gray", vmin=span[0], vmax=span[1], interpolation="nearest")
     tidy(axes, title)

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import warnings
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
-from gibbsite.lab.follow import Floats, space_lengths
+from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.sources import HERDED, TIJDEMAN
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
@@ -48,7 +48,7 @@ def bound(values: int) -> float:
     return 1.0 - 1.0 / (2.0 * values - 2.0)
 
 
-def measure(kernel: gs.kernels.Kernel, p: Floats, lengths: NDArray[np.int64], rng: int) -> Floats:
+def measure(kernel: gs.kernels.Kernel, p: Floats, lengths: Ints, rng: int) -> Floats:
     """Return the largest discrepancy so far of each variable, after each number of draws.
 
     Parameters
@@ -95,7 +95,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     lengths = space_lengths(draws, 10)
     meter.expect(len(VALUES) * len(KERNELS))
     chance = np.random.default_rng([rng, 42])
-    arrays: dict[str, NDArray[Any]] = {
+    arrays: dict[str, Array] = {
         "values": np.array(VALUES),
         "bound": np.array([bound(k) for k in VALUES]),
         "draws": lengths,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
@@ -50,8 +50,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     kernels = {"blanket": gs.HerdedGibbs(), "full": gs.HerdedGibbs(keys="full"), "Gibbs": gs.Gibbs()}
     meter.expect(2 * MODELS + 1)
     draw_energy = np.random.default_rng([rng, 4])
-    arrays: dict[str, NDArray[Any]] = {"sweeps": lengths}
-    errors: dict[str, list[NDArray[np.float64]]] = {name: [] for name in kernels}
+    arrays: dict[str, Array] = {"sweeps": lengths}
+    errors: dict[str, list[Floats]] = {name: [] for name in kernels}
     rows: list[tuple[Any, ...]] = []
     for number in range(MODELS):
         model = make_model(draw_energy)
@@ -101,12 +101,12 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _last_decade(lengths: NDArray[np.int64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
-    late: NDArray[np.float64] = errors[lengths >= lengths[-1] / 10]
+def _last_decade(lengths: Ints, errors: Floats) -> Floats:
+    late: Floats = errors[lengths >= lengths[-1] / 10]
     return late
 
 
-def _row(number: int, lengths: NDArray[np.int64], errors: dict[str, NDArray[np.float64]]) -> tuple[Any, ...]:
+def _row(number: int, lengths: Ints, errors: dict[str, Floats]) -> tuple[Any, ...]:
     late = lengths >= lengths[-1] / 100
     slope = {name: fit_slope(lengths[late], envelope(found)[late]) for name, found in errors.items()}
     return (

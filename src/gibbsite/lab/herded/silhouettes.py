@@ -7,14 +7,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+from gibbsite._common.arrays import Bools
 
 _SILHOUETTE = "images/mpeg7/beetle-1.png"
 
 
-def draw_strokes(side: int) -> Mask:
+def draw_strokes(side: int) -> Bools:
     """Draw a circle, a zigzag, a spiral and a letter with strokes of five pixels.
 
     Examples
@@ -35,11 +34,11 @@ def draw_strokes(side: int) -> Mask:
         for a, b in pairwise(line):
             along = np.clip((pixels - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
             near = np.minimum(near, np.linalg.norm(pixels - a - along[:, None] * (b - a), axis=1))
-    image: Mask = (near <= 2.5 / side).reshape(side, side)
+    image: Bools = (near <= 2.5 / side).reshape(side, side)
     return image
 
 
-def find_silhouette(step: int) -> tuple[str, Mask] | None:
+def find_silhouette(step: int) -> tuple[str, Bools] | None:
     """Return name and pixels of a real silhouette, every ``step``-th row and column, if it is at hand.
 
     It is looked for in the folder that ``GIBBSITE_DATA`` names, and nowhere else.

@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Bools, Floats, Ints
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
-from gibbsite.lab.follow import Floats, envelope, fit_slope, follow, space_lengths
+from gibbsite.lab.follow import envelope, fit_slope, follow, space_lengths
 from gibbsite.lab.sources import HERDED
 from gibbsite.results.plots._canvas import COLORS, INK, tidy
 
@@ -50,7 +50,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     longer = np.append(lengths, space_lengths(2 ** (m + 1), 2**m, per_decade=400)[1:])
     random = {"Gibbs": gs.Gibbs(), "MCQMC": gs.kernels.QuasiGibbs(m=m, table="chen", visits=2)}
     meter.expect(len(EPSILONS) * (STARTS + len(random) * runs))
-    arrays: dict[str, NDArray[Any]] = {"sweeps": lengths, "epsilon": np.array(EPSILONS)}
+    arrays: dict[str, Array] = {"sweeps": lengths, "epsilon": np.array(EPSILONS)}
     rows: list[tuple[Any, ...]] = []
     for epsilon in EPSILONS:
         model, label = make_model(epsilon), f"{epsilon:g}"
@@ -95,7 +95,7 @@ def _quantiles(runs: Floats) -> Floats:
     return found
 
 
-def _row(arrays: dict[str, NDArray[Any]], label: str, lengths: NDArray[np.int64]) -> tuple[Any, ...]:
+def _row(arrays: dict[str, Array], label: str, lengths: Ints) -> tuple[Any, ...]:
     herded, gibbs = arrays[f"joint herded {label}"], arrays[f"joint Gibbs {label}"]
     quasi, constants = arrays.get(f"joint MCQMC {label}"), arrays[f"constants herded {label}"]
     return (
@@ -111,13 +111,13 @@ def _row(arrays: dict[str, NDArray[Any]], label: str, lengths: NDArray[np.int64]
     )
 
 
-def _late_slope(lengths: NDArray[np.int64], errors: Floats) -> float:
+def _late_slope(lengths: Ints, errors: Floats) -> float:
     """Return the slope over the last two decades."""
     late = _is_late(lengths)
     return fit_slope(lengths[late], errors[late])
 
 
-def _is_late(lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _is_late(lengths: Ints) -> Bools:
     """Tell which lengths are among the last two decades."""
     return np.asarray(lengths >= lengths[-1] / 100)
 
@@ -127,7 +127,7 @@ def _band(quartiles: Floats) -> str:
     return f"{middle:.1e} ({low:.1e}, {high:.1e})"
 
 
-def _claims(arrays: dict[str, NDArray[Any]], lengths: NDArray[np.int64]) -> list[tuple[str, str, bool | str | None]]:
+def _claims(arrays: dict[str, Array], lengths: Ints) -> list[tuple[str, str, bool | str | None]]:
     labels = [f"{epsilon:g}" for epsilon in EPSILONS]
     herded = [arrays[f"joint herded {label}"] for label in labels]
     gibbs = [arrays[f"joint Gibbs {label}"] for label in labels]

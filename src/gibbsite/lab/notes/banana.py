@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.notes.banana_density import (
@@ -25,7 +25,7 @@ from gibbsite.lab.notes.banana_density import (
     target,
     truth,
 )
-from gibbsite.lab.quiet import Floats, refusal, sample_quietly
+from gibbsite.lab.quiet import refusal, sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
 from gibbsite.results.measure.diagnostics import ess, mcse
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
@@ -74,7 +74,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     sweeps, walkers, steps = (20_000, 1_000, 2_000) if quick else (200_000, 4_000, 10_000)
     meter.expect(len(METHODS) + 2)
     means, sds = (np.array([truth()[name][k] for name in LOOKED_AT]) for k in range(2))
-    arrays: dict[str, NDArray[Any]] = {"truth": means, "sd": sds}
+    arrays: dict[str, Array] = {"truth": means, "sd": sds}
     rows: list[tuple[Any, ...]] = [("grid", *(f"{m + 0.0:.4f}" for m in means.round(12)), None, None, None)]
     for name, kernel in METHODS.items():
         result = sample_quietly(
@@ -142,7 +142,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _claims(arrays: dict[str, NDArray[Any]], refused: str | None) -> Table:
+def _claims(arrays: dict[str, Array], refused: str | None) -> Table:
     def off(name: str) -> float:
         gap = arrays[f"{name}: means"] - arrays["truth"]
         return float(np.abs(gap / arrays[f"{name}: errors"]).max())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
-from gibbsite.lab.quiet import Floats
+from gibbsite._common.arrays import Floats
 
 # functions whose means are compared
 LOOKED_AT = ("x", "x^2", "y", "y^2", "y > 1")

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.inference.efficiency import Efficiency, measure_efficiency
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.notes.comparison_targets import Target, make_targets
-from gibbsite.lab.quiet import Floats
 from gibbsite.lab.sources import GIBBS_NOTES
 from gibbsite.results.plots._canvas import COLORS, INK, tidy
 
@@ -88,7 +87,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     targets = make_targets(quick)
     meter.expect(len(targets) * len(METHODS))
     found = compare(targets, sweeps, rng, meter.tick)
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     tables = []
     for where in targets:
         rows: list[tuple[Any, ...]] = []

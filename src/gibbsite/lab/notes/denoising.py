@@ -11,15 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Bools, Floats
 from gibbsite.inference.exact.transition import unit_matrix
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.herded.denoising import show_picture
-from gibbsite.lab.herded.silhouettes import Mask, draw_strokes, find_silhouette
-from gibbsite.lab.quiet import Floats, sample_quietly
+from gibbsite.lab.herded.silhouettes import draw_strokes, find_silhouette
+from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
 from gibbsite.results.plots._canvas import COLORS, tidy
 
@@ -31,7 +31,7 @@ COUPLINGS = (0.25, 0.5, 1.0, 2.0, 4.0)
 STARTS = ("noisy", "random")
 
 
-def follow_states(y: Floats, coupling: float, start: NDArray[Any], rng: int) -> Mask:
+def follow_states(y: Floats, coupling: float, start: Array, rng: int) -> Bools:
     """Return the images after each of ten sweeps, row by row and pixel by pixel.
 
     Examples
@@ -52,7 +52,7 @@ def follow_states(y: Floats, coupling: float, start: NDArray[Any], rng: int) -> 
         record="draws",
         rng=rng,
     )
-    states: Mask = result.values[0].reshape(SWEEPS, *y.shape) == 1
+    states: Bools = result.values[0].reshape(SWEEPS, *y.shape) == 1
     return states
 
 
@@ -83,8 +83,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     images = {} if real is None else {real[0]: real[1]}
     images["strokes"] = draw_strokes(100 if quick else 300)
     meter.expect(len(images) * noisy)
-    arrays: dict[str, NDArray[Any]] = {"J": np.array(COUPLINGS)}
-    pictures: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {"J": np.array(COUPLINGS)}
+    pictures: dict[str, Array] = {}
     tables = []
     for name, image in images.items():
         _restore(name, image, noisy, rng, meter, arrays, pictures)
@@ -111,17 +111,11 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def _restore(
-    name: str,
-    image: Mask,
-    noisy: int,
-    rng: int,
-    meter: Meter,
-    arrays: dict[str, NDArray[Any]],
-    pictures: dict[str, NDArray[Any]],
+    name: str, image: Bools, noisy: int, rng: int, meter: Meter, arrays: dict[str, Array], pictures: dict[str, Array]
 ) -> None:
     """Fill in shares of wrong pixels (noisy images, couplings, ...) for one image."""
 
-    def restore_one(number: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def restore_one(number: int) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return the shares of wrong pixels in what one noisy image is restored to, and pictures."""
         chance = np.random.default_rng([rng, number])
         y = np.where(image, 1.0, -1.0) + SIGMA * chance.standard_normal(image.shape)
@@ -129,7 +123,7 @@ def _restore(
         shares: dict[str, Any] = {f"last, start {start}": np.empty(len(COUPLINGS)) for start in STARTS}
         shares |= {"often": np.empty(len(COUPLINGS)), "moved": np.empty((len(COUPLINGS), SWEEPS))}
         shares["before"] = (starts["noisy"] != image).mean()
-        shown: dict[str, NDArray[Any]] = {"noise": y}
+        shown: dict[str, Array] = {"noise": y}
         for k, coupling in enumerate(COUPLINGS):
             for start, mask in starts.items():
                 states = follow_states(y, coupling, mask, rng + number)
@@ -159,7 +153,7 @@ def _share(found: Floats) -> str:
     return f"{found.mean():.2%} ({found.std(ddof=1):.2%})"
 
 
-def _table(name: str, image: Mask, noisy: int, arrays: dict[str, NDArray[Any]]) -> Table:
+def _table(name: str, image: Bools, noisy: int, arrays: dict[str, Array]) -> Table:
     rows = [
         (
             coupling,
@@ -180,7 +174,7 @@ def _table(name: str, image: Mask, noisy: int, arrays: dict[str, NDArray[Any]]) 
     )
 
 
-def _claims(names: list[str], arrays: dict[str, NDArray[Any]], gap: float) -> Table:
+def _claims(names: list[str], arrays: dict[str, Array], gap: float) -> Table:
     k, one = COUPLINGS.index(COUPLING), COUPLINGS.index(1.0)
     rows: list[tuple[str, str, bool | str | None]] = [
         (
@@ -209,7 +203,7 @@ def _claims(names: list[str], arrays: dict[str, NDArray[Any]], gap: float) -> Ta
     return compare_claims(rows)
 
 
-def _moved(arrays: dict[str, NDArray[Any]], name: str) -> str:
+def _moved(arrays: dict[str, Array], name: str) -> str:
     return f"{arrays[f'{name}: moved'][:, COUPLINGS.index(COUPLING), -1].mean():.3%}"
 
 

@@ -12,13 +12,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, sweep_map
-from gibbsite.lab.quiet import Floats, autocorrelations, mean_and_error, sample_quietly
+from gibbsite.lab.quiet import autocorrelations, mean_and_error, sample_quietly
 from gibbsite.lab.sources import GIBBS_NOTES
 from gibbsite.models.random import normal
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
@@ -60,7 +60,7 @@ def samplers(name: str) -> dict[str, tuple[gs.Model, gs.kernels.Kernel, float]]:
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Sample both targets from (0, 0) and compare with what is known."""
     sweeps = 5_000 if quick else 100_000
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     rows: list[tuple[Any, ...]] = []
     farthest = 0.0
     runs = {(name, how): what for name in TARGETS for how, what in samplers(name).items()}
@@ -127,7 +127,7 @@ def _show(value: float, error: float) -> str:
     return f"{value:.{digits}f} ({error:.{digits}f})"
 
 
-def _claims(arrays: dict[str, NDArray[Any]], farthest: float) -> Table:
+def _claims(arrays: dict[str, Array], farthest: float) -> Table:
     target = gs.Gaussian(covariance=TARGETS["page 6"], names=["z1", "z2"])
     said = []
     known = True

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gibbsite.lab.quiet import Floats
+from gibbsite._common.arrays import Floats
 
 
 def step_map(covariance: Floats, i: int, relax: float = 0.0) -> Floats:

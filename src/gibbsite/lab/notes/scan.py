@@ -18,14 +18,14 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, random_map, sweep_map
-from gibbsite.lab.quiet import Floats, autocorrelations, mean_and_error, sample_quietly
+from gibbsite.lab.quiet import autocorrelations, mean_and_error, sample_quietly
 from gibbsite.lab.sources import GIBBS_NOTES, LANGEVIN_NOTES
 from gibbsite.models.random import normal, uniform
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
@@ -108,7 +108,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     sweeps = 5_000 if quick else 100_000
     runs = samplers()
     meter.expect(len(runs) + 1)
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     rows: list[tuple[Any, ...]] = []
     for name, (model, kernel, scan, correlation, forgets) in runs.items():
         result = sample_quietly(
@@ -149,7 +149,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _flows(arrays: dict[str, NDArray[Any]]) -> Table:
+def _flows(arrays: dict[str, Array]) -> Table:
     """Compute asymmetries and invariance of every order on two coupled spins."""
     model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), np.array(TABLE))])
     exact, graph = gs.exact.enumerate(model), gs.graphs.compile_graph(model)
@@ -170,7 +170,7 @@ def _flows(arrays: dict[str, NDArray[Any]]) -> Table:
     return Table("Detailed balance and invariance on two spins with P = .4 .1 / .2 .3", head, rows)
 
 
-def _claims(arrays: dict[str, NDArray[Any]]) -> Table:
+def _claims(arrays: dict[str, Array]) -> Table:
     def said(name: str) -> tuple[str, bool]:
         found, error, exact = arrays[f"{name}: correlation"]
         return f"{found:.4f} ({error:.4f}), exactly {exact:.4f}", bool(abs(found - CORRELATION) < 6.0 * error)

@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
-from gibbsite.lab.quiet import Floats, sample_quietly
+from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
@@ -196,7 +196,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         part = made if size == rows else Regression.make(size, chance)
         costs.append(_time_step(part, 20_000 if quick else 100_000, rng))
         meter.tick()
-    found: dict[str, NDArray[Any]] = {name: np.array(numbers) for name, numbers in arrays.items()}
+    found: dict[str, Array] = {name: np.array(numbers) for name, numbers in arrays.items()}
     found |= {
         "batch": np.array([case.batch for case in listed]),
         "pace": np.array([case.pace for case in listed]),
@@ -271,7 +271,7 @@ def _time_step(made: Regression, steps: int, rng: int) -> float:
     return min(taken[1:])
 
 
-def _table(listed: list[Case], found: dict[str, NDArray[Any]], rows: int) -> Table:
+def _table(listed: list[Case], found: dict[str, Array], rows: int) -> Table:
     lines = []
     for k, case in enumerate(listed):
         lines.append(
@@ -290,7 +290,7 @@ def _table(listed: list[Case], found: dict[str, NDArray[Any]], rows: int) -> Tab
     return Table(f"Draws against the exact posterior of {rows:,} rows", head, lines)
 
 
-def _claims(listed: list[Case], found: dict[str, NDArray[Any]], rows: int) -> Table:
+def _claims(listed: list[Case], found: dict[str, Array], rows: int) -> Table:
     sgld = np.array([case.kind in _KINDS for case in listed])
     off = np.abs(found["measured"] - found["predicted"]) / found["error"]
     means = found["bias"] / found["error of bias"]

@@ -15,12 +15,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
-from gibbsite.lab.quiet import Floats, refusal, sample_quietly
+from gibbsite.lab.quiet import refusal, sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
@@ -102,7 +102,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     exploded = refusal(lambda: measure(gs.kernels.ULA(_TOO_LARGE), draws, rng))
     backward = refusal(lambda: measure(gs.kernels.ULA(0.1), draws, rng, normal_target(-1.0)))
     meter.tick()
-    arrays: dict[str, NDArray[Any]] = {
+    arrays: dict[str, Array] = {
         "step": steps,
         "variance": np.array(moments["ULA"])[:, 1],
         "error": doubt(steps, draws),
@@ -134,7 +134,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _table(arrays: dict[str, NDArray[Any]], draws: int) -> Table:
+def _table(arrays: dict[str, Array], draws: int) -> Table:
     rows = []
     for k, g in enumerate(STEPS):
         off = (arrays["variance"][k] - arrays["corrected"][k]) / arrays["error"][k]
@@ -154,7 +154,7 @@ def _table(arrays: dict[str, NDArray[Any]], draws: int) -> Table:
     return Table(f"Variance of draws for a target of variance {VARIANCE:g}, {draws:,} draws", head, rows)
 
 
-def _claims(arrays: dict[str, NDArray[Any]], halved: float, draws: int) -> Table:
+def _claims(arrays: dict[str, Array], halved: float, draws: int) -> Table:
     off = np.abs(arrays["variance"] - arrays["corrected"]) / arrays["error"]
     wrong = np.abs(arrays["variance"] - arrays["printed"]) / arrays["error"]
     g, s2 = STEPS[0], VARIANCE

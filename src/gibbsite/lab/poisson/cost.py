@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import fit_slope
-from gibbsite.lab.occupancy import Floats, watch
+from gibbsite.lab.occupancy import watch
 from gibbsite.lab.sources import POISSON
 from gibbsite.results.plots._canvas import COLORS, INK, tidy
 
@@ -163,7 +163,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         if expected is not None
     }
     meter.expect(len(axes))
-    arrays: dict[str, NDArray[Any]] = {axis: np.array(values) for axis, values in VALUES.items()}
+    arrays: dict[str, Array] = {axis: np.array(values) for axis, values in VALUES.items()}
     for (name, axis), values in axes.items():
         found = [measure(name, Setting(**(BASE | {axis: value})), budget, rng) for value in values]
         arrays[f"{name}: factors against {axis}"], arrays[f"{name}: seconds against {axis}"] = np.array(found).T
@@ -187,7 +187,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _slope(arrays: Mapping[str, NDArray[Any]], name: str, what: str, axis: str) -> float | None:
+def _slope(arrays: Mapping[str, Array], name: str, what: str, axis: str) -> float | None:
     found: Floats | None = arrays.get(f"{name}: {what} against {axis}")
     return None if found is None else fit_slope(arrays[axis][-3:], found[-3:])
 
@@ -203,7 +203,7 @@ def _exponents(slopes: Mapping[tuple[str, str], list[float | None]]) -> Table:
     return Table("Exponents of D, Delta and L", head, rows)
 
 
-def _each(arrays: Mapping[str, NDArray[Any]]) -> Table:
+def _each(arrays: Mapping[str, Array]) -> Table:
     rows: list[tuple[Any, ...]] = []
     for name in METHODS:
         cells: list[str | None] = []
@@ -218,7 +218,7 @@ def _each(arrays: Mapping[str, NDArray[Any]]) -> Table:
     return Table("Factors an update looks at, and its time", head, rows)
 
 
-def _claims(slopes: Mapping[tuple[str, str], list[float | None]], arrays: Mapping[str, NDArray[Any]]) -> Table:
+def _claims(slopes: Mapping[tuple[str, str], list[float | None]], arrays: Mapping[str, Array]) -> Table:
     by_degree = {name: slopes[name, "factors"][1] or 0.0 for name in METHODS}
     by_energy = {name: slopes[name, "factors"][2] or 0.0 for name in METHODS}
     time = slopes["Poisson-Gibbs", "seconds"][1] or 0.0

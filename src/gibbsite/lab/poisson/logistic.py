@@ -12,9 +12,9 @@ import importlib.util
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Bools, Floats
 from gibbsite.applications.logistic import LogisticRegression, logistic_regression
 from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
@@ -25,7 +25,6 @@ from gibbsite.results.plots._canvas import COLORS, INK, tidy
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 COEFFICIENTS = 6
 CHAINS = 4
@@ -51,7 +50,7 @@ class Seen(NamedTuple):
     evaluations: float
 
 
-def draw_data(rows: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.bool_]]:
+def draw_data(rows: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
     """Draw rows and labels: an intercept, five normal columns, coefficients of size about a half.
 
     Examples
@@ -66,7 +65,7 @@ def draw_data(rows: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.b
     return data, rng.random(rows) < 1.0 / (1.0 + np.exp(-data @ truth))
 
 
-def read_health() -> tuple[Floats, NDArray[np.bool_], list[str]] | None:
+def read_health() -> tuple[Floats, Bools, list[str]] | None:
     """Return the columns of the RAND experiment, centred and scaled, with an intercept; None without them."""
     if importlib.util.find_spec("statsmodels") is None:
         return None

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import gibbsite as gs
+from gibbsite._common.arrays import Floats
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
-from gibbsite.lab.occupancy import Floats
 from gibbsite.lab.poisson.mixture import (
     BATCH,
     NOTES,

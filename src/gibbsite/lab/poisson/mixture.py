@@ -20,14 +20,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.graphs.functions.bounds import known_bounds
 from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
-from gibbsite.lab.occupancy import Floats, watch
+from gibbsite.lab.occupancy import watch
 from gibbsite.lab.sources import POISSON
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
@@ -223,7 +223,7 @@ def try_all(
     return trials
 
 
-def collect(truth: Floats, trials: Mapping[str, Trial]) -> dict[str, NDArray[Any]]:
+def collect(truth: Floats, trials: Mapping[str, Trial]) -> dict[str, Array]:
     """Return the histograms of a figure: truth, and shares of cells of every method."""
     return {"truth": truth} | {name: histogram(trial.draws) for name, trial in trials.items()}
 

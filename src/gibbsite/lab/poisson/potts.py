@@ -16,15 +16,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite.kernels.base import Buffer
 from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
-from gibbsite.lab.occupancy import Floats, Longs, Trajectory, watch
+from gibbsite.lab.occupancy import Trajectory, watch
 from gibbsite.lab.sources import MINIBATCH, POISSON
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
@@ -52,7 +52,7 @@ class Method(NamedTuple):
 class ReadingGibbs(gs.Gibbs):
     """Plain Gibbs that reads all factors of a site at every visit."""
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> Buffer:
+    def memory(self, graph: Graph, stream: Words64) -> Buffer:
         """Keep nothing."""
         return Buffer(np.zeros(int(graph.cards.max(initial=1))))
 
@@ -87,7 +87,7 @@ def list_methods(largest: float) -> dict[str, Method]:
     }
 
 
-def distance_from_uniform(counts: Longs) -> float:
+def distance_from_uniform(counts: Ints) -> float:
     """Return the mean over sites of the Euclidean distance between shares of states and equal ones.
 
     Examples
@@ -106,7 +106,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     energies = local_energies(gs.graphs.compile_graph(model))
     methods = list_methods(energies.largest)
     meter.expect(chains * len(methods))
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     courses: dict[str, Trajectory] = {}
     for name, method in methods.items():
         lengths = space_lengths(method.quick if quick else method.full, 1, 10)
@@ -138,20 +138,20 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def error_at(arrays: Mapping[str, NDArray[Any]], name: str, updates: int) -> Floats | None:
+def error_at(arrays: Mapping[str, Array], name: str, updates: int) -> Floats | None:
     """Return the errors of all chains of a method after a number of updates, None if it got not so far."""
     found = np.flatnonzero(arrays[f"{name}: updates"] == updates)
     errors: Floats | None = arrays[f"{name}: errors"][:, found[0]] if found.size else None
     return errors
 
 
-def seconds_to(arrays: Mapping[str, NDArray[Any]], name: str, error: float) -> float:
+def seconds_to(arrays: Mapping[str, Array], name: str, error: float) -> float:
     """Return the mean time until the mean error of chains is below a value, infinity if it never was."""
     below = np.flatnonzero(arrays[f"{name}: errors"].mean(axis=0) < error)
     return float(arrays[f"{name}: seconds"].mean(axis=0)[below[0]]) if below.size else np.inf
 
 
-def _errors(arrays: Mapping[str, NDArray[Any]], methods: Mapping[str, Method], chains: int) -> Table:
+def _errors(arrays: Mapping[str, Array], methods: Mapping[str, Method], chains: int) -> Table:
     rows: list[tuple[Any, ...]] = []
     for name in methods:
         found = [error_at(arrays, name, updates) for updates in LOOKED_AT]
@@ -161,9 +161,7 @@ def _errors(arrays: Mapping[str, NDArray[Any]], methods: Mapping[str, Method], c
     return Table(f"Mean errors of {chains} chains, and their standard deviation", head, rows)
 
 
-def _costs(
-    arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory], methods: Mapping[str, Method]
-) -> Table:
+def _costs(arrays: Mapping[str, Array], courses: Mapping[str, Trajectory], methods: Mapping[str, Method]) -> Table:
     rows: list[tuple[Any, ...]] = []
     for name, method in methods.items():
         report = courses[name].report
@@ -181,7 +179,7 @@ def _costs(
     return Table("Factors of an update, and its time", head, rows)
 
 
-def _claims(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory], largest: float) -> Table:
+def _claims(arrays: Mapping[str, Array], courses: Mapping[str, Trajectory], largest: float) -> Table:
     end = int(arrays["Gibbs: updates"][-1])
     last = {name: arrays[f"{name}: errors"][:, -1].mean() for name in courses}
     poisson = [f"Poisson-Gibbs {size}" for size in ("0.1 L^2", "L^2", "5 L^2")]

@@ -20,14 +20,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 import gibbsite as gs
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
-from gibbsite.lab.occupancy import Floats, Longs, Trajectory, watch
+from gibbsite.lab.occupancy import Trajectory, watch
 from gibbsite.lab.sources import POISSON
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
@@ -142,7 +142,7 @@ def true_marginals(model: gs.ContinuousModel, weights: Floats, draws: int, rng: 
     return cell_probabilities(slopes), slopes
 
 
-def symmetric_divergence(counts: Longs, truth: Floats) -> float:
+def symmetric_divergence(counts: Ints, truth: Floats) -> float:
     """Return KL(p, q) + KL(q, p) of counts, half a one added to each, and probabilities; mean over sites.
 
     Examples
@@ -165,7 +165,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     meter.expect(1 + chains * len(methods))
     truth, slopes = true_marginals(models[False], weights, draws, rng)
     meter.tick()
-    arrays: dict[str, NDArray[Any]] = {"truth": truth}
+    arrays: dict[str, Array] = {"truth": truth}
     courses: dict[str, Trajectory] = {}
     for name, method in methods.items():
         lengths = space_lengths(int(method.share * updates), updates // 100, 10)
@@ -209,7 +209,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _divergences(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory]) -> Table:
+def _divergences(arrays: Mapping[str, Array], courses: Mapping[str, Trajectory]) -> Table:
     shown = [t for t in (100, 1_000, 10_000, 100_000) if t in arrays[f"{EXACT}: updates"]]
     rows: list[tuple[Any, ...]] = []
     for name in courses:
@@ -223,7 +223,7 @@ def _divergences(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Traje
     return Table("Symmetric divergence from the truth, mean and standard deviation of chains", head, rows)
 
 
-def _costs(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory]) -> Table:
+def _costs(arrays: Mapping[str, Array], courses: Mapping[str, Trajectory]) -> Table:
     rows: list[tuple[Any, ...]] = []
     for name, course in courses.items():
         each = arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1]
@@ -235,7 +235,7 @@ def _costs(arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory]
 
 
 def _claims(
-    arrays: Mapping[str, NDArray[Any]], courses: Mapping[str, Trajectory], largest: Mapping[bool, float], tries: float
+    arrays: Mapping[str, Array], courses: Mapping[str, Trajectory], largest: Mapping[bool, float], tries: float
 ) -> Table:
     last = {name: float(arrays[f"{name}: errors"][:, -1].mean()) for name in courses}
     each = {name: arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1] for name in courses}

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import gibbsite as gs
+from gibbsite._common.arrays import Floats
 from gibbsite.kernels.tempered.ladder import rungs_for, spread_rungs
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Findings, Table, compare_claims
-from gibbsite.lab.quiet import Floats, sample_quietly
+from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import TEMPERING
 from gibbsite.results.plots._canvas import COLORS, FAINT, tidy
 

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite.errors import IncompatibleError, ModelError
-
-Floats = NDArray[np.float64]
 
 
 class Bags(NamedTuple):
@@ -32,8 +30,8 @@ class Bags(NamedTuple):
         Number of words of a table of counts; 0 if documents were given as lists.
     """
 
-    first: NDArray[np.int64]
-    words: NDArray[np.int64]
+    first: Ints
+    words: Ints
     times: Floats
     width: int
 
@@ -48,7 +46,7 @@ class Bags(NamedTuple):
         return int(self.words.shape[1])
 
     @property
-    def document(self) -> NDArray[np.int64]:
+    def document(self) -> Ints:
         """The document of every token."""
         return np.repeat(np.arange(self.n_documents), np.diff(self.first))
 
@@ -121,7 +119,7 @@ def _from_counts(X: Any) -> Bags:
 
 
 def _from_lists(X: Sequence[Any]) -> Bags:
-    parts: list[NDArray[np.int64]] = []
+    parts: list[Ints] = []
     for number, document in enumerate(X):
         array = np.asarray(document)
         if array.size == 0:

@@ -13,18 +13,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.learn.aspect.bags import Bags, Floats, is_counts, read_bags
+from gibbsite.learn.aspect.bags import Bags, is_counts, read_bags
 from gibbsite.learn.aspect.maximisation import Ascent, Aspects, climb, fit_mixtures, make_tokens, start_words
 from gibbsite.learn.crf.tables import not_fitted
 from gibbsite.learn.parameters import Parameters
 from gibbsite.sampling.budget import check_integer, is_real
 from gibbsite.sampling.plan import read_entropy
-
-Mask = NDArray[np.bool_]
 
 
 class AspectModel(Parameters):
@@ -221,7 +219,7 @@ class AspectModel(Parameters):
 
     # ---- parts
 
-    def _keep(self, classes: NDArray[Any], offsets: NDArray[np.int64], beta: Floats) -> None:
+    def _keep(self, classes: Array, offsets: Ints, beta: Floats) -> None:
         """Keep what was learnt of words."""
         self.classes_, self._offsets = classes, offsets
         self.components_ = np.ascontiguousarray(beta.T)
@@ -251,7 +249,7 @@ class AspectModel(Parameters):
             )
         return float(pair[0]), float(pair[1])
 
-    def _read_sizes(self, bags: Bags, sizes: Iterable[int] | None) -> NDArray[np.int64]:
+    def _read_sizes(self, bags: Bags, sizes: Iterable[int] | None) -> Ints:
         """Return where the words of each kind begin."""
         if sizes is None:
             seen = bags.words.max(axis=0, initial=0) + 1
@@ -267,14 +265,14 @@ class AspectModel(Parameters):
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     @staticmethod
-    def _check_words(bags: Bags, counts: NDArray[Any]) -> None:
+    def _check_words(bags: Bags, counts: Array) -> None:
         if bags.words.shape[0] and (bags.words.max(axis=0) >= counts).any():
             kind = int(np.argmax(bags.words.max(axis=0) >= counts))
             raise ModelError(
                 f"there is word {bags.words[:, kind].max()} of kind {kind}, but its words are 0 to {counts[kind] - 1}."
             )
 
-    def _read_classes(self, y: Any, documents: int) -> tuple[NDArray[Any], Mask]:
+    def _read_classes(self, y: Any, documents: int) -> tuple[Array, Bools]:
         """Return the topics, and which of them a document may have."""
         free = check_integer("background", self.background, 0)
         if y is None:

@@ -13,12 +13,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Ints
 from gibbsite._numba.jit import compiled_loop
-from gibbsite.learn.aspect.bags import Bags, Floats
-
-Index = NDArray[np.int64]
+from gibbsite.learn.aspect.bags import Bags
 
 
 class Tokens(NamedTuple):
@@ -38,11 +36,11 @@ class Tokens(NamedTuple):
         Topics that documents may have.
     """
 
-    first: Index
-    rows: Index
+    first: Ints
+    rows: Ints
     times: Floats
-    begin: Index
-    topic: Index
+    begin: Ints
+    topic: Ints
 
 
 class Aspects(NamedTuple):
@@ -67,7 +65,7 @@ class Ascent(NamedTuple):
     values: list[float]
 
 
-def make_tokens(bags: Bags, offsets: Index, allowed: NDArray[np.bool_]) -> Tokens:
+def make_tokens(bags: Bags, offsets: Ints, allowed: Bools) -> Tokens:
     """Lay tokens out for compiled code; ``offsets`` tells where the words of each kind begin."""
     begin = np.concatenate([[0], np.cumsum(allowed.sum(axis=1))]).astype(np.int64)
     return Tokens(bags.first, bags.words + offsets[:-1], bags.times, begin, np.nonzero(allowed)[1].astype(np.int64))
@@ -110,7 +108,7 @@ def _logarithm(p: Floats) -> Floats:
         return np.log(p)
 
 
-def log_prior(aspects: Aspects, allowed: NDArray[np.bool_], smoothing: tuple[float, float]) -> float:
+def log_prior(aspects: Aspects, allowed: Bools, smoothing: tuple[float, float]) -> float:
     """Return what the Dirichlet priors add to the log-likelihood."""
     total = 0.0
     for weight, p in ((smoothing[0], aspects.theta[allowed]), (smoothing[1], aspects.beta)):
@@ -118,7 +116,7 @@ def log_prior(aspects: Aspects, allowed: NDArray[np.bool_], smoothing: tuple[flo
     return total
 
 
-def normalise_words(beta: Floats, offsets: Index, smoothing: float) -> Floats:
+def normalise_words(beta: Floats, offsets: Ints, smoothing: float) -> Floats:
     """Return probabilities of words from their counts; a topic without any has all words alike."""
     found = beta + smoothing
     for low, high in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
@@ -127,7 +125,7 @@ def normalise_words(beta: Floats, offsets: Index, smoothing: float) -> Floats:
     return found
 
 
-def normalise_topics(theta: Floats, allowed: NDArray[np.bool_], smoothing: float) -> Floats:
+def normalise_topics(theta: Floats, allowed: Bools, smoothing: float) -> Floats:
     """Return probabilities of topics from their counts; a document without tokens has all alike."""
     found = np.where(allowed, theta + smoothing, 0.0)
     empty = found.sum(axis=1) <= 0
@@ -139,8 +137,8 @@ def normalise_topics(theta: Floats, allowed: NDArray[np.bool_], smoothing: float
 def climb(
     tokens: Tokens,
     start: Aspects,
-    allowed: NDArray[np.bool_],
-    offsets: Index,
+    allowed: Bools,
+    offsets: Ints,
     smoothing: tuple[float, float],
     *,
     iterations: int,
@@ -178,10 +176,10 @@ def climb(
 
 @compiled_loop
 def _mix(
-    first: Index,
+    first: Ints,
     weight: Floats,
     count: Floats,
-    allowed: NDArray[np.bool_],
+    allowed: Bools,
     theta: Floats,
     new: Floats,
     smoothing: float,
@@ -213,7 +211,7 @@ def _mix(
 
 
 def fit_mixtures(
-    bags: Bags, log_words: Floats, allowed: NDArray[np.bool_], smoothing: float, *, iterations: int, tolerance: float
+    bags: Bags, log_words: Floats, allowed: Bools, smoothing: float, *, iterations: int, tolerance: float
 ) -> Floats:
     """Return mixtures of topics by EM, with probabilities of words as they are.
 
@@ -238,9 +236,7 @@ def fit_mixtures(
     return theta
 
 
-def start_words(
-    bags: Bags, offsets: Index, allowed: NDArray[np.bool_], noisy: NDArray[np.bool_], rng: np.random.Generator
-) -> Floats:
+def start_words(bags: Bags, offsets: Ints, allowed: Bools, noisy: Bools, rng: np.random.Generator) -> Floats:
     """Return where to start: words of a topic are those of the documents that may have it, perhaps perturbed.
 
     Topics that the same documents may have start alike, and EM would keep them so; ``noisy`` tells which

@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Bytes, Floats, Ints
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.learn.crf.labels import allowed_moves
 from gibbsite.learn.crf.objective import PARTS, Objective, Weights
@@ -35,8 +35,6 @@ from gibbsite.learn.crf.structure import Moves, Structure
 from gibbsite.models import FactorGraph, TableFactors
 from gibbsite.sampling.executor import Executor
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.uint8]
 MOST_LABELS = 255
 
 
@@ -78,7 +76,7 @@ class Chain:
         """Weights of features."""
         return self.weights.split(self.x)[0]
 
-    def best(self, sequences: Sequences, threads: int = 1) -> tuple[Codes, Floats]:
+    def best(self, sequences: Sequences, threads: int = 1) -> tuple[Bytes, Floats]:
         """Return the most probable labels of all positions (Viterbi), and the score of every sequence."""
         rows, moves = self.weights.rows(sequences), self.log_moves
         found, score = np.zeros(sequences.n_positions, np.uint8), np.zeros(len(sequences))
@@ -112,7 +110,7 @@ class Chain:
         score_labels(self.weights.rows(sequences), self.weight, 0, sequences.n_positions, found)
         return found[:, : len(self.labels)]
 
-    def score(self, sequences: Sequences, codes: Codes) -> Floats:
+    def score(self, sequences: Sequences, codes: Bytes) -> Floats:
         """Return the score (log-potential) of given labels of every sequence; -inf if they are forbidden."""
         structure = self.weights.structure
         pairs, triples, first, last = structure.tables(self.weights.split(self.x)[1])
@@ -135,7 +133,7 @@ class Chain:
         total[forbidden[begin[1:]] > forbidden[begin[:-1]]] = -np.inf
         return total
 
-    def several_best(self, sequences: Sequences, many: int) -> list[tuple[Codes, Floats]]:
+    def several_best(self, sequences: Sequences, many: int) -> list[tuple[Bytes, Floats]]:
         """Return the most probable labellings of each sequence in order, with their scores."""
         moves, scores = self.log_moves, self.scores(sequences)
         padded = np.zeros((sequences.n_positions, moves.width))
@@ -154,13 +152,7 @@ class Chain:
         return answers
 
     def probabilities_of(
-        self,
-        sequences: Sequences,
-        sequence: NDArray[np.int64],
-        start: NDArray[np.int64],
-        length: NDArray[np.int64],
-        pattern: NDArray[np.int64],
-        sets: NDArray[np.bool_],
+        self, sequences: Sequences, sequence: Ints, start: Ints, length: Ints, pattern: Ints, sets: Bools
     ) -> Floats:
         """Return the probabilities that the labels of spans lie in the sets of a pattern.
 
@@ -185,7 +177,7 @@ class Chain:
         answer[order] = np.clip(found, 0.0, 1.0)
         return answer
 
-    def log_likelihood(self, sequences: Sequences, codes: Codes) -> float:
+    def log_likelihood(self, sequences: Sequences, codes: Bytes) -> float:
         """Return the logarithm of the probability of given labels."""
         return float(self.score(sequences, codes).sum() - self.marginals(sequences)[1].sum())
 
@@ -244,7 +236,7 @@ class Training:
 
 def fit_chain(
     sequences: Sequences,
-    codes: Codes,
+    codes: Bytes,
     labels: Sequence[str],
     n_features: int,
     *,
@@ -327,7 +319,7 @@ def fit_chain(
 
 
 def _find_weights(
-    sequences: Sequences, codes: Codes, labels: int, n_features: int, structure: Structure, all_states: bool
+    sequences: Sequences, codes: Bytes, labels: int, n_features: int, structure: Structure, all_states: bool
 ) -> Weights:
     """Return the weights of features: with the labels they were seen with, or with all."""
     seen = np.full((n_features, labels), all_states)
@@ -337,7 +329,7 @@ def _find_weights(
     return Weights(start, np.nonzero(seen)[1].astype(np.uint8), structure)
 
 
-def prune(chain: Chain) -> tuple[Chain, NDArray[np.int64]]:
+def prune(chain: Chain) -> tuple[Chain, Ints]:
     """Return a chain without the weights of features that are zero, and which features are left.
 
     Examples

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.learn.crf.chain import Chain, fit_chain
@@ -13,8 +12,6 @@ from gibbsite.learn.crf.tables import is_table, not_fitted, read_table
 from gibbsite.learn.crf.vocabulary import Vocabulary, read_labels
 from gibbsite.learn.parameters import Parameters
 from gibbsite.sampling.executor import read_threads
-
-Floats = NDArray[np.float64]
 
 
 class ChainCRF(Parameters):

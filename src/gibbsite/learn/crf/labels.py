@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools
 from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError, ModelError
 
-Flags = NDArray[np.bool_]
 SCHEMES = ("bio", "bioes", "io")
 _PREFIXES = {"bio": "BI", "bioes": "BIES", "io": "I"}
 
@@ -117,7 +116,7 @@ def follows(before: str, label: str, scheme: str) -> bool:
     return not (scheme == "bioes" and first in "BI")
 
 
-def allowed_moves(labels: Sequence[str], scheme: str | None) -> tuple[Flags, Flags, Flags]:
+def allowed_moves(labels: Sequence[str], scheme: str | None) -> tuple[Bools, Bools, Bools]:
     """Return which labels may follow which, which may come first, and which last.
 
     Examples
@@ -177,7 +176,7 @@ def write_spans(spans: Sequence[Span], length: int, scheme: str = "bio") -> list
     return labels
 
 
-def span_sets(labels: Sequence[str], name: str, scheme: str) -> Flags:
+def span_sets(labels: Sequence[str], name: str, scheme: str) -> Bools:
     """Return the labels that make a span of a class: before it, alone, first, inside, last, and behind it.
 
     Examples

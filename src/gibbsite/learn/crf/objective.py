@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bytes, Floats, Ints
 from gibbsite.errors import ModelError
 from gibbsite.learn.crf.passes import Rows, Scratch, count_features, expect, make_scratch
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Moves, Structure
 from gibbsite.sampling.executor import Executor
 
-Floats = NDArray[np.float64]
 PARTS = 4  # of the data; more threads than that are not used
 
 
@@ -42,8 +41,8 @@ class Weights:
     11
     """
 
-    start: NDArray[np.int64]
-    label: NDArray[np.uint8]
+    start: Ints
+    label: Bytes
     structure: Structure
 
     @property
@@ -92,7 +91,7 @@ class Objective:
 
     weights: Weights
     sequences: Sequences
-    labels: NDArray[np.uint8]
+    labels: Bytes
     l2: float
     executor: Executor
     _parts: list[_Part] = field(init=False)

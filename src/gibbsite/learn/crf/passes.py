@@ -11,12 +11,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Bytes, Floats, Ints, Ints16, Ints32
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite.learn.crf.structure import Moves
 
-Floats = NDArray[np.float64]
 _LEAST = -600.0  # exponents below count as this one: a label that scores so low still is possible
 
 
@@ -33,12 +32,12 @@ class Rows(NamedTuple):
         The label of every weight.
     """
 
-    begin: NDArray[np.int64]
-    first: NDArray[np.int64]
-    feature: NDArray[np.int32]
+    begin: Ints
+    first: Ints
+    feature: Ints32
     value: Floats
-    start: NDArray[np.int64]
-    label: NDArray[np.uint8]
+    start: Ints
+    label: Bytes
 
 
 class Scratch(NamedTuple):
@@ -165,9 +164,7 @@ def _prepare(
 
 
 @compiled_loop
-def see_labels(
-    first: NDArray[np.int64], feature: NDArray[np.int32], label: NDArray[np.uint8], seen: NDArray[np.bool_]
-) -> None:
+def see_labels(first: Ints, feature: Ints32, label: Bytes, seen: Bools) -> None:
     """Mark the labels that every feature stands with (features, labels)."""
     for t in range(label.size):
         for j in range(first[t], first[t + 1]):
@@ -175,7 +172,7 @@ def see_labels(
 
 
 @compiled_loop
-def count_features(rows: Rows, label: NDArray[np.uint8], found: Floats) -> None:
+def count_features(rows: Rows, label: Bytes, found: Floats) -> None:
     """Add the values of all features to the weights of their position's label."""
     plain = rows.value.size == 0
     for t in range(label.size):
@@ -291,8 +288,8 @@ def best_labels(
     low: int,
     high: int,
     scratch: Scratch,
-    came: NDArray[np.int16],
-    found: NDArray[np.uint8],
+    came: Ints16,
+    found: Bytes,
     score: Floats,
 ) -> None:
     """Set the labels of highest score of some sequences, and the score: Viterbi. Moves are logarithms."""
@@ -338,13 +335,7 @@ def best_labels(
 
 @compiled_loop
 def several_best(
-    emission: Floats,
-    moves: Moves,
-    labels: int,
-    best: Floats,
-    came: NDArray[np.int64],
-    found: NDArray[np.uint8],
-    score: Floats,
+    emission: Floats, moves: Moves, labels: int, best: Floats, came: Ints, found: Bytes, score: Floats
 ) -> None:
     """Set the k sequences of highest score, in order, from scores of labels; -inf where there are fewer.
 
@@ -383,7 +374,7 @@ def several_best(
 
 
 @inlined
-def _insert(best: Floats, came: NDArray[np.int64], score: float, source: Integer) -> None:
+def _insert(best: Floats, came: Ints, score: float, source: Integer) -> None:
     """Keep a way among the best, in order, if it is one of them; earlier ones come first of equals."""
     many = best.size
     if score > best[many - 1]:
@@ -402,11 +393,11 @@ def pattern_probabilities(
     weight: Floats,
     moves: Moves,
     labels: int,
-    sequence: NDArray[np.int64],
-    start: NDArray[np.int64],
-    length: NDArray[np.int64],
-    pattern: NDArray[np.int64],
-    allowed: NDArray[np.bool_],
+    sequence: Ints,
+    start: Ints,
+    length: Ints,
+    pattern: Ints,
+    allowed: Bools,
     scratch: Scratch,
     found: Floats,
 ) -> None:

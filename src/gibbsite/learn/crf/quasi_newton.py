@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gibbsite._common.arrays import Bools, Floats
+
 Function = Callable[[Floats], tuple[float, Floats]]
 
 _DECREASE = 1e-4  # share of the decrease that the slope promises
@@ -56,7 +56,7 @@ def minimise(
     start: Floats,
     *,
     l1: float = 0.0,
-    penalised: NDArray[np.bool_] | None = None,
+    penalised: Bools | None = None,
     iterations: int = 100,
     tolerance: float = 1e-5,
     flatness: float = 0.0,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+
+from gibbsite._common.arrays import Floats, Ints, Ints32
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,10 @@ class Sequences:
     (2, 3)
     """
 
-    begin: NDArray[np.int64]
-    first: NDArray[np.int64]
-    feature: NDArray[np.int32]
-    value: NDArray[np.float64]
+    begin: Ints
+    first: Ints
+    feature: Ints32
+    value: Floats
 
     def __len__(self) -> int:
         return len(self.begin) - 1

@@ -12,13 +12,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Integers, Ints
 from gibbsite.errors import ModelError
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 
 
 class Moves(NamedTuple):
@@ -39,7 +35,7 @@ class Moves(NamedTuple):
     row: Floats
     first: Floats
     last: Floats
-    to: Integers
+    to: Ints
     width: int
 
 
@@ -72,12 +68,12 @@ class Structure:
     (8, [[0.0, 0.0], [0.0, 0.0]])
     """
 
-    pairs: Flags
-    begins: Flags
-    ends: Flags
+    pairs: Bools
+    begins: Bools
+    ends: Bools
     order: int = 1
     boundaries: bool = True
-    seen: Flags | None = None
+    seen: Bools | None = None
 
     @property
     def labels(self) -> int:
@@ -105,11 +101,11 @@ class Structure:
         return int(self._weighted.sum())
 
     @property
-    def _weighted(self) -> Flags:
+    def _weighted(self) -> Bools:
         return self.pairs if self.seen is None else self.pairs & self.seen
 
     @property
-    def _triples(self) -> Flags:
+    def _triples(self) -> Bools:
         weighted = self._weighted
         return weighted[:, :, None] & weighted[None, :, :]
 
@@ -180,7 +176,7 @@ class Structure:
             found += [one.reshape(self.histories, width)[:, :k].sum(axis=0) for one in (first, last)]
         return np.concatenate(found)
 
-    def count(self, labels: NDArray[np.integer], begin: Integers) -> Floats:
+    def count(self, labels: Integers, begin: Ints) -> Floats:
         """Count what the weights score in labelled sequences."""
         k, width = self.labels, self.width
         rows, first, last = np.zeros((self.states, width)), np.zeros(self.states), np.zeros(self.states)
@@ -197,7 +193,7 @@ class Structure:
         np.add.at(last, state[begin[1:] - 1], 1.0)
         return self.gather(rows, first, last)
 
-    def check(self, labels: NDArray[np.integer], begin: Integers, names: list[str]) -> None:
+    def check(self, labels: Integers, begin: Ints, names: list[str]) -> None:
         """Refuse labelled sequences that are not allowed."""
         inner = np.ones(len(labels), bool)
         inner[begin[:-1]] = False

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ModelError
 from gibbsite.learn.crf.sequences import Sequences
 
@@ -72,7 +72,7 @@ class Vocabulary:
                     values.append(1.0)
                 first.append(len(features))
             begin.append(len(first) - 1)
-        value: NDArray[np.float64] = np.frombuffer(values) if len(values) else np.zeros(0)
+        value: Floats = np.frombuffer(values) if len(values) else np.zeros(0)
         if (value == 1.0).all():
             value = np.zeros(0)
         return Sequences(np.array(begin, np.int64), np.array(first, np.int64), np.array(features, np.int32), value)
@@ -87,7 +87,7 @@ def _iterate(given: Any, otherwise: str) -> Iterable[Any]:
     return given
 
 
-def _dense_rows(table: NDArray[Any]) -> list[dict[str, float]]:
+def _dense_rows(table: Array) -> list[dict[str, float]]:
     if table.ndim != 2:
         raise ModelError(f"a sequence of numbers must have shape (positions, features), got {table.shape}.")
     names = [str(k) for k in range(table.shape[1])]

@@ -24,10 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite.results.measure.energies import ROUNDING, Series, count_effective
+from gibbsite._common.arrays import Bools, Floats
+from gibbsite.results.measure.energies import ROUNDING, count_effective
 from gibbsite.results.wording import tell_apart
-
-Floats = NDArray[np.float64]
 
 _HALF = 0.5  # share of its time a chain spends in a state to be called a stranger there
 _RARITIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)  # probabilities below which states of the run are rare
@@ -78,7 +77,7 @@ def compare_chains(
     short: NDArray[np.floating],
     window: int,
     batches: int,
-    number: NDArray[np.bool_] | None = None,
+    number: Bools | None = None,
 ) -> Findings:
     """Compare the marginals of short chains with those of a run.
 
@@ -164,7 +163,7 @@ def compare_chains(
     )
 
 
-def _find_strangers(mean: Floats, short: NDArray[np.floating]) -> NDArray[np.bool_]:
+def _find_strangers(mean: Floats, short: NDArray[np.floating]) -> Bools:
     """Return the cells at which more chains stay in a state that is rare in the run than chance permits."""
     chains = len(short)
     flip = mean > 0.5
@@ -195,7 +194,7 @@ def _find_strangers(mean: Floats, short: NDArray[np.floating]) -> NDArray[np.boo
     return found
 
 
-def compare_energies(run: Series, short: Floats) -> str:
+def compare_energies(run: Floats, short: Floats) -> str:
     """Say how the log-potentials of short chains differ from those of a run; empty if they do not.
 
     Parameters

@@ -34,12 +34,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.results.measure import cells
 from gibbsite.results.measure.normal_scores import normal_scores
-
-Array = NDArray[np.float64]
 
 _ESS: Mapping[str, cells.Measure] = {"mean": cells.ess_mean, "bulk": cells.ess_bulk, "tail": cells.ess_tail}
 _RHAT: Mapping[str, cells.Measure] = {"rank": cells.rhat_rank, "split": cells.rhat_split}
@@ -53,7 +52,7 @@ _BLOCK = 2**17
 _SMALL, _LARGE = 2.0**-100, 2.0**100
 
 
-def ess(trace: ArrayLike, method: str = "mean") -> Array:
+def ess(trace: ArrayLike, method: str = "mean") -> Floats:
     """Effective sample size: how many independent draws the chains are worth.
 
     Parameters
@@ -93,7 +92,7 @@ def ess(trace: ArrayLike, method: str = "mean") -> Array:
     return _measure(trace, _ESS, method, "ess", cells.size_unmoved)
 
 
-def rhat(trace: ArrayLike, method: str = "rank") -> Array:
+def rhat(trace: ArrayLike, method: str = "rank") -> Floats:
     """R-hat: how much wider all chains together are than each half of a chain, 1 if equally wide.
 
     Parameters
@@ -132,7 +131,7 @@ def rhat(trace: ArrayLike, method: str = "rank") -> Array:
     return _measure(trace, _RHAT, method, "rhat", cells.ratio_unmoved)
 
 
-def mcse(trace: ArrayLike, method: str = "mean") -> Array:
+def mcse(trace: ArrayLike, method: str = "mean") -> Floats:
     """Monte Carlo standard error of the mean or of the standard deviation of the draws.
 
     Parameters
@@ -178,9 +177,9 @@ def _measure(
     methods: Mapping[str, cells.Measure],
     method: str,
     name: str,
-    still: Callable[[Array], Array],
+    still: Callable[[Floats], Floats],
     in_units: bool = False,
-) -> Array:
+) -> Floats:
     """Apply one method to all cells, ``still`` to those that do not move.
 
     ``in_units`` says that the result scales with the values.
@@ -220,7 +219,7 @@ def _as_trace(trace: ArrayLike) -> NDArray[np.generic]:
     return values
 
 
-def _normalise(part: Array, start: int, shape: tuple[int, ...]) -> NDArray[np.int32] | None:
+def _normalise(part: Floats, start: int, shape: tuple[int, ...]) -> Ints32 | None:
     """Reject non-finite values; scale cells of extreme size in place by powers of two.
 
     Returns the exponents that undo the scaling, None if there was none (the rule).

@@ -10,12 +10,9 @@ distribution: (1 - R^2)^2 / 2 along its direction, (1 - R^4) / 2 across.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gibbsite._common.arrays import Array, Floats, Positions
 
 _SHORT = 1e-12  # a length below which there is no direction
 
@@ -39,7 +36,7 @@ class Directions:
     [90.0, 0.5]
     """
 
-    def __init__(self, mean: Floats, first: NDArray[np.intp], rate: Floats, low: Floats) -> None:
+    def __init__(self, mean: Floats, first: Positions, rate: Floats, low: Floats) -> None:
         self.first, self.second, self.rate = first, first + 1, rate
         cosine, sine = mean[self.first], mean[self.second]
         self.length = np.hypot(cosine, sine)
@@ -53,7 +50,7 @@ class Directions:
         mean[self.first], mean[self.second] = self.direction, self.length
         return mean
 
-    def unrolled(self, parts: NDArray[Any]) -> NDArray[Any]:
+    def unrolled(self, parts: Array) -> Array:
         """Return the means of parts with direction and length in place of cosine and sine."""
         cosine, sine = parts[..., self.first], parts[..., self.second]
         along = np.cos(self.angle) * cosine + np.sin(self.angle) * sine
@@ -62,7 +59,7 @@ class Directions:
         parts[..., self.second] = along
         return parts
 
-    def variance(self, told: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    def variance(self, told: Array) -> tuple[Array, Array]:
         """Return the variances of a draw of directions and lengths, from pooled means or those of parts."""
         along, across = told[..., self.second], (told[..., self.first] - self.direction) * self.divisor
         square = np.clip(np.square(along) + np.square(across), 0.0, 1.0)

@@ -7,14 +7,14 @@ number that every mode has its own distribution of, so it often shows what no si
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Series = NDArray[np.float64]
+from gibbsite._common.arrays import Floats
+
 ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _SEGMENTS = 4  # of each chain, to see how far values depend on each other
 
 
-def count_round_trips(series: Series) -> int | None:
+def count_round_trips(series: Floats) -> int | None:
     """Return how often chains went from low to high log-potentials and back, all chains together.
 
     Parameters
@@ -45,7 +45,7 @@ def count_round_trips(series: Series) -> int | None:
     return trips
 
 
-def count_effective(series: Series) -> float:
+def count_effective(series: Floats) -> float:
     """Return how many independent values a series is worth: at least one, at most as many as there are.
 
     From means of segments: where values depend on each other these scatter more than they would otherwise.
@@ -67,7 +67,7 @@ def count_effective(series: Series) -> float:
     return float(np.clip(worth, 1.0, series.size))
 
 
-def measure_disagreement(series: Series) -> float:
+def measure_disagreement(series: Floats) -> float:
     """Return R-hat of a series over the halves of its chains; 1 if all values are equal.
 
     Examples

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gibbsite._common.arrays import Floats
 
 # A pair of autocorrelations below this size is zero up to rounding. Traces of few states cancel
 # exactly quite often, and the result should not hang on the last bit of a sum.
@@ -31,7 +31,7 @@ def split_chains(values: NDArray[np.generic]) -> NDArray[np.generic]:
     return np.concatenate([part.transpose(0, 2, 1) for part in parts], axis=2)
 
 
-def center_halves(halves: Array) -> tuple[Array, Array]:
+def center_halves(halves: Floats) -> tuple[Floats, Floats]:
     """Subtract its mean from each half, in place; return the variances (within, between) halves of each cell.
 
     ``within`` is the average over halves of the mean square (lag 0 of the autocovariance), ``between`` the
@@ -50,17 +50,17 @@ def center_halves(halves: Array) -> tuple[Array, Array]:
     return within, _squares(means) / (columns - 1)
 
 
-def _squares(values: Array) -> Array:
+def _squares(values: Floats) -> Floats:
     return _multiply_lagged(values.reshape(len(values), -1), 0)
 
 
-def _multiply_lagged(flat: Array, offset: int) -> Array:
+def _multiply_lagged(flat: Floats, offset: int) -> Floats:
     """Sum ``flat[c, k] * flat[c, k + offset]`` over k."""
-    found: Array = np.einsum("ij,ij->i", flat[:, : flat.shape[1] - offset], flat[:, offset:])
+    found: Floats = np.einsum("ij,ij->i", flat[:, : flat.shape[1] - offset], flat[:, offset:])
     return found
 
 
-def effective_sizes(halves: Array) -> Array:
+def effective_sizes(halves: Floats) -> Floats:
     """Return the effective sample size of the mean of each cell; ``halves`` is centred on the way.
 
     Autocorrelations are combined over the halves (Vehtari et al. 2021, eq. 10) and summed in pairs of lags
@@ -76,9 +76,9 @@ def effective_sizes(halves: Array) -> Array:
     unbiased = within * half / (half - 1.0)
     ahead, rows = np.arange(cells), halves.reshape(cells, size)
 
-    def correlate(lag: int) -> Array:
+    def correlate(lag: int) -> Floats:
         """Return the autocorrelation of the cells ``ahead``."""
-        found: Array = 1.0 - (unbiased[ahead] - _multiply_lagged(rows, lag * columns) / size) / scale[ahead]
+        found: Floats = 1.0 - (unbiased[ahead] - _multiply_lagged(rows, lag * columns) / size) / scale[ahead]
         return found
 
     even = np.ones(cells)
@@ -104,7 +104,7 @@ def effective_sizes(halves: Array) -> Array:
     return np.where(moved, size / time, float(size))
 
 
-def variance_ratios(halves: Array) -> Array:
+def variance_ratios(halves: Floats) -> Floats:
     """Return R-hat of each cell; NaN where all values agree. ``halves`` is centred on the way."""
     half = halves.shape[1]
     within, between = center_halves(halves)

@@ -24,11 +24,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats, Ints32, Positions
 from gibbsite.results.measure.diagnostics import mcse
 from gibbsite.results.measure.directions import Directions
 
@@ -52,15 +51,15 @@ class CellNumbers:
     probabilities 1.
     """
 
-    mean: NDArray[np.float64]
-    error: NDArray[np.float64]
-    ess: NDArray[np.float64]
-    rhat: NDArray[np.float64]
-    spread: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    numbers: NDArray[np.intp]
+    mean: Floats
+    error: Floats
+    ess: Floats
+    rhat: Floats
+    spread: Floats
+    scale: Floats
+    numbers: Positions
 
-    def of(self, cells: NDArray[np.intp]) -> CellNumbers:
+    def of(self, cells: Positions) -> CellNumbers:
         """Return the numbers of some cells."""
         return CellNumbers(
             self.mean[cells],
@@ -73,7 +72,7 @@ class CellNumbers:
         )
 
 
-def without_floor(found: CellNumbers, trace: NDArray[Any]) -> CellNumbers:
+def without_floor(found: CellNumbers, trace: Array) -> CellNumbers:
     """Take the floor of standard errors away from cells that are the same in every draw.
 
     That is right where draws are independent: their conditional probabilities depend on no neighbours, so
@@ -91,7 +90,7 @@ def without_floor(found: CellNumbers, trace: NDArray[Any]) -> CellNumbers:
     return replace(found, error=np.where(spread <= _ROUNDING, spread, found.error))
 
 
-def count_chances(found: CellNumbers, times: NDArray[np.float64], sweeps: float) -> CellNumbers:
+def count_chances(found: CellNumbers, times: Floats, sweeps: float) -> CellNumbers:
     """Raise the standard errors of states whose visits last long: there were fewer chances to enter them.
 
     Parameters
@@ -134,7 +133,7 @@ def source_of_errors(errors: str, chains: int) -> str:
     return "none" if chains < {"chains": FEWEST_REPLICATES, "sums": 2}.get(errors, 0) else errors
 
 
-def spread_error(means: NDArray[np.float64], errors: str) -> NDArray[np.float64]:
+def spread_error(means: Floats, errors: str) -> Floats:
     """Return standard errors of the average over chains, the first axis, from the spread of their means.
 
     Examples
@@ -142,7 +141,7 @@ def spread_error(means: NDArray[np.float64], errors: str) -> NDArray[np.float64]
     >>> spread_error(np.array([[0.4], [0.5], [0.6]]), "sums").round(4).tolist()
     [0.0577]
     """
-    found: NDArray[np.float64] = means.std(axis=0, ddof=1) / np.sqrt(len(means))
+    found: Floats = means.std(axis=0, ddof=1) / np.sqrt(len(means))
     return found * widen(len(means)) if errors == "chains" else found
 
 
@@ -163,14 +162,14 @@ def widen(chains: int) -> float:
 
 
 def measure_cells(
-    totals: NDArray[np.float64],
-    trace: NDArray[Any],
+    totals: Floats,
+    trace: Array,
     draws: int,
     length: int,
     errors: str = "draws",
-    numbers: NDArray[np.intp] | None = None,
-    angular: NDArray[np.float64] | None = None,
-    low: NDArray[np.float64] | None = None,
+    numbers: Positions | None = None,
+    angular: Floats | None = None,
+    low: Floats | None = None,
 ) -> CellNumbers:
     """Compute what is known of every cell.
 
@@ -237,11 +236,7 @@ class Moments:
     """
 
     def __init__(
-        self,
-        mean: NDArray[np.float64],
-        numbers: NDArray[np.intp],
-        angular: NDArray[np.float64] | None = None,
-        low: NDArray[np.float64] | None = None,
+        self, mean: Floats, numbers: Positions, angular: Floats | None = None, low: Floats | None = None
     ) -> None:
         rate = np.zeros(numbers.size) if angular is None else angular
         lowest = np.zeros(numbers.size) if low is None else low
@@ -260,13 +255,13 @@ class Moments:
         for cells, spread in zip((self.angles.first, self.angles.second), spreads, strict=True):
             self.scale[cells] = np.sqrt(np.where(spread > 0, spread, 1.0))
 
-    def sds(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sds(self, mean: Floats) -> Floats:
         """Return the pooled means with standard deviations in place of squares."""
         mean = self.angles.told(mean)
         mean[self.second] = self.sd
         return mean
 
-    def unrolled(self, parts: NDArray[Any]) -> NDArray[Any]:
+    def unrolled(self, parts: Array) -> Array:
         """Return the means of parts with standard deviations in place of squares."""
         if not self.cells.size:
             return parts
@@ -277,9 +272,9 @@ class Moments:
         parts[..., self.second] = self.sd + half * (squares - np.square(self.sd))
         return parts
 
-    def variance(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    def variance(self, mean: Floats) -> Floats:
         """Return the variance of a draw of each cell, from pooled means or from those of parts."""
-        found: NDArray[np.float64] = np.clip(mean, 0.0, 1.0)
+        found: Floats = np.clip(mean, 0.0, 1.0)
         found = found * (1.0 - found)
         # back from what stands for the standard deviation to squares about the center
         rise = 2.0 * self.scale[self.first] * (mean[..., self.second] - self.sd)
@@ -289,14 +284,14 @@ class Moments:
         found[..., self.angles.first], found[..., self.angles.second] = self.angles.variance(mean)
         return found
 
-    def clipped(self, parts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def clipped(self, parts: Floats) -> Floats:
         """Return the means of parts, probabilities between 0 and 1."""
         found = np.clip(parts, 0.0, 1.0)
         found[..., self.cells] = parts[..., self.cells]
         return found
 
 
-def measure_errors(trace: NDArray[Any]) -> NDArray[np.float64]:
+def measure_errors(trace: Array) -> Floats:
     """Return standard errors from batch means and their dependence."""
     error = mcse(trace)
     if trace.shape[1] < _FEW_BATCHES:
@@ -306,13 +301,7 @@ def measure_errors(trace: NDArray[Any]) -> NDArray[np.float64]:
     return error
 
 
-def _count_visits(
-    mean: NDArray[np.float64],
-    error: NDArray[np.float64],
-    ess: NDArray[np.float64],
-    n_draws: float,
-    numbers: NDArray[np.intp],
-) -> NDArray[np.float64]:
+def _count_visits(mean: Floats, error: Floats, ess: Floats, n_draws: float, numbers: Positions) -> Floats:
     """Return standard errors of probabilities that account for how few visits they may come from."""
     rare = np.clip(np.minimum(mean, 1.0 - mean), 0.0, None)
     known = is_material(mean, numbers)
@@ -320,21 +309,19 @@ def _count_visits(
     looks = np.clip(np.where(known, ess, slowest), 1.0, n_draws)
     with np.errstate(divide="ignore", invalid="ignore"):
         few = np.where(rare > 0.0, np.square(_UNSEEN * np.square(error) / rare), 0.0)
-    counted: NDArray[np.float64] = np.sqrt(np.square(error) + few + np.square(_UNSEEN / looks))
+    counted: Floats = np.sqrt(np.square(error) + few + np.square(_UNSEEN / looks))
     counted[numbers] = error[numbers]
     return counted
 
 
-def is_material(mean: NDArray[np.float64], numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+def is_material(mean: Floats, numbers: Positions) -> Bools:
     """Tell which cells are judged by R-hat and effective size: numbers, and probabilities not too small."""
-    material: NDArray[np.bool_] = (mean > MATERIAL) & (mean < 1.0 - MATERIAL)
+    material: Bools = (mean > MATERIAL) & (mean < 1.0 - MATERIAL)
     material[numbers] = True
     return material
 
 
-def count_states(
-    values: NDArray[Any], cards: NDArray[np.int32], angular: NDArray[np.float64]
-) -> tuple[tuple[NDArray[np.float64], NDArray[Any], int, int], NDArray[np.intp]]:
+def count_states(values: Array, cards: Ints32, angular: Floats) -> tuple[tuple[Floats, Array, int, int], Positions]:
     """Turn recorded draws into what :func:`measure_cells` takes, one cell per state of each site.
 
     Parameters
@@ -377,13 +364,13 @@ def count_states(
     return (totals, trace, draws, length), offset[numbers].astype(np.intp)
 
 
-def _moment(values: NDArray[Any], angular: NDArray[np.float64], code: int) -> NDArray[Any]:
+def _moment(values: Array, angular: Floats, code: int) -> Array:
     """Return what is recorded of numbers as their first or second cell."""
     turned = np.cos(angular * values) if code == 0 else np.sin(angular * values)
     return np.where(angular > 0, turned, values ** (code + 1))
 
 
-def _halves(trace: NDArray[Any], length: int, moments: Moments) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _halves(trace: Array, length: int, moments: Moments) -> tuple[Floats, Floats]:
     """R-hat of state indicators from the means of half chains, and their largest deviation."""
     half = trace.shape[1] // 2
     cells = trace.shape[2]
@@ -394,7 +381,7 @@ def _halves(trace: NDArray[Any], length: int, moments: Moments) -> tuple[NDArray
     return _ratio(parts, half * length, moments), np.abs(parts - parts.mean(axis=0)).max(axis=0)
 
 
-def _ratio(parts: NDArray[np.float64], n: int, moments: Moments) -> NDArray[np.float64]:
+def _ratio(parts: Floats, n: int, moments: Moments) -> Floats:
     """R-hat of state indicators and numbers from the means of parts of ``n`` draws.
 
     The variance of an indicator within a part follows from its mean p as p (1 - p), so no draw is needed.

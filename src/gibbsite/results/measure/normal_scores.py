@@ -13,7 +13,8 @@ Applied Statistics 37(3), 477-484.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from gibbsite._common.arrays import Floats
 
 # Coefficients from the highest power down; each pair is numerator and denominator.
 _MIDDLE = (
@@ -86,7 +87,7 @@ _TAIL = (
 _Coefficients = tuple[tuple[float, ...], tuple[float, ...]]
 
 
-def _evaluate_ratio(coefficients: _Coefficients, at: NDArray[np.float64]) -> NDArray[np.float64]:
+def _evaluate_ratio(coefficients: _Coefficients, at: Floats) -> Floats:
     above, below = np.zeros(at.shape), np.zeros(at.shape)
     for k in range(8):
         above = above * at + coefficients[0][k]
@@ -94,7 +95,7 @@ def _evaluate_ratio(coefficients: _Coefficients, at: NDArray[np.float64]) -> NDA
     return above / below
 
 
-def normal_quantiles(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+def normal_quantiles(probabilities: Floats) -> Floats:
     """Return the standard normal quantiles of probabilities strictly between 0 and 1.
 
     Examples
@@ -116,7 +117,7 @@ def normal_quantiles(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def normal_scores(size: int) -> NDArray[np.float64]:
+def normal_scores(size: int) -> Floats:
     """Return the normal scores of all ranks among ``size`` values, ties included.
 
     Tied values share the average of their ranks (counted from 1), a multiple of one half; entry

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gibbsite._common.arrays import Floats
 
 
-def score_ranks(values: Array, scores: Array) -> Array:
+def score_ranks(values: Floats, scores: Floats) -> Floats:
     """Replace the values of each cell by the normal scores of their ranks; ties share their average rank.
 
     Parameters
@@ -39,14 +38,14 @@ def score_ranks(values: Array, scores: Array) -> Array:
     return found.reshape(values.shape)
 
 
-def fold_values(values: Array) -> Array:
+def fold_values(values: Floats) -> Floats:
     """Return the distances of the values of each cell from their median."""
     flat = values.reshape(len(values), -1)
-    distances: Array = np.abs(flat - np.median(flat, axis=1, keepdims=True))
+    distances: Floats = np.abs(flat - np.median(flat, axis=1, keepdims=True))
     return distances.reshape(values.shape)
 
 
-def interpolate_quantiles(ordered: Array, probability: float) -> Array:
+def interpolate_quantiles(ordered: Floats, probability: float) -> Floats:
     """Return a quantile of sorted cells (cells, values), linear between order statistics.
 
     Type 7 of Hyndman and Fan (1996). The position is computed in the form of
@@ -62,5 +61,5 @@ def interpolate_quantiles(ordered: Array, probability: float) -> Array:
     position = size * probability + (1.0 - probability)
     rank = int(min(max(position, 1.0), size - 1.0))
     weight = min(max(position - rank, 0.0), 1.0)
-    found: Array = (1.0 - weight) * ordered[:, rank - 1] + weight * ordered[:, rank]
+    found: Floats = (1.0 - weight) * ordered[:, rank - 1] + weight * ordered[:, rank]
     return found

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError, FormatError, GibbsiteError, UnknownFormatError
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def check_picture(path: str | Path) -> None:
         raise UnknownFormatError(str(path), "plots end in .png, .svg or .pdf", writing=True)
 
 
-def state_colors(count: int) -> NDArray[np.float64]:
+def state_colors(count: int) -> Floats:
     """Return one colour (red, green, blue) per state."""
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
@@ -136,7 +136,7 @@ def cell_title(result: Result, cell: int) -> str:
     return name if cell in result._moment_cells else f"P({name})"
 
 
-def name_states(axes: Axes, names: Sequence[str], colors: NDArray[np.float64]) -> None:
+def name_states(axes: Axes, names: Sequence[str], colors: Floats) -> None:
     """Explain the colours beside the axes, of very many states only some."""
     picked = np.unique(np.linspace(0, len(names) - 1, min(len(names), 6)).round().astype(int))
     for code in picked.tolist():

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, shorten, tidy
 from gibbsite.results.table import SiteTable
 
@@ -134,10 +134,10 @@ def draw_listing(figure: Figure | SubFigure, listing: Listing, known: bool, comp
         figure.supxlabel(listing.note, fontsize=8, color=INK)
 
 
-def _heights(rows: list[Row]) -> NDArray[np.float64]:
+def _heights(rows: list[Row]) -> Floats:
     """Return where rows are, with gaps between sites."""
     starts = np.array([bool(row.head) for row in rows])
-    at: NDArray[np.float64] = np.arange(len(rows)) + _GAP * np.maximum(np.cumsum(starts) - 1, 0)
+    at: Floats = np.arange(len(rows)) + _GAP * np.maximum(np.cumsum(starts) - 1, 0)
     return at
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Positions
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Angle
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, shorten, tidy
@@ -40,7 +40,7 @@ class Numbers:
         errors: SiteTable | None,
         other: SiteTable | None,
         shown: list[int],
-        draws: dict[int, NDArray[Any]],
+        draws: dict[int, Array],
         shape: tuple[int, int] | None,
     ) -> None:
         self.table, self.errors, self.other, self.draws, self.shape = table, errors, other, draws, shape
@@ -132,7 +132,7 @@ class Numbers:
             axes.plot([self.mean[k] - reach, self.mean[k] + reach], [at, at], color=COLORS[0], lw=3.5)
         axes.plot(self.mean[k], at, "o", ms=3.5, color=COLORS[0])
 
-    def _intervals(self, axes: Axes, part: NDArray[np.intp]) -> None:
+    def _intervals(self, axes: Axes, part: Positions) -> None:
         """Draw one row for each number, on one axis."""
         for row, k in enumerate(part.tolist()):
             self._interval(axes, k, row)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.results.compare import same_layout
 from gibbsite.results.plots._canvas import COLORS, name_states, shorten, split_figure, state_colors, tidy
@@ -71,13 +71,13 @@ class Survey:
         draw_listing(right, listing, self.errors is not None, self.other is not None)
 
 
-def _least_certain(p: NDArray[np.float64], shown: list[int]) -> list[int]:
+def _least_certain(p: Floats, shown: list[int]) -> list[int]:
     """Return the sites whose most probable state is least probable, in their order."""
     order = np.argsort(p.max(axis=1), kind="stable")[:_LEAST_CERTAIN]
     return [shown[k] for k in np.sort(order).tolist()]
 
 
-def _draw_image(axes: Axes, table: SiteTable, p: NDArray[np.float64], shape: tuple[int, int]) -> None:
+def _draw_image(axes: Axes, table: SiteTable, p: Floats, shape: tuple[int, int]) -> None:
     if len(shape) != 2 or shape[0] * shape[1] != len(p):
         raise ArgumentError(f"The shape {shape} does not hold {len(p):,} sites; give rows and columns.")
     if p.shape[1] == 2:
@@ -101,7 +101,7 @@ def _state_name(table: SiteTable, code: int) -> str:
     return shorten(domains.labels(0)[code] if len(domains.kinds) == 1 else f"number {code}", 14)
 
 
-def _draw_histogram(axes: Axes, table: SiteTable, p: NDArray[np.float64]) -> None:
+def _draw_histogram(axes: Axes, table: SiteTable, p: Floats) -> None:
     """Show how a probability is spread over sites: of the second of two states, or of the most probable."""
     two = p.shape[1] == 2
     values = p[:, 1] if two else p.max(axis=1)
@@ -112,7 +112,7 @@ def _draw_histogram(axes: Axes, table: SiteTable, p: NDArray[np.float64]) -> Non
     axes.locator_params(axis="x", nbins=5)
 
 
-def _draw_density(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def _draw_density(axes: Axes, x: Floats, y: Floats) -> None:
     if x.size <= 2000:
         axes.plot(x, y, ".", ms=3, color=COLORS[0], alpha=0.5)
     else:
@@ -120,7 +120,7 @@ def _draw_density(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64]) ->
     axes.locator_params(axis="x", nbins=5)
 
 
-def _aligned(other: SiteTable, table: SiteTable) -> NDArray[np.float64]:
+def _aligned(other: SiteTable, table: SiteTable) -> Floats:
     """Return the numbers of another table in the order of this one."""
     if same_layout(table, other):
         return other.to_array()

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats, Positions
 from gibbsite.results.measure.diagnostics import mcse
 from gibbsite.results.measure.measurement import MATERIAL
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, cell_title, finish, new_figure, tidy
@@ -89,7 +89,7 @@ def _kinds_of_cells(result: Result) -> str:
     return "states" if not moments else "moments" if moments == result.n_marginal else "quantities"
 
 
-def _first_of_each_site(result: Result, order: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+def _first_of_each_site(result: Result, order: Positions, most: int) -> Positions:
     """Return the first cells of ``order`` that belong to different sites."""
     if result.binary:
         return order[:most]
@@ -141,7 +141,7 @@ def _draw_running_mean(axes: Axes, result: Result, cell: int) -> None:
     axes.locator_params(axis="x", nbins=5)
 
 
-def _draw_rhat(axes: Axes, rhat: NDArray[np.float64], count: str) -> None:
+def _draw_rhat(axes: Axes, rhat: Floats, count: str) -> None:
     finite = rhat[np.isfinite(rhat)]
     bottom = min(float(finite.min(initial=1.0)), 0.999)
     top = max(float(finite.max(initial=1.0)), RHAT_LIMIT)
@@ -153,7 +153,7 @@ def _draw_rhat(axes: Axes, rhat: NDArray[np.float64], count: str) -> None:
         axes.text(0.97, 0.9, text, transform=axes.transAxes, ha="right", fontsize=8, color=_BAD)
 
 
-def _draw_ess(axes: Axes, ess: NDArray[np.float64], count: str) -> None:
+def _draw_ess(axes: Axes, ess: Floats, count: str) -> None:
     positive = np.maximum(ess, 1.0)
     low = min(float(positive.min(initial=ESS_LIMIT)), ESS_LIMIT) / 1.3
     high = max(float(positive.max(initial=ESS_LIMIT)), ESS_LIMIT) * 1.3

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Angle
 from gibbsite.results.compare import HasMarginals, compare, read_errors, read_table
@@ -117,7 +117,7 @@ def _worst_sites(result: Result) -> list[int]:
     return sorted(int(site) for site in np.argsort(-worst, kind="stable")[:_TRACES])
 
 
-def _draw_lines(axes: Axes, chains: NDArray[np.float64], title: str) -> None:
+def _draw_lines(axes: Axes, chains: Floats, title: str) -> None:
     step = max(-(-chains.shape[1] // _COLUMNS), 1)
     at = np.arange(0, chains.shape[1], step)
     for chain, values in enumerate(chains):
@@ -126,7 +126,7 @@ def _draw_lines(axes: Axes, chains: NDArray[np.float64], title: str) -> None:
     tidy(axes, title + (f" (means of {step})" if step > 1 else ""))
 
 
-def _draw_states(axes: Axes, result: Result, site: int, codes: NDArray[Any]) -> None:
+def _draw_states(axes: Axes, result: Result, site: int, codes: Array) -> None:
     labels = result.domains.labels(site)
     colors = state_colors(len(labels))
     chains, draws = codes.shape
@@ -227,7 +227,7 @@ def plot_marginals(
     return finish(figure, path)
 
 
-def _draws(result: Any) -> dict[int, NDArray[Any]]:
+def _draws(result: Any) -> dict[int, Array]:
     """Return recorded draws of each site, where a result has any."""
     sites = getattr(result, "draw_sites", np.zeros(0, np.int32)).tolist()
     return {site: result.values[:, :, k].ravel() for k, site in enumerate(sites)}

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from gibbsite._common.arrays import Bools, Floats, Positions
+
 Values = Callable[[Floats], Floats]
 
 WIDTH = 1e-5  # of finite differences, in units of the coordinates
@@ -26,7 +26,7 @@ class Ends(NamedTuple):
 
     places: Floats
     values: Floats
-    rested: NDArray[np.bool_]
+    rested: Bools
 
 
 def climb(values: Values, gradients: Values | None, starts: Floats, steps: int, even: bool = False) -> Ends:
@@ -120,14 +120,7 @@ def _slopes(values: Values, gradients: Values | None, x: Floats, now: Floats, ev
     return np.where(np.isfinite(rises), rises, 0.0)
 
 
-def _update(
-    shape: Floats,
-    plain: NDArray[np.bool_],
-    at: NDArray[np.intp],
-    steps: Floats,
-    falls: Floats,
-    known: NDArray[np.bool_],
-) -> None:
+def _update(shape: Floats, plain: Bools, at: Positions, steps: Floats, falls: Floats, known: Bools) -> None:
     """Teach the inverse curvature what a step has told: the gradient fell by so much along it."""
     s, y = steps[at], falls[known]
     p = np.einsum("ki,ki->k", s, y)

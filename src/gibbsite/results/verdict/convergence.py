@@ -34,8 +34,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.measure.energies import measure_disagreement
 from gibbsite.results.measure.measurement import FEWEST_REPLICATES, SPREADS, CellNumbers, is_material, source_of_errors
@@ -226,13 +226,13 @@ def judge(
     blind: bool = False,
     errors: str = "draws",
     period: int | None = None,
-    bests: NDArray[np.float64] | None = None,
-    pulse: NDArray[np.float64] | None = None,
+    bests: Floats | None = None,
+    pulse: Floats | None = None,
     look: Look | str = "not needed",
     n_cells: int | None = None,
     observed: Sequence[tuple[str, float, float]] = (),
     doubts: tuple[str, ...] = (),
-    asked: NDArray[np.bool_] | None = None,
+    asked: Bools | None = None,
 ) -> Diagnostics:
     """Pronounce the verdict.
 
@@ -395,9 +395,7 @@ class _Worst(NamedTuple):
     in_sds: bool = False
 
 
-def _find_worst(
-    cells: CellNumbers, chains: int, draws: int, name: Any, among: NDArray[np.bool_] | None = None
-) -> _Worst:
+def _find_worst(cells: CellNumbers, chains: int, draws: int, name: Any, among: Bools | None = None) -> _Worst:
     """Return the worst numbers of all cells, or of some."""
     material = is_material(cells.mean, cells.numbers)
     chosen = material | (cells.spread > _AGREEMENT)

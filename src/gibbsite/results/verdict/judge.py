@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Positions
 from gibbsite._numba.jit import clock
 from gibbsite.kernels.base import Kernel
 from gibbsite.results.make import make_result
@@ -159,7 +159,7 @@ class Judge:
         return result.judged(look="no time") if times is None else result.judged(visit_times=times)
 
 
-def choose_look(recording: Recording, threads: int, asked: NDArray[np.intp] | None = None) -> Looker:
+def choose_look(recording: Recording, threads: int, asked: Positions | None = None) -> Looker:
     """Return what looks for other modes than those a run has seen, which depends on its model.
 
     Of a very large model only some cells are looked at, those of ``asked`` among them.

@@ -12,12 +12,10 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.graphs.functions.densities import evaluate_gradients, evaluate_places
 from gibbsite.graphs.graph import Graph
-
-Floats = NDArray[np.float64]
 
 _MANY_ROWS = 20_000  # rows of data that are too many to go through for each place
 _SOME_ROWS = 2_000  # rows that are looked at instead

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Positions
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.verdict.climbing import climb
 from gibbsite.results.verdict.convergence import Look
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from gibbsite.results.result import Result
     from gibbsite.sampling.engine import Recording
 
-Floats = NDArray[np.float64]
 
 MOST_SITES = 128  # of larger models the curvature is not computed
 _SHARE, _SECONDS = 0.1, 0.3  # of the time of a run, or seconds, for the search
@@ -255,7 +254,7 @@ class _Search:
                 dips[deep] = np.minimum(dips[deep], fall(land.heights, *ends))
         return dips
 
-    def _find_separate(self, places: Floats, heights: Floats, whole: bool = False) -> NDArray[np.intp]:
+    def _find_separate(self, places: Floats, heights: Floats, whole: bool = False) -> Positions:
         """Return the numbers of places that no straight way connects with the run."""
         apart = np.arange(len(places))
         if not apart.size:

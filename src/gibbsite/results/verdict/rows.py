@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats, Ints, Words64
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, uniform
 from gibbsite.graphs.graph import Graph
@@ -40,13 +40,13 @@ class Rows:
     ([1.0, 1.0, 1.0, 1.0], [1, 1, 1, 1])
     """
 
-    def __init__(self, graph: Graph, x: NDArray[Any], words: NDArray[np.uint64]) -> None:
+    def __init__(self, graph: Graph, x: Array, words: Words64) -> None:
         self.graph, self.x, self.words = graph, x, words
         self.work = np.zeros(int(graph.cards.max(initial=2)))
         first = np.arange(graph.n_sites) if graph.binary else graph.offset[:-1]
         self.first = np.asarray(first, np.int64)
 
-    def move(self, sweeps: int, held: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    def move(self, sweeps: int, held: Bools | None = None) -> Floats:
         """Make sweeps; return the mean conditional probabilities of all cells (chains, cells) in them.
 
         Sites of ``held`` (chains, sites) keep their states; their cells are zero.
@@ -56,7 +56,7 @@ class Rows:
         _move_rows(self.graph.arrays, self.x, held, sweeps, self.words, self.work, self.first, self.graph.binary, cells)
         return cells / max(sweeps, 1)
 
-    def log_potentials(self) -> NDArray[np.float64]:
+    def log_potentials(self) -> Floats:
         """Return the log-potentials of the states."""
         found = np.zeros(len(self.x))
         _sum_potentials(self.graph.arrays, self.x, found)
@@ -66,14 +66,14 @@ class Rows:
 @compiled_loop
 def _move_rows(
     arrays: Any,
-    x: NDArray[Any],
-    held: NDArray[np.bool_],
+    x: Array,
+    held: Bools,
     sweeps: int,
-    words: NDArray[np.uint64],
-    work: NDArray[np.float64],
-    first: NDArray[np.int64],
+    words: Words64,
+    work: Floats,
+    first: Ints,
     binary: bool,
-    cells: NDArray[np.float64],
+    cells: Floats,
 ) -> None:
     """Draw sites from their conditionals, sweep after sweep, in every row, and add the conditionals up."""
     some = held.shape[0] > 0
@@ -96,6 +96,6 @@ def _move_rows(
 
 
 @compiled_loop
-def _sum_potentials(arrays: Any, x: NDArray[Any], found: NDArray[np.float64]) -> None:
+def _sum_potentials(arrays: Any, x: Array, found: Floats) -> None:
     for chain in range(x.shape[0]):
         found[chain] = log_potential(arrays, x[chain])

@@ -23,8 +23,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Bools, Floats, Positions, Words64
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import SamplingError, SupportError
 from gibbsite.graphs.compile import compile_graph
@@ -62,15 +62,15 @@ _MOST_FACTS = 1 << 26  # sites times chains whose log-potentials are computed
 class SecondLook:
     """Short chains beside a run; the same ones are continued when the run is looked at again later."""
 
-    def __init__(self, setup: Setup, threads: int, asked: NDArray[np.intp] | None = None) -> None:
+    def __init__(self, setup: Setup, threads: int, asked: Positions | None = None) -> None:
         self.setup, self.threads, self.asked = setup, threads, asked
         self.kernel = setup.kernel if _moves_like_draws(setup.kernel) else Gibbs()
         self.sweeps = 0
         self.states: list[Any] = []
         self.rows: Rows | None = None  # in place of states, where a model is small
         self.form: ChainLayout
-        self.means: NDArray[np.float64]
-        self.pick: NDArray[np.intp]
+        self.means: Floats
+        self.pick: Positions
 
     def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> Look | str:
         """Compare short chains with a run, going on until they agree or have cost their share.
@@ -134,7 +134,7 @@ class SecondLook:
         setup = self.setup
         graph = setup.graph
         self.lay_out(_choose_cells(setup, _MOST_CELLS // CHAINS, self.asked))
-        starts: list[NDArray[Any]] = []
+        starts: list[Array] = []
         for chain in range(CHAINS):
             if chain >= CHAINS // 4 and stop(0.0):
                 break
@@ -153,7 +153,7 @@ class SecondLook:
         if len(starts) > 1:
             self.start(starts, recording)
 
-    def lay_out(self, cells: NDArray[np.intp]) -> None:
+    def lay_out(self, cells: Positions) -> None:
         """Decide how the short chains move, and which cells they record."""
         setup = self.setup
         self.pick = cells
@@ -161,7 +161,7 @@ class SecondLook:
         layout = replace(layout, draw_sites=layout.draw_sites[:0], open=(), to=None)
         self.form = _form_of(setup, self.kernel, layout)
 
-    def start(self, starts: list[NDArray[Any]], recording: Recording, stage: int = 0) -> None:
+    def start(self, starts: list[Array], recording: Recording, stage: int = 0) -> None:
         """Start a chain at each state; ``stage`` selects their random numbers."""
         if self._fits_rows():
             self.rows, self.sweeps = (Rows(self.setup.graph, np.stack(starts), self._words(len(starts), stage)), 0)
@@ -199,16 +199,16 @@ class SecondLook:
             and form.layout.n_cells == form.layout.n_marginal
         )
 
-    def _words(self, chains: int, stage: int) -> NDArray[np.uint64]:
+    def _words(self, chains: int, stage: int) -> Words64:
         """Return generators for some chains (chains, 4)."""
         seed = np.random.SeedSequence(self.setup.plan.entropy, spawn_key=(stage, 4))
         return np.asarray(seed.generate_state(4 * chains, np.uint64), np.uint64).reshape(chains, 4)
 
-    def stream(self, chain: int, stage: int) -> NDArray[np.uint64]:
+    def stream(self, chain: int, stage: int) -> Words64:
         """Return a generator of its own for a chain: the run's have numbers from zero up."""
         return stream(self.setup.plan.entropy, (1 << 40) + (stage << 20) + chain)
 
-    def _cool(self, starts: list[NDArray[Any]], first: int, sweeps: int) -> list[NDArray[Any]]:
+    def _cool(self, starts: list[Array], first: int, sweeps: int) -> list[Array]:
         """Take states through rising inverse temperatures, some sweeps at each.
 
         Blocks are chosen for the model as it is: kernels that move blocks leave the cooling to single sites.
@@ -228,7 +228,7 @@ class SecondLook:
             if form is None:
                 return starts
             width = form.width
-            after: list[NDArray[Any]] = []
+            after: list[Array] = []
             for a in range(0, len(starts), width):
                 part = starts[a : a + width]
                 streams = [self.stream(first + a + k, stage) for k in range(len(part))]
@@ -261,7 +261,7 @@ class SecondLook:
         graph = self.form.graph
         parameters, schedule = self.kernel.parameters(self.form.moving), self.form.schedule()
 
-        def move(bundle: int) -> list[NDArray[np.float64]] | None:
+        def move(bundle: int) -> list[Floats] | None:
             if stop(0.0):
                 return None
             state, size = self.states[bundle], self.sizes[bundle]
@@ -280,7 +280,7 @@ class SecondLook:
                 (tape.total + tape.open_batch)[self.pick] / window for _, tape in self.form.release(state, tape, size)
             ]
 
-        def move_some(member: int) -> list[list[NDArray[np.float64]] | None]:
+        def move_some(member: int) -> list[list[Floats] | None]:
             return [move(bundle) for bundle in range(member, len(self.states), self.threads)]
 
         with Executor(self.threads) as executor:
@@ -316,7 +316,7 @@ class SecondLook:
             replace(findings, cells=tuple(int(pick[c]) for c in findings.cells), energy=energy),
         )
 
-    def _unrolled(self, result: Result) -> NDArray[np.float64]:
+    def _unrolled(self, result: Result) -> Floats:
         """Return the means of the short chains, those of angles as the run has them: direction and length."""
         first, turns = _number_cells(self.setup)
         turns &= np.isin(first, self.pick)
@@ -328,7 +328,7 @@ class SecondLook:
         seen = Directions(pooled, np.searchsorted(self.pick, first[turns]), rate, low)
         return seen.unrolled(self.means.copy())
 
-    def _log_potentials(self) -> NDArray[np.float64]:
+    def _log_potentials(self) -> Floats:
         """Return the log-potentials of the short chains now; of fewer chains where a model is very large."""
         if self.rows is not None:
             return self.rows.log_potentials()
@@ -342,7 +342,7 @@ class SecondLook:
         return np.array([model.log_potential(x) for x in states[:most]])
 
 
-def _choose_cells(setup: Setup, most: int, asked: NDArray[np.intp] | None) -> NDArray[np.intp]:
+def _choose_cells(setup: Setup, most: int, asked: Positions | None) -> Positions:
     """Return the cells that are compared: everything that was recorded but the squares of numbers.
 
     Of angles cosine and sine are taken, which together are a direction. Of a very large model, about ``most``
@@ -357,12 +357,12 @@ def _choose_cells(setup: Setup, most: int, asked: NDArray[np.intp] | None) -> ND
     return np.asarray(np.union1d(cells, np.concatenate([cosines, cosines + 1])), np.intp)
 
 
-def _spread_evenly(cells: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+def _spread_evenly(cells: Positions, most: int) -> Positions:
     """Return at most so many cells, evenly spread."""
     return cells if cells.size <= most else cells[np.linspace(0, cells.size - 1, most).astype(np.intp)]
 
 
-def _number_cells(setup: Setup) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+def _number_cells(setup: Setup) -> tuple[Positions, Bools]:
     """Return the first of the two cells of each number, and which of them are angles."""
     domains = setup.model.domains
     if setup.graph.discrete:

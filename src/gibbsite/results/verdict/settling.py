@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.graphs.functions.densities import evaluate_places
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.verdict.convergence import Look
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gibbsite.results.result import Result
     from gibbsite.sampling.engine import Recording
 
-Floats = NDArray[np.float64]
 
 MOST_SITES = 4096
 CHAINS = 32

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import SupportError
 from gibbsite.graphs.support.possible import alive_states, has_zeros
 from gibbsite.graphs.support.start import find_start, find_state_with
@@ -30,7 +30,7 @@ _LARGE = 2000  # sites above which fewer of them are looked for
 
 
 def find_unreached(
-    recording: Recording, totals: NDArray[np.float64], late: Callable[[], bool] = lambda: False
+    recording: Recording, totals: Floats, late: Callable[[], bool] = lambda: False
 ) -> tuple[Unreached, ...]:
     """Return every reason to doubt that a run has seen all of the support.
 
@@ -84,7 +84,7 @@ def _unit_name(setup: Setup, unit: int) -> str:
 
 
 def _unreached(
-    recording: Recording, totals: NDArray[np.float64], rng: np.random.Generator, late: Callable[[], bool]
+    recording: Recording, totals: Floats, rng: np.random.Generator, late: Callable[[], bool]
 ) -> list[Unreached]:
     """Name the states that were never possible, but are not proved impossible nor seen to be in reach."""
     graph, model = recording.setup.graph, recording.setup.model

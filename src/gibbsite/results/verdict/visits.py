@@ -22,8 +22,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Bools, Floats, Positions
 from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.graphs.support.start import find_state_with
 from gibbsite.kernels.gibbs.gibbs import Gibbs
@@ -54,12 +54,12 @@ _STAGE = 64  # of the random numbers; those of the second look have smaller numb
 class Held(NamedTuple):
     """Which rare states are held in which chains, an entry for each pair of them."""
 
-    chain: NDArray[np.intp]
-    site: NDArray[np.intp]
-    code: NDArray[np.intp]
-    cell: NDArray[np.intp]
+    chain: Positions
+    site: Positions
+    code: Positions
+    cell: Positions
 
-    def among(self, which: NDArray[np.bool_]) -> Held:
+    def among(self, which: Bools) -> Held:
         """Return the entries of some of them."""
         return Held(*(part[which] for part in self))
 
@@ -67,16 +67,14 @@ class Held(NamedTuple):
 class Visits:
     """Measures visits to rare states; what was measured is kept for later questions about the same run."""
 
-    def __init__(self, setup: Setup, threads: int, asked: NDArray[np.intp] | None = None) -> None:
+    def __init__(self, setup: Setup, threads: int, asked: Positions | None = None) -> None:
         self.setup, self.threads, self.asked = setup, threads, asked
         self.times = np.ones(setup.layout.n_marginal)
         self.squares = np.zeros(0 if asked is None else asked.size)  # of times of other sites' states
         self.measured = np.zeros(setup.layout.n_marginal, np.bool_)
         self.horizon = 0
 
-    def measure(
-        self, recording: Recording, result: Result, stop: Callable[[float], bool]
-    ) -> NDArray[np.float64] | None:
+    def measure(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> Floats | None:
         """Return the integrated autocorrelation times of marginals, in sweeps; 1 where none was measured.
 
         An empty array says that no visits last longer than a sweep, or that none can be measured in a small
@@ -126,7 +124,7 @@ class Visits:
 
     def _adapt(
         self, held: Held, recording: Recording, chains: int, rng: np.random.Generator
-    ) -> tuple[Rows, Held, NDArray[np.float64]]:
+    ) -> tuple[Rows, Held, Floats]:
         """Return chains in which the held states are typical, and the entries that these are for.
 
         Also returned are the means of all cells in these chains; those of sites that are held are zero.
@@ -154,7 +152,7 @@ class Visits:
         rows.move(_HELD - _ADAPTED, fixed)
         return rows, left, rows.move(_ADAPTED, fixed)
 
-    def _weigh_others(self, held: Held, shown: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _weigh_others(self, held: Held, shown: Floats, mean: Floats) -> Floats:
         """Return what states of other sites add to the squared time of each cell that was asked for."""
         assert self.asked is not None
         graph, order = self.setup.graph, np.argsort(held.cell, kind="stable")
@@ -174,13 +172,7 @@ class Visits:
         return added
 
     def _follow(
-        self,
-        recording: Recording,
-        rows: Rows,
-        held: Held,
-        mean: NDArray[np.float64],
-        horizon: int,
-        stop: Callable[[float], bool],
+        self, recording: Recording, rows: Rows, held: Held, mean: Floats, horizon: int, stop: Callable[[float], bool]
     ) -> bool:
         """Release the chains and add up the time that they spend in the states in which they started.
 
@@ -234,7 +226,7 @@ class PlainGibbs:
     def __init__(self, rows: Rows, held: Held) -> None:
         self.rows, self.held, self.sweeps = rows, held, 0
 
-    def follow(self, goal: int, stop: Callable[[float], bool]) -> NDArray[np.float64] | None:
+    def follow(self, goal: int, stop: Callable[[float], bool]) -> Floats | None:
         """Go on to so many sweeps after the release; return the share spent in the states, None if late."""
         if stop(0.0):
             return None
@@ -248,10 +240,10 @@ class OwnKernel(NamedTuple):
 
     short: SecondLook
     held: Held
-    cells: NDArray[np.intp]
+    cells: Positions
     binary: bool
 
-    def follow(self, goal: int, stop: Callable[[float], bool]) -> NDArray[np.float64] | None:
+    def follow(self, goal: int, stop: Callable[[float], bool]) -> Floats | None:
         """Go on to so many sweeps after the release; return the share spent in the states, None if late."""
         if not self.short.extend(goal, stop):
             return None
@@ -259,7 +251,7 @@ class OwnKernel(NamedTuple):
         return _time_in(there, self.held, self.binary)
 
 
-def _time_in(there: NDArray[np.float64], held: Held, binary: bool) -> NDArray[np.float64]:
+def _time_in(there: Floats, held: Held, binary: bool) -> Floats:
     """Return probabilities of held states from those of their cells: of two states, only one has a cell."""
     return np.where(held.code == 0, 1.0 - there, there) if binary else there
 
@@ -276,7 +268,7 @@ def can_measure(setup: Setup) -> bool:
     )
 
 
-def _find_rare(setup: Setup, mean: NDArray[np.float64]) -> Held:
+def _find_rare(setup: Setup, mean: Floats) -> Held:
     """Return the states that are rare in a run, each in a chain of its own."""
     graph = setup.graph
     if graph.binary:
@@ -306,7 +298,7 @@ def _assign(rare: Held, chains: int, n_sites: int, rng: np.random.Generator, alo
     return Held(*(part[np.sort(first)] for part in dealt))
 
 
-def _average(group: NDArray[np.intp], values: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
+def _average(group: Positions, values: Floats, groups: int) -> Floats:
     """Return the average of the values in each group, 0 of empty ones."""
     total = np.bincount(group, values, groups)
     return total / np.maximum(np.bincount(group, minlength=groups), 1)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import SamplingError
 from gibbsite.kernels.base import alone
@@ -19,7 +19,6 @@ from gibbsite.sampling.executor import Executor
 if TYPE_CHECKING:
     from gibbsite.sampling.engine import Recording
 
-Floats = NDArray[np.float64]
 
 _STREAMS = 1 << 40  # the chains of a run have streams of random numbers from zero up
 

@@ -13,8 +13,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import SamplingError
 from gibbsite.sampling.chain import State
@@ -26,7 +26,7 @@ from gibbsite.sampling.recipe import Recipe
 from gibbsite.sampling.record import TapeLayout
 from gibbsite.sampling.tape import BATCHES, DRAWS, FILL, LENGTH, Tape
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Array]
 _KEPT = 4  # runs of which a worker remembers what it has laid out
 
 

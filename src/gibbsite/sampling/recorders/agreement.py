@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.sampling.recorders.base import labels_as_numbers
 from gibbsite.sampling.recorders.observable import Observable
@@ -57,7 +57,7 @@ class Agreement(Observable):
         """The function writes its value."""
         return "update"
 
-    def start(self, model: Model) -> NDArray[np.float64]:
+    def start(self, model: Model) -> Floats:
         """Return the reference as numbers."""
         if isinstance(self.reference, dict):
             missing = [site for site in model.sites if site not in self.reference]
@@ -77,7 +77,7 @@ class Agreement(Observable):
         if (codes < 0).any() or (codes >= model.cards).any():
             raise ArgumentError("The reference of Agreement holds codes that are not states of their sites.")
         label, label_at = labels_as_numbers(model)
-        found: NDArray[np.float64] = label[codes + (label_at if label_at.size else 0)]
+        found: Floats = label[codes + (label_at if label_at.size else 0)]
         return found
 
     def describe(self) -> dict[str, Any]:

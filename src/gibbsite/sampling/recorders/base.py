@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32
 from gibbsite._numba.foreign import Foreign, adopt
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ __all__ = [
     "labels_as_numbers",
     "named_recorders",
 ]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -136,7 +134,7 @@ class MeetingRecorder(OpenRecorder, ABC):
         return
 
     @abstractmethod
-    def meet(self, states: NDArray[Any], cards: NDArray[np.int32]) -> Floats:
+    def meet(self, states: Array, cards: Ints32) -> Floats:
         """Return the values (groups, values) of a meeting.
 
         ``states`` are the state codes of all chains (chains, sites), ``cards`` numbers of states.
@@ -166,7 +164,7 @@ def named_recorders() -> dict[str, type[Recorder]]:
     return {each.word: each for each in all_recorders().values() if each.word}
 
 
-def labels_as_numbers(model: Any) -> tuple[Floats, NDArray[np.int64]]:
+def labels_as_numbers(model: Any) -> tuple[Floats, Ints]:
     """Return what states are as numbers, and where those of each site are; see ``ObservedCode``.
 
     Labels that are numbers are taken as they are (-1 and 1 in an Ising model), others by their codes.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Angle, Interval
 from gibbsite.sampling.recorders.observable import Observable
@@ -16,7 +16,6 @@ from gibbsite.sampling.recorders.observable import Observable
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-Floats = NDArray[np.float64]
 _MEAN, _COUNT, _DIRECTION = range(3)
 
 

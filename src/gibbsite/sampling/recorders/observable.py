@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import check_flags, describe, is_iterable
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.foreign import adopt, digest_of
 from gibbsite.errors import ArgumentError
 from gibbsite.sampling.observed import (
@@ -32,8 +32,6 @@ from gibbsite.sampling.recorders.base import OpenRecorder, Prepared
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.sampling.recorders.base import MeetingRecorder
@@ -16,7 +16,6 @@ from gibbsite.sampling.recorders.observable import Binned
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-Floats = NDArray[np.float64]
 _NAMES = ("q", "abs", "q2", "q4")
 
 
@@ -57,7 +56,7 @@ class Overlap(MeetingRecorder):
         if model.domains.numbers.any():
             raise ArgumentError("Overlap compares states, and sites of this model are numbers.")
 
-    def meet(self, states: NDArray[Any], cards: NDArray[np.int32]) -> Floats:
+    def meet(self, states: Array, cards: Ints32) -> Floats:
         """Return overlap, absolute value, square and fourth power of each pair."""
         pairs = len(states) // 2
         if not pairs:

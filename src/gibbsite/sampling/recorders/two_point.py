@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gibbsite._common.arguments import describe
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.sampling.recorders.observable import Observable
 
@@ -86,7 +86,7 @@ class TwoPoint(Observable):
         """The function writes its values."""
         return "update"
 
-    def start(self, model: Model) -> NDArray[np.float64]:
+    def start(self, model: Model) -> Floats:
         """Return the shape of the lattice."""
         from gibbsite.models.lattice import LatticeFactors
 

@@ -17,15 +17,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.rows import row_starts
 from gibbsite.inference.exact.plan import Outline
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Factors of a bucket are multiplied beforehand if the product is no larger than the largest, or than this.
 _JOINED = 64
@@ -38,10 +35,10 @@ class Tables(NamedTuple):
     with the strides ``stride[start[t]]``, ....
     """
 
-    at: Longs
-    start: Longs
-    site: Longs
-    stride: Longs
+    at: Ints
+    start: Ints
+    site: Ints
+    stride: Ints
 
 
 class Buckets(NamedTuple):
@@ -55,18 +52,18 @@ class Buckets(NamedTuple):
     ``potentials[p]`` of them potentials.
     """
 
-    card: Longs
-    mini: Longs
-    first: Longs
-    table: Longs
-    mask: Longs
-    start: Longs
-    site: Longs
-    size: Longs
-    message: Longs
-    drawn: Longs
-    draw_start: Longs
-    potentials: Longs
+    card: Ints
+    mini: Ints
+    first: Ints
+    table: Ints
+    mask: Ints
+    start: Ints
+    site: Ints
+    size: Ints
+    message: Ints
+    drawn: Ints
+    draw_start: Ints
+    potentials: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +90,8 @@ class BucketPlan:
 
     tables: Tables
     buckets: Buckets
-    order: Longs
-    group: Longs
+    order: Ints
+    group: Ints
     entries: int
     pooled: int
     scratch: int
@@ -176,7 +173,7 @@ class _Draft:
         self.message, self.drawn, self.draw_start, self.potentials = (list[int](), list[int](), [0], list[int]())
         self.scratch = 0
 
-    def join_factors(self, start: Longs, member: Longs) -> Longs:
+    def join_factors(self, start: Ints, member: Ints) -> Ints:
         """Multiply factors of a bucket that are small together; return the potential of each."""
         place = np.empty(self.order.size, np.int64)
         place[self.order] = np.arange(self.order.size)
@@ -279,7 +276,7 @@ class _Draft:
         )
 
 
-def _longs(values: object) -> Longs:
+def _longs(values: object) -> Ints:
     return np.asarray(values, dtype=np.int64)
 
 

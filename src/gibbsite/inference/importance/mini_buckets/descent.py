@@ -20,17 +20,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words32, Words64
 from gibbsite._numba.exponential import exp_below, log_above
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite._numba.random.generators import Words, load, philox, store, uniform
 from gibbsite.inference.importance.base import BLOCK
 from gibbsite.inference.importance.mini_buckets.buckets import Buckets, Tables
-from gibbsite.inference.importance.tally import Codes, Tally, tally_block
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from gibbsite.inference.importance.tally import Tally, tally_block
 
 # The exponential of minus infinity, as it is computed, is below this; whatever is above is possible.
 POSSIBLE = 1e-307
@@ -43,9 +40,9 @@ class Lanes(NamedTuple):
     ``known`` a row per state: the log-weights of the states of a site, and the part of its potentials.
     """
 
-    state: Codes
-    codes: Codes
-    offset: Longs
+    state: Ints32
+    codes: Ints32
+    offset: Ints
     score: Floats
     known: Floats
     total: Floats
@@ -57,7 +54,7 @@ class Lanes(NamedTuple):
         """Arrays that may hold NaN."""
         return ("score", "known", "total", "top")
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
         return {"codes": (0, cards[:, None] - 1), "state": (0, int(cards.max(initial=1)) - 1)}
 
@@ -68,9 +65,9 @@ class Answers(NamedTuple):
     A negative place is a site that is determined: its code is ``first[r]``.
     """
 
-    place: Longs
-    first: Longs
-    code: Longs
+    place: Ints
+    first: Ints
+    code: Ints
 
 
 def make_lanes(buckets: Buckets, rows: int) -> Lanes:
@@ -95,7 +92,7 @@ def draw_blocks(
     pool: Floats,
     answers: Answers,
     lanes: Lanes,
-    key: NDArray[np.uint32],
+    key: Words32,
     log_constant: float,
     equal: bool,
     tally: Tally,
@@ -118,16 +115,14 @@ def draw_blocks(
 
 
 @compiled_loop
-def draw_states(
-    tables: Tables, buckets: Buckets, pool: Floats, answers: Answers, lanes: Lanes, words: NDArray[np.uint64]
-) -> None:
+def draw_states(tables: Tables, buckets: Buckets, pool: Floats, answers: Answers, lanes: Lanes, words: Words64) -> None:
     """Draw a block; leave codes and log-weights in the lanes."""
     store(words, draw_lanes(tables, buckets, pool, lanes, load(words)))
     write_codes(answers, lanes)
 
 
 @called
-def _block_words(number: Integer, key: NDArray[np.uint32]) -> Words:
+def _block_words(number: Integer, key: Words32) -> Words:
     """Return the start words of the generator of a block."""
     word, up = np.uint64(number), np.uint64(32)
     low, high = np.uint32(word & np.uint64(0xFFFFFFFF)), np.uint32(word >> up)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.exponential import exp_below
 from gibbsite._numba.jit import Integer, called, implement
@@ -30,13 +30,9 @@ from gibbsite.inference.importance.base import BLOCK, Setting
 from gibbsite.inference.importance.mini_buckets.buckets import Buckets, Tables, largest_table, plan_buckets
 from gibbsite.inference.importance.mini_buckets.descent import Answers, Lanes, draw_lanes, make_lanes, write_codes
 from gibbsite.inference.importance.mini_buckets.proposal import BucketSource, weigh_buckets
-from gibbsite.inference.importance.tally import Codes
 from gibbsite.kernels.base import Kernel, step, transition
 from gibbsite.kernels.registry import register
 from gibbsite.sampling.budget import check_integer
-
-Floats = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 # Most entries of a table, unless a number is given or a table of the model has more.
 _USUAL = 1 << 16
@@ -49,7 +45,7 @@ _NEXT, _PROPOSED, _ACCEPTED = range(3)
 class MetropolisParameters(NamedTuple):
     """Numbers of states of the sites, messages to draw from, and whether all weights are equal."""
 
-    card: Longs
+    card: Ints
     tables: Tables
     buckets: Buckets
     pool: Floats
@@ -65,14 +61,14 @@ class MetropolisMemory(NamedTuple):
     """
 
     lanes: Lanes
-    here: Codes
+    here: Ints32
     weight: Floats
-    place: Longs
+    place: Ints
     score: Floats
     known: Floats
-    counts: Longs
+    counts: Ints
 
-    def limits(self, cards: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
         most = np.array([BLOCK, 1 << 62, 1 << 62])
         return {"here": (-1, cards - 1), "counts": (0, most), "place": (0, int(cards.max(initial=1)) - 1)}
@@ -155,7 +151,7 @@ class MiniBucketMetropolis(Kernel):
         cards = graph.cards.astype(np.int64)
         return seal(MetropolisParameters(cards, tables, buckets, law.pool, law.answers, law.exact))
 
-    def memory(self, graph: Graph, stream: NDArray[np.uint64]) -> MetropolisMemory:
+    def memory(self, graph: Graph, stream: Words64) -> MetropolisMemory:
         """Allocate room for a block of proposals."""
         buckets = self.law(graph).plan.buckets
         most = int(buckets.card.max(initial=1))
@@ -198,7 +194,7 @@ class MiniBucketMetropolis(Kernel):
 
 
 @called
-def weigh_state(parameters: MetropolisParameters, memory: MetropolisMemory, x: NDArray[Any]) -> tuple[float, float]:
+def weigh_state(parameters: MetropolisParameters, memory: MetropolisMemory, x: Array) -> tuple[float, float]:
     """Return the log-weight of a state and the logarithm of the probability that it is proposed.
 
     An impossible state has the log-weight minus infinity: whatever is proposed replaces it.
@@ -253,7 +249,7 @@ def _step(
     parameters: MetropolisParameters,
     arrays: Any,
     memory: MetropolisMemory,
-    x: NDArray[Any],
+    x: Array,
     i: Integer,
     rng: Words,
     cond: Floats,
@@ -286,7 +282,7 @@ def _step(
 
 @implement(transition, MetropolisParameters)
 def _transition(
-    parameters: MetropolisParameters, arrays: Any, memory: MetropolisMemory, x: NDArray[Any], i: Integer, row: Floats
+    parameters: MetropolisParameters, arrays: Any, memory: MetropolisMemory, x: Array, i: Integer, row: Floats
 ) -> Integer:
     """Write the probability of every state: it is proposed and accepted, or it is where the chain stays."""
     n = x.size

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints32, Words32
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import clock
 from gibbsite._numba.random.generators import chain_key, stream
@@ -27,8 +27,6 @@ from gibbsite.sampling.budget import check_integer
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Tables begin with so many entries and grow by this factor.
 _FIRST, _FACTOR = 1 << 12, 4
@@ -197,13 +195,7 @@ class BucketSource(Source):
     name = "mini-buckets"
 
     def __init__(
-        self,
-        plan: BucketPlan,
-        pool: Floats,
-        answers: Answers,
-        log_constant: float,
-        log_bound: float,
-        key: NDArray[np.uint32],
+        self, plan: BucketPlan, pool: Floats, answers: Answers, log_constant: float, log_bound: float, key: Words32
     ) -> None:
         self.plan, self.pool, self.answers = plan, pool, answers
         self.log_constant, self.log_bound, self.key = log_constant, log_bound, key
@@ -234,7 +226,7 @@ class BucketSource(Source):
             step,
         )
 
-    def draw_states(self, size: int, rng: np.random.Generator) -> tuple[NDArray[np.int32], Floats]:
+    def draw_states(self, size: int, rng: np.random.Generator) -> tuple[Ints32, Floats]:
         """Draw states, as codes (size, sites), and their log-weights."""
         words = rng.integers(1, 2**64, 4, dtype=np.uint64)
         lanes = make_lanes(self.plan.buckets, self.answers.place.size)

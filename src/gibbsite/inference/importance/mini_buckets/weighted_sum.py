@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.exponential import exp_below, log_above
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite.graphs.elimination.rings import Max
@@ -27,9 +27,6 @@ from gibbsite.inference.exact.reduce import Reduced
 from gibbsite.inference.exact.sweep import SLAB, SweepWorkspace, multiply_out
 from gibbsite.inference.exact.tree import MOST_AXES
 from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, Buckets, Tables
-
-Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Entries that are added up at a time, in the processor's cache.
 _STRETCH = 512
@@ -91,13 +88,13 @@ def fill_pool(plan: BucketPlan, problem: Reduced) -> Floats:
 @compiled_loop
 def _fill(
     tables: Tables,
-    card: Longs,
+    card: Ints,
     problem: Reduced,
-    group: Longs,
-    place: Longs,
-    site_of: Longs,
-    digit: Longs,
-    stride: Longs,
+    group: Ints,
+    place: Ints,
+    site_of: Ints,
+    digit: Ints,
+    stride: Ints,
     filled: int,
     pool: Floats,
 ) -> None:

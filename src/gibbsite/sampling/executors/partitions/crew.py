@@ -15,14 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints
 from gibbsite.sampling.chain_layout import ChainLayout, PackedLayout
 from gibbsite.sampling.crew import Bundles, Crew, Threads
 from gibbsite.sampling.executors.crew import MOST_ATTEMPTS, lost_too_often
 from gibbsite.sampling.executors.partitions.draws import Demand
 from gibbsite.sampling.executors.partitions.halo import host_ranges
-from gibbsite.sampling.executors.partitions.host import Longs, Standing, count_planes, find_stretches, send_chain
+from gibbsite.sampling.executors.partitions.host import Standing, count_planes, find_stretches, send_chain
 from gibbsite.sampling.executors.partitions.joining import Room, check_form
 from gibbsite.sampling.executors.partitions.links import Link, LinkLost
 from gibbsite.sampling.executors.partitions.meeting import call_all
@@ -46,7 +46,7 @@ class _Hosts(NamedTuple):
     opening: str
     workers: list[str]
     addresses: list[tuple[str, int]]
-    ranges: Longs
+    ranges: Ints
     links: list[Link] | None
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class PartitionedCrew(TogetherCrew):
         self.hosts: _Hosts | None = None
         self.steps: list[_Step] = []
         self.made = 0
-        self.before: list[tuple[Longs, Longs]] = []  # counters and positions, when everything was here
+        self.before: list[tuple[Ints, Ints]] = []  # counters and positions, when everything was here
         self.left = self.bringing = 0.0  # when that was; the seconds that it took
         self.draws = 0  # recorded since then
         self.standing: list[Standing] = []
@@ -212,7 +212,7 @@ class PartitionedCrew(TogetherCrew):
         self.steps, self.made, self.bringing = [], 0, time.monotonic() - began
         return True
 
-    def _receive(self, hosts: _Hosts, pieces: list[list[NDArray[Any]]]) -> list[tuple[int, int]] | None:
+    def _receive(self, hosts: _Hosts, pieces: list[list[Array]]) -> list[tuple[int, int]] | None:
         """Fill pieces with what hosts send; return checksums, found and said by each, or nothing."""
         direct = hosts.links is not None
         given = [(self.run, hosts.opening, len(hosts.workers), direct)] * len(hosts.workers)
@@ -283,7 +283,7 @@ class PartitionedCrew(TogetherCrew):
         super().dismiss()
 
 
-def _fill(link: Link, pieces: list[NDArray[Any]]) -> tuple[int, int]:
+def _fill(link: Link, pieces: list[Array]) -> tuple[int, int]:
     """Fill pieces with what comes; return its checksum, and the one that was sent."""
     found = 0
     for piece in pieces:
@@ -297,7 +297,7 @@ def _fill(link: Link, pieces: list[NDArray[Any]]) -> tuple[int, int]:
     return found, int(link.receive(np.empty(1, np.int64))[0])
 
 
-def _copy(pieces: list[list[NDArray[Any]]], told: Sequence[Given]) -> list[tuple[int, int]]:
+def _copy(pieces: list[list[Array]], told: Sequence[Given]) -> list[tuple[int, int]]:
     """Do the same with what has come by way of the scheduler."""
     found = []
     for to, given in zip(pieces, told, strict=True):

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints
 from gibbsite.sampling.chain_layout import PackedLayout
 from gibbsite.sampling.tape import Tape
-
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,8 @@ class Share:
     [1, 0, 0, 0, 0, 0, 1, 1]
     """
 
-    ranges: Longs
-    chosen: Longs | None
+    ranges: Ints
+    chosen: Ints | None
     dtype: np.dtype[Any]
     bits: bool
 
@@ -46,13 +44,13 @@ class Share:
         """How many sites there are."""
         return int((self.ranges[:, 1] - self.ranges[:, 0]).sum()) if self.chosen is None else self.chosen.size
 
-    def room(self, draws: int) -> NDArray[Any]:
+    def room(self, draws: int) -> Array:
         """Return room for what is kept of so many draws."""
         if self.bits:
             return np.empty((draws, -(-self.sites // 8)), np.uint8)
         return np.empty((draws, self.sites), self.dtype)
 
-    def take(self, x: NDArray[Any]) -> NDArray[Any]:
+    def take(self, x: Array) -> Array:
         """Return what is kept of a draw."""
         if self.chosen is not None:
             states = x[self.chosen]
@@ -60,7 +58,7 @@ class Share:
             states = np.concatenate([x[:0], *(x[low:high] for low, high in self.ranges.tolist())])
         return np.packbits(states) if self.bits else states
 
-    def put(self, kept: NDArray[Any], x: NDArray[Any]) -> None:
+    def put(self, kept: Array, x: Array) -> None:
         """Write what was kept of a draw to where it belongs."""
         states = np.unpackbits(kept, count=self.sites) if self.bits else kept
         if self.chosen is not None:
@@ -89,7 +87,7 @@ class Demand:
     """
 
     everything: bool
-    positions: Longs
+    positions: Ints
     pulse: bool
     dtype: np.dtype[Any]
     bits: bool
@@ -126,14 +124,14 @@ class Demand:
         sites = n_sites if self.everything else self.positions.size
         return -(-sites // 8) if self.bits else sites * self.dtype.itemsize
 
-    def always(self, ranges: Longs) -> Share:
+    def always(self, ranges: Ints) -> Share:
         """Return what the owner of some ranges keeps of every draw."""
         if self.everything:
             return Share(ranges, None, self.dtype, self.bits)
         pieces = [self.positions[slice(*np.searchsorted(self.positions, each))] for each in ranges]
         return Share(ranges, np.concatenate(pieces), self.dtype, self.bits)
 
-    def sometimes(self, ranges: Longs) -> Share:
+    def sometimes(self, ranges: Ints) -> Share:
         """Return what the owner keeps of draws whose log-potentials are kept."""
         return Share(ranges if self.pulse else ranges[:0], None, self.dtype, self.bits)
 

@@ -7,12 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Ints
 from gibbsite.graphs.layouts.cut import cut_positions, look_across, segment_colors
 from gibbsite.graphs.layouts.site_order import PackedModel
-
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -30,14 +28,14 @@ class Halo:
         travel; and all others.
     """
 
-    ranges: Longs
-    sent: list[dict[int, Longs]]
-    received: list[dict[int, Longs]]
-    inner: list[Longs]
-    outer: list[Longs]
+    ranges: Ints
+    sent: list[dict[int, Ints]]
+    received: list[dict[int, Ints]]
+    inner: list[Ints]
+    outer: list[Ints]
 
 
-def host_ranges(packed: PackedModel, parts: int, hosts: int) -> Longs:
+def host_ranges(packed: PackedModel, parts: int, hosts: int) -> Ints:
     """Return what each host owns (hosts, segments, 2), if so many parts are shared out to them.
 
     Examples
@@ -52,7 +50,7 @@ def host_ranges(packed: PackedModel, parts: int, hosts: int) -> Longs:
     return np.stack([bounds[:, :-1].T, bounds[:, 1:].T], axis=-1)
 
 
-def find_halo(arrays: Any, ranges: Longs, host: int) -> Halo:
+def find_halo(arrays: Any, ranges: Ints, host: int) -> Halo:
     """Return what a host exchanges with the others.
 
     Examples
@@ -82,12 +80,12 @@ def find_halo(arrays: Any, ranges: Longs, host: int) -> Halo:
     return found
 
 
-def _within(positions: Longs, ranges: Longs) -> Longs:
+def _within(positions: Ints, ranges: Ints) -> Ints:
     """Return those of some positions, in ascending order, that are in one of some ranges."""
     return np.concatenate([positions[slice(*np.searchsorted(positions, each))] for each in ranges])
 
 
-def _widest_gap(needed: Longs, low: int, high: int) -> tuple[int, int]:
+def _widest_gap(needed: Ints, low: int, high: int) -> tuple[int, int]:
     """Return the longest range of positions between low and high that nobody else needs."""
     inside = needed[slice(*np.searchsorted(needed, [low, high]))]
     begin = np.concatenate([[low], inside + 1])

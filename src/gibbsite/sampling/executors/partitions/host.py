@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Floats32, Ints
 from gibbsite._numba.jit import clock
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import Team
@@ -26,8 +26,7 @@ from gibbsite.sampling.executors.partitions.links import Link
 from gibbsite.sampling.stretch import move_stretches, record_stretch, tape_of_cells
 from gibbsite.sampling.tape import ADDED, BATCHES, COUNT, DRAWS, FILL, LENGTH, Recording, Tape, pulse_due, recording_on
 
-Arrays = dict[str, NDArray[Any]]
-Longs = NDArray[np.int64]
+Arrays = dict[str, Array]
 
 
 class Stretch(NamedTuple):
@@ -42,7 +41,7 @@ class Stretch(NamedTuple):
         return slice(self.plane * n_sites + self.low, self.plane * n_sites + self.high)
 
 
-def find_stretches(ranges: Longs, planes: int) -> list[Stretch]:
+def find_stretches(ranges: Ints, planes: int) -> list[Stretch]:
     """Return the stretches of what a host owns.
 
     Examples
@@ -77,12 +76,12 @@ def _parts(tape: Tape, cells: slice) -> Arrays:
     }
 
 
-def kept_batches(before: Longs, now: Longs) -> int:
+def kept_batches(before: Ints, now: Ints) -> int:
     """Return how many batches are as they were, by the counters of a tape then and now."""
     return int(before[BATCHES]) if now[LENGTH] == before[LENGTH] else 0
 
 
-def new_cells(tape: Tape, cells: slice, before: Longs, now: Longs) -> list[NDArray[Any]]:
+def new_cells(tape: Tape, cells: slice, before: Ints, now: Ints) -> list[Array]:
     """Return what has changed of some cells of a tape: views, in the order in which they travel."""
     if now[DRAWS] == before[DRAWS]:
         return []
@@ -92,7 +91,7 @@ def new_cells(tape: Tape, cells: slice, before: Longs, now: Longs) -> list[NDArr
     return [part for part in found if part.size]
 
 
-def carried(form: PackedLayout, memory: Any, ranges: Longs) -> list[NDArray[Any]]:
+def carried(form: PackedLayout, memory: Any, ranges: Ints) -> list[Array]:
     """Return what a chain carries for the positions of a host besides states and records: views."""
     found = [
         form.way.carried(form.packed, memory, segment, low, high)
@@ -102,7 +101,7 @@ def carried(form: PackedLayout, memory: Any, ranges: Longs) -> list[NDArray[Any]
     return [part for part in found if part.size]
 
 
-def own_states(x: NDArray[Any], ranges: Longs) -> list[NDArray[Any]]:
+def own_states(x: Array, ranges: Ints) -> list[Array]:
     """Return the states of the positions of a host: views."""
     return [x[low:high] for low, high in ranges.tolist() if low < high]
 
@@ -110,7 +109,7 @@ def own_states(x: NDArray[Any], ranges: Longs) -> list[NDArray[Any]]:
 class Standing(NamedTuple):
     """How far the tape of a chain is: its counters; of how many draws states are kept for log-potentials."""
 
-    counters: Longs
+    counters: Ints
     pulses: int
 
 
@@ -123,14 +122,14 @@ class _Chain:
     """
 
     state: State
-    sums: NDArray[np.float32]
-    counters: Longs
-    told: Longs
+    sums: Floats32
+    counters: Ints
+    told: Ints
     counting: Recording
     tapes: list[Tape]
     recordings: list[Recording]
-    draws: list[NDArray[Any]] = field(default_factory=list)
-    pulses: list[NDArray[Any]] = field(default_factory=list)
+    draws: list[Array] = field(default_factory=list)
+    pulses: list[Array] = field(default_factory=list)
 
 
 class Host:
@@ -224,7 +223,7 @@ class Host:
                 x[at] = self.links[other].receive(self._room[color][other])
         chain.state.position[1] = turn + 1
 
-    def _move(self, chain: _Chain, turn: int, ranges: Longs, put: bool, executor: Executor) -> None:
+    def _move(self, chain: _Chain, turn: int, ranges: Ints, put: bool, executor: Executor) -> None:
         state, gate = chain.state, np.zeros(1, np.int64)
 
         def move(member: int) -> None:
@@ -268,12 +267,12 @@ class Host:
         """Return how far the tapes of the chains are."""
         return [Standing(chain.counters.copy(), len(chain.pulses)) for chain in self.chains]
 
-    def news(self) -> list[NDArray[Any]]:
+    def news(self) -> list[Array]:
         """Return what the client has not had yet, in the order of :meth:`.joining.Room.pieces`.
 
         They are views, which hold until the next move.
         """
-        found: list[NDArray[Any]] = []
+        found: list[Array] = []
         for chain in self.chains:
             found += own_states(chain.state.x, self.halo.ranges)
             for tape in chain.tapes:

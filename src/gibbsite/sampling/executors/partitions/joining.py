@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array, Ints
 from gibbsite._common.wording import argument, part
 from gibbsite.errors import IncompatibleError
 from gibbsite.sampling.chain import State
@@ -25,8 +25,6 @@ from gibbsite.sampling.executors.partitions.host import (
 )
 from gibbsite.sampling.stretch import record_stretch, state_potential
 from gibbsite.sampling.tape import COUNT, DRAWS, EVERY_DRAW, Tape, pulse_due, recording_on
-
-Longs = NDArray[np.int64]
 
 
 def check_form(form: ChainLayout) -> PackedLayout:
@@ -71,18 +69,18 @@ class Room:
         Counters of the tape.
     """
 
-    x: NDArray[Any]
+    x: Array
     memory: Any
     tape: Tape
     demand: Demand
-    draws: list[NDArray[Any]]
-    pulses: list[NDArray[Any]]
-    before: Longs
-    now: Longs
+    draws: list[Array]
+    pulses: list[Array]
+    before: Ints
+    now: Ints
 
     @classmethod
     def beside(
-        cls, form: PackedLayout, state: State, tape: Tape, ranges: Longs, before: Longs, standing: Standing
+        cls, form: PackedLayout, state: State, tape: Tape, ranges: Ints, before: Ints, standing: Standing
     ) -> Room:
         """Make room for what hosts with these ranges have made of a chain since some counters."""
         now, demand = standing.counters, Demand.of(form)
@@ -109,7 +107,7 @@ class Room:
             fresh.trace[:, own:] = tape.trace[:, own:]
         return cls(state.x.copy(), copy.deepcopy(state.memory), fresh, demand, draws, pulses, before, now)
 
-    def pieces(self, form: PackedLayout, ranges: Longs, host: int) -> list[NDArray[Any]]:
+    def pieces(self, form: PackedLayout, ranges: Ints, host: int) -> list[Array]:
         """Return where the pieces belong that a host sends (:meth:`.host.Host.news`): views."""
         n_sites, stretches = form.graph.n_sites, find_stretches(ranges[host], count_planes(form, self.tape))
         found = own_states(self.x, ranges[host])
@@ -118,13 +116,13 @@ class Room:
         found += carried(form, self.memory, ranges[host])
         return found + [states for kept in (self.draws, self.pulses) for states in kept[host] if states.size]
 
-    def move_in(self, form: PackedLayout, ranges: Longs, state: State) -> tuple[State, Tape]:
+    def move_in(self, form: PackedLayout, ranges: Ints, state: State) -> tuple[State, Tape]:
         """Return state and tape, with draws counted and everything recorded that hosts have not."""
         state = state._replace(x=self.x, memory=self.memory)
         self._replay(form, ranges, state)
         return state, self.tape
 
-    def _replay(self, form: PackedLayout, ranges: Longs, state: State) -> None:
+    def _replay(self, form: PackedLayout, ranges: Ints, state: State) -> None:
         """Count the draws, and record what depends on more sites than a host has."""
         demand, tape = self.demand, rest_of(self.tape)
         always, sometimes = [demand.always(own) for own in ranges], [demand.sometimes(own) for own in ranges]

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gibbsite._common.arrays import Array
 
 # Seconds without a sign of a host after which it counts as lost.
 PATIENCE = 60.0
@@ -101,7 +102,7 @@ class Link:
             have += got
         return values
 
-    def send_arrays(self, arrays: Sequence[dict[str, NDArray[Any]]]) -> None:
+    def send_arrays(self, arrays: Sequence[dict[str, Array]]) -> None:
         """Send copies of arrays by name, of sizes that the other end does not know."""
         words = [[(name, part.dtype.str, part.shape) for name, part in each.items()] for each in arrays]
         header = np.frombuffer(json.dumps(words).encode(), np.uint8)
@@ -111,7 +112,7 @@ class Link:
             for part in each.values():
                 self.send(np.array(part, order="C"))
 
-    def receive_arrays(self) -> list[dict[str, NDArray[Any]]]:
+    def receive_arrays(self) -> list[dict[str, Array]]:
         """Return arrays by name."""
         size = int(self.receive(np.empty(1, np.int64))[0])
         words = json.loads(self.receive(np.empty(size, np.uint8)).tobytes())

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gibbsite._common.arrays import Array
 from gibbsite.sampling.executors.partitions.halo import find_halo, host_ranges
 from gibbsite.sampling.executors.partitions.host import Arrays, Host, Standing
 from gibbsite.sampling.executors.partitions.joining import check_form
@@ -35,11 +35,11 @@ class Moved(NamedTuple):
 class Given(NamedTuple):
     """What a host gives by way of the scheduler: pieces and their checksum; none where it has sent them."""
 
-    pieces: list[NDArray[Any]]
+    pieces: list[Array]
     checksum: int
 
 
-def checksum(piece: NDArray[Any], before: int) -> int:
+def checksum(piece: Array, before: int) -> int:
     """Return the checksum of all pieces up to this one, given that of those before it.
 
     Examples
