@@ -4,7 +4,6 @@ Every file of this folder is loaded, so that a new kernel is one file: :mod:`gib
 what is derived from its registration, and docs/new_kernel.md how to write one.
 """
 
-import gibbsite.graphs.functions.densities  # noqa: F401  (how log-densities are evaluated on their graphs)
 from gibbsite._common.public_names import attach_stub
 
 __getattr__, __dir__, __all__ = attach_stub(__name__, __spec__.loader)

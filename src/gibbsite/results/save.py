@@ -415,8 +415,6 @@ def _read_unreached(doubt: Any) -> Unreached:
 
 def _read_recorder(about: dict[str, Any]) -> OpenRecorder:
     """Return a recorder that can conclude what is in a saved result."""
-    import gibbsite.sampling.recorders  # noqa: F401 (all of them)
-
     known = all_recorders().get(about["class"])
     if known is None or not issubclass(known, OpenRecorder):
         raise ValueError(f"the recorder {about['class']} is not known here; import the module that defines it")

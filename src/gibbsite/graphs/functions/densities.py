@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats
+from gibbsite._common.arrays import Floats
 from gibbsite._numba.foreign import call_at, stack_room
 from gibbsite._numba.jit import Integer, compiled, generic, implement, inlined
 from gibbsite.graphs.kinds.conditionals import ConditionalsGraph
@@ -20,24 +20,6 @@ from gibbsite.graphs.kinds.functions import ContinuousGraph, factor_value
 from gibbsite.graphs.local import log_potential
 
 _LARGE = 100_000  # bytes of a graph whose density is worth compiling
-
-
-@implement(log_potential, DensityGraph)
-def _log_density(arrays: DensityGraph, x: Array) -> float:
-    return call_at(arrays.value, x, 0, arrays.low.size, x, 0, 0, arrays.nothing)
-
-
-@implement(log_potential, DataGraph)
-def _log_posterior(arrays: DataGraph, x: Array) -> float:
-    n, width = arrays.low.size, arrays.width
-    total = 0.0
-    if arrays.prior != 0:
-        total = call_at(arrays.prior, x, 0, n, x, 0, 0, arrays.nothing)
-    if total == -math.inf:
-        return total
-    for row in range(arrays.rows):
-        total += call_at(arrays.value, x, 0, n, arrays.data, row * width, width, arrays.nothing)
-    return total
 
 
 @inlined

@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats, Ints, Ints32, Words64
-from gibbsite._numba.foreign import Foreign, adopt
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
+from gibbsite._numba.foreign import Foreign, adopt, call_at
+from gibbsite._numba.jit import implement
 from gibbsite.errors import ModelError
+from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.registry import CompiledModel, compiles
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.conditionals import Conditionals
@@ -73,3 +75,10 @@ def _adopted(model: Conditionals, block: int) -> Foreign:
     except ModelError as reason:
         names = model.domains.scope_text(model.blocks[block])
         raise ModelError(f"the conditional of {names}: {reason}") from None
+
+
+@implement(log_potential, ConditionalsGraph)
+def _log_potential_conditionals(arrays: ConditionalsGraph, x: Array) -> float:
+    if arrays.density == 0:
+        return 0.0
+    return call_at(arrays.density, x, 0, x.size, x, 0, 0, arrays.nothing)

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats, Ints, Words64
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.foreign import Foreign, adopt, call_at, take_raised
+from gibbsite._numba.jit import implement
 from gibbsite.errors import ModelError
 from gibbsite.graphs.functions.gradient_check import check_gradient, random_places
+from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.registry import CompiledModel, compiles
 from gibbsite.models.density import DataDensity, Density, LogDensity
 
@@ -70,6 +72,24 @@ class DataGraph(NamedTuple):
     rows: int
     width: int
     nothing: Words64
+
+
+@implement(log_potential, DensityGraph)
+def _log_density(arrays: DensityGraph, x: Array) -> float:
+    return call_at(arrays.value, x, 0, arrays.low.size, x, 0, 0, arrays.nothing)
+
+
+@implement(log_potential, DataGraph)
+def _log_posterior(arrays: DataGraph, x: Array) -> float:
+    n, width = arrays.low.size, arrays.width
+    total = 0.0
+    if arrays.prior != 0:
+        total = call_at(arrays.prior, x, 0, n, x, 0, 0, arrays.nothing)
+    if total == -math.inf:
+        return total
+    for row in range(arrays.rows):
+        total += call_at(arrays.value, x, 0, n, arrays.data, row * width, width, arrays.nothing)
+    return total
 
 
 def _box(model: Density) -> tuple[Ints, Floats, Floats]:

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Ints16, Ints32, Words64
-from gibbsite._numba.foreign import ROOM, Foreign, adopt, call_at
-from gibbsite._numba.jit import Integer, compiled, inlined
+from gibbsite._numba.foreign import ROOM, Foreign, adopt, call_at, stack_room
+from gibbsite._numba.jit import Integer, compiled, implement, inlined
 from gibbsite.errors import ModelError
 from gibbsite.graphs.functions.bounds import given_bounds
+from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.registry import CompiledModel, compiles
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.continuous import ContinuousModel
@@ -125,6 +126,15 @@ def factor_value(arrays: ContinuousGraph, f: Integer, x: Floats, i: Integer, v: 
     spot = groups.parameter_at[g] + width * rank
     value = call_at(groups.address[g], work, 0, arity, arrays.parameter, spot, width, groups.nothing)
     return float(groups.weight[g] * value)
+
+
+@implement(log_potential, ContinuousGraph)
+def _log_potential_functions(arrays: ContinuousGraph, x: Array) -> float:
+    total = 0.0
+    work = stack_room()
+    for f in range(arrays.group.size):
+        total += factor_value(arrays, f, x, -1, 0.0, work)
+    return total
 
 
 @compiled

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats, Ints, Words32
+from gibbsite._common.arrays import Array, Floats, Ints, Words32
+from gibbsite._numba.jit import implement
+from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.registry import CompiledModel, compiles
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.gaussian import Gaussian
@@ -54,3 +56,16 @@ def compile_gaussian(model: Gaussian) -> CompiledModel:
         mean=np.array(model.mean),
     )
     return CompiledModel("gaussian", arrays)
+
+
+@implement(log_potential, GaussianGraph)
+def _log_potential_gaussian(arrays: GaussianGraph, x: Array) -> float:
+    total = 0.0
+    for i in range(np.uintp(x.size)):
+        pull = 0.0
+        for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + np.uintp(1)])):
+            j = arrays.neighbour[k]
+            pull += arrays.weight[k] * (x[j] - arrays.mean[j])
+        d = x[i] - arrays.mean[i]
+        total -= 0.5 * d * (d + pull) / (arrays.sd[i] * arrays.sd[i])
+    return total

@@ -25,7 +25,6 @@ from gibbsite._numba.random.ziggurat import normal, normal_of
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.gaussian import GaussianGraph
-from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Team, step, visit
 from gibbsite.kernels.batched.keyed import ROOM
 from gibbsite.kernels.registry import register
@@ -92,19 +91,6 @@ class GaussianGibbs(Kernel):
     def shareable(self, graph: Graph) -> bool:
         """By color, random numbers are keyed."""
         return True
-
-
-@implement(log_potential, GaussianGraph)
-def _log_potential_gaussian(arrays: GaussianGraph, x: Array) -> float:
-    total = 0.0
-    for i in range(np.uintp(x.size)):
-        pull = 0.0
-        for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + np.uintp(1)])):
-            j = arrays.neighbour[k]
-            pull += arrays.weight[k] * (x[j] - arrays.mean[j])
-        d = x[i] - arrays.mean[i]
-        total -= 0.5 * d * (d + pull) / (arrays.sd[i] * arrays.sd[i])
-    return total
 
 
 @inlined

@@ -16,7 +16,6 @@ from gibbsite.graphs.functions.densities import wrapped
 from gibbsite.graphs.functions.failure import cause_text
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.conditionals import ConditionalsGraph
-from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Kernel, step
 from gibbsite.kernels.density.moves import MoveMemory
 from gibbsite.kernels.density.slice import Slice, SliceParameters
@@ -117,13 +116,6 @@ class ConditionalGibbs(Kernel):
             f"the conditional of the site {model.domains.names[site]!r} returned {value:.6g}, which is {why}"
             f", given {given}.{cause_text(raised)}"
         ) from raised
-
-
-@implement(log_potential, ConditionalsGraph)
-def _log_potential_conditionals(arrays: ConditionalsGraph, x: Array) -> float:
-    if arrays.density == 0:
-        return 0.0
-    return call_at(arrays.density, x, 0, x.size, x, 0, 0, arrays.nothing)
 
 
 @implement(step, ConditionalsParameters)

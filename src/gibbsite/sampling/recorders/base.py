@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints, Ints32
+from gibbsite._common.loading import load_modules
 from gibbsite._numba.foreign import Foreign, adopt
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ def all_recorders() -> dict[str, type[Recorder]]:
     >>> "Observable" in all_recorders()
     True
     """
+    load_modules("gibbsite.sampling.recorders")
     found: dict[str, type[Recorder]] = {}
     todo: list[type[Recorder]] = [Recorder]
     while todo:
