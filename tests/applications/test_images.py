@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from gibbsite.applications import read_image, write_image
+from gibbsite.applications.images import as_photograph, encode_image
 from gibbsite.errors import FormatError, IncompatibleError
 
 RNG = np.random.default_rng(1)
@@ -72,3 +73,12 @@ def test_without_pillow_the_command_to_install_it_is_named(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(IncompatibleError, match=r"pip install gibbsite\[images\]"):
         read_image("any.png")
+
+
+def test_as_photograph_returns_an_array_of_any_kind_of_pixels_as_colours_of_8_bits() -> None:
+    assert as_photograph(np.array([[0.0, 0.5, 1.0]]))[0, :, 0].tolist() == [0, 128, 255]
+    assert as_photograph(np.array([[1000, 1080, 1200]], np.uint16))[0, :, 0].tolist() == [0, 102, 255]
+
+
+def test_encode_image_returns_the_bytes_of_the_file_func_write_image_writes() -> None:
+    assert encode_image(np.zeros((2, 2), np.uint8), "dots.png")[1:4] == b"PNG"

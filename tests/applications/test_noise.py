@@ -7,7 +7,14 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from gibbsite.applications.noise import estimate_flip, estimate_sigma, estimate_two_levels, sigma_around
+from gibbsite.applications.noise import (
+    estimate_flip,
+    estimate_sigma,
+    estimate_two_levels,
+    may_lie_between,
+    sigma_around,
+    split_two_levels,
+)
 from gibbsite.errors import ModelError
 from tests.applications.pictures import PICTURES, add_noise, discs, letter
 
@@ -74,3 +81,15 @@ def test_a_picture_without_noise() -> None:
     assert sigma < 0.3
     assert low < -0.8
     assert high > 0.8
+
+
+def test_may_lie_between_returns_whether_an_image_may_be_noise_around_levels_between() -> None:
+    noisy = np.random.default_rng(1).normal(0.5, 2.0, (50, 50))
+    assert (may_lie_between(noisy, 0.0, 1.0), may_lie_between(255.0 * noisy, 0.0, 1.0)) == (True, False)
+
+
+def test_split_two_levels_returns_the_levels_of_an_image_that_falls_into_dark() -> None:
+    paper = np.tile(np.linspace(170.0, 200.0, 200), (200, 1))
+    page = np.where(np.hypot(*np.indices((200, 200)) - 100.0) < 60, 40.0, paper)
+    assert [round(number) for number in split_two_levels(page)] == [40, 185, 8]
+    assert split_two_levels(paper) is None

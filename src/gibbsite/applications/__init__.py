@@ -5,6 +5,7 @@ rows, ``segmentation`` labels the pixels of images; the other files are parts of
 """
 
 from gibbsite.applications.denoising import Denoised, denoise
+from gibbsite.applications.dimod_sampler import DimodSampler, to_sampleset
 from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.images import read_image, write_image
 from gibbsite.applications.logistic import LogisticRegression, logistic_regression
@@ -13,6 +14,7 @@ from gibbsite.applications.segmentation.scribbles import Segmented, segment_scri
 
 __all__ = [
     "Denoised",
+    "DimodSampler",
     "EntityRecognizer",
     "LogisticRegression",
     "Segmented",
@@ -23,5 +25,6 @@ __all__ = [
     "logistic_regression",
     "read_image",
     "segment_scribbles",
+    "to_sampleset",
     "write_image",
 ]

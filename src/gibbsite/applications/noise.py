@@ -103,12 +103,6 @@ def may_lie_between(image: Floats, low: float, high: float) -> bool:
     The mean of the clean image lies between them, and its variance is at most that of pixels that are at one
     bound or the other, half of them each; the extrapolation of products to no distance is at most 1.5 times
     that. Six standard errors are to spare: a probability below 1e-8 to reject a picture between the bounds.
-
-    Examples
-    --------
-    >>> noisy = np.random.default_rng(1).normal(0.5, 2.0, (50, 50))
-    >>> may_lie_between(noisy, 0.0, 1.0), may_lie_between(255.0 * noisy, 0.0, 1.0)
-    (True, False)
     """
     mean, total = float(image.mean()), float(image.var())
     slack = _STANDARD_ERRORS * math.sqrt(total / image.size)
@@ -192,16 +186,6 @@ def split_two_levels(image: Floats) -> tuple[float, float, float] | None:
     ----------
     .. [1] Otsu, N. (1979). A threshold selection method from gray-level histograms. IEEE Transactions on
        Systems, Man, and Cybernetics 9(1).
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> paper = np.tile(np.linspace(170.0, 200.0, 200), (200, 1))  # uneven light
-    >>> page = np.where(np.hypot(*np.indices((200, 200)) - 100.0) < 60, 40.0, paper)
-    >>> [round(number) for number in split_two_levels(page)]
-    [40, 185, 8]
-    >>> split_two_levels(paper) is None
-    True
     """
     values = np.sort(image, axis=None)
     many = np.arange(1, values.size)

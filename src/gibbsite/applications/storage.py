@@ -36,16 +36,7 @@ Expect: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Wanted]]
 
 
 def pack(kind: str, header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
-    """Return header and arrays as the content of a file; the kind is the command that reads it.
-
-    Examples
-    --------
-    >>> data = pack("ner", {"name": "x"}, {"numbers": np.arange(3)})
-    >>> wanted = {"numbers": Wanted(np.int64, ("n",), high=2)}
-    >>> header, arrays = unpack("ner", data, "x.ner", {"name": str}, lambda header: wanted)
-    >>> header["name"], arrays["numbers"].tolist()
-    ('x', [0, 1, 2])
-    """
+    """Return header and arrays as the content of a file; the kind is the command that reads it."""
     described, body = {}, b""
     for name, array in sorted(arrays.items()):
         little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))

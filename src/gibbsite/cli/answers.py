@@ -150,13 +150,7 @@ def find_cut(answer: Inference, model: Model) -> float | None:
 
 
 def text_cell(value: Any) -> Any:
-    """Return a name or a state for a cell: spreadsheets must not take it for a formula.
-
-    Examples
-    --------
-    >>> text_cell("=1+1"), text_cell("-1"), text_cell(-1), text_cell("a-b")
-    ("'=1+1", '-1', -1, 'a-b')
-    """
+    """Return a name or a state for a cell: spreadsheets must not take it for a formula."""
     if not isinstance(value, str):
         return value
     text = escaped(value)

@@ -13,13 +13,6 @@ def in_options(message: str, command: click.Command) -> str:
     """Return a message with the arguments and kernels it names spelled as options of a command.
 
     What a command has no option for stays as it is written in Python.
-
-    Examples
-    --------
-    >>> from gibbsite._common.wording import argument
-    >>> command = click.Command("try", params=[click.Option(["--chains"]), click.Option(["--resume"])])
-    >>> in_options(Text(f"take {argument('chains', 4)}, or {argument('resume', True)}."), command)
-    'take --chains 4, or --resume.'
     """
     if not isinstance(message, Text):
         return message

@@ -60,17 +60,7 @@ NAMES = (
 
 @dataclass
 class Meter:
-    """Tells a display how many parts of an experiment are done; has them made by workers, if there are any.
-
-    Examples
-    --------
-    >>> seen = []
-    >>> meter = Meter("trial", choose_progress(lambda status: seen.append(status.fraction)))
-    >>> meter.expect(2)
-    >>> meter.tick()
-    >>> seen
-    [0.5]
-    """
+    """Tells a display how many parts of an experiment are done; has them made by workers, if there are any."""
 
     name: str
     display: Progress

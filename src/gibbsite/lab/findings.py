@@ -50,13 +50,7 @@ class Table:
 
 
 def compare_claims(rows: Sequence[tuple[str, str, bool | str | None]], subject: str = "") -> Table:
-    """Make the table of what a paper says, what is found here, and whether it holds (None: in part).
-
-    Examples
-    --------
-    >>> compare_claims([("errors fall like 1 / T", "slope -1.02", True)]).rows
-    [('errors fall like 1 / T', 'slope -1.02', 'yes')]
-    """
+    """Make the table of what a paper says, what is found here, and whether it holds (None: in part)."""
     said = {True: "yes", False: "no", None: "in part"}
     rows_ = [(paper, ours, h if isinstance(h, str) else said[h]) for paper, ours, h in rows]
     title = "Paper against ours" + (f": {subject}" if subject else "")

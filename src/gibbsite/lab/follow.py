@@ -56,14 +56,6 @@ def follow(
     Returns
     -------
     array (chains, lengths, cells)
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 2], [2, 3]])])
-    >>> found = follow(model, gs.HerdedGibbs(), np.array([10, 1000]), gs.recorders.Joint([("a", "b")]))
-    >>> bool(np.abs(found[0, 1] - [0.3, 0.2, 0.2, 0.3]).max() < 0.01)
-    True
     """
     scan = Systematic() if scan is None else scan
     graph = compile_graph(model)
@@ -87,35 +79,17 @@ def follow(
 
 
 def space_lengths(most: int, least: int = 100, per_decade: int = 20) -> Ints:
-    """Return numbers of sweeps, evenly spaced on a logarithmic scale, ``most`` included.
-
-    Examples
-    --------
-    >>> space_lengths(1000, per_decade=2).tolist()
-    [100, 316, 1000]
-    """
+    """Return numbers of sweeps, evenly spaced on a logarithmic scale, ``most`` included."""
     decades = np.log10(most / least)
     return np.unique(np.logspace(0.0, decades, round(per_decade * decades) + 1) * least).astype(np.int64)
 
 
 def envelope(errors: Floats) -> Floats:
-    """Return the largest error from each length on.
-
-    Examples
-    --------
-    >>> envelope(np.array([4.0, 1.0, 2.0, 0.5])).tolist()
-    [4.0, 2.0, 2.0, 0.5]
-    """
+    """Return the largest error from each length on."""
     found: Floats = np.maximum.accumulate(errors[::-1])[::-1]
     return found
 
 
 def fit_slope(lengths: Array, errors: Floats) -> float:
-    """Return the slope of errors against lengths in logarithms: -1 is 1 / T, -1/2 is chance.
-
-    Examples
-    --------
-    >>> round(fit_slope(np.array([1, 10, 100]), np.array([3.0, 0.3, 0.03])), 6)
-    -1.0
-    """
+    """Return the slope of errors against lengths in logarithms: -1 is 1 / T, -1/2 is chance."""
     return float(np.polyfit(np.log(lengths), np.log(errors), 1)[0])

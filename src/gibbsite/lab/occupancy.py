@@ -111,14 +111,6 @@ def watch(
     Returns
     -------
     Trajectory
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.potts_grid((3, 3), states=2, coupling=0.1)
-    >>> seen = watch(model, gs.Gibbs(), np.array([1, 20_000]), lambda n: n[0, 0] / n[0].sum(), cells=2)
-    >>> bool(seen.errors[0, 0] > 0.9 > 0.6 > seen.errors[0, 1] > 0.4)
-    True
     """
     scan = RandomScan() if scan is None else scan
     graph = compile_graph(model)

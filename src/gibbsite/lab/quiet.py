@@ -13,27 +13,14 @@ from gibbsite._common.arrays import Floats
 
 
 def sample_quietly(model: gs.Model, kernel: gs.kernels.Kernel, **how: Any) -> gs.Result:
-    """Sample as :func:`gibbsite.sample` does, without progress and without a verdict.
-
-    Examples
-    --------
-    >>> target = gs.Gaussian(covariance=[[1.0]])
-    >>> sample_quietly(target, gs.kernels.GaussianGibbs(), sweeps=10, rng=1).draws
-    10
-    """
+    """Sample as :func:`gibbsite.sample` does, without progress and without a verdict."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)
         return gs.sample(model, kernel, progress=False, **how)
 
 
 def refusal(call: Callable[[], Any]) -> str | None:
-    """Return what the library says where it refuses to do something, None where it does it.
-
-    Examples
-    --------
-    >>> refusal(lambda: gs.Gaussian(covariance=[[-1.0]]))[:41]
-    'the covariance is not positive definite: '
-    """
+    """Return what the library says where it refuses to do something, None where it does it."""
     try:
         call()
     except gs.GibbsiteError as said:
@@ -42,13 +29,7 @@ def refusal(call: Callable[[], Any]) -> str | None:
 
 
 def autocorrelations(values: Floats, lags: int) -> Floats:
-    """Return the autocorrelations of chains of mean zero at the lags 1, 2, ..., one row for each chain.
-
-    Examples
-    --------
-    >>> autocorrelations(np.array([[1.0, -1.0, 1.0, -1.0]]), 2).round(2).tolist()
-    [[-1.0, 1.0]]
-    """
+    """Return the autocorrelations of chains of mean zero at the lags 1, 2, ..., one row for each chain."""
     n = values.shape[1]
     power = np.square(values).mean(axis=1)
     found = [(values[:, k:] * values[:, : n - k]).mean(axis=1) / power for k in range(1, lags + 1)]
@@ -56,13 +37,6 @@ def autocorrelations(values: Floats, lags: int) -> Floats:
 
 
 def mean_and_error(of_chains: Floats) -> tuple[Floats, Floats]:
-    """Return the mean over chains (the first axis) and its standard error.
-
-    Examples
-    --------
-    >>> mean, error = mean_and_error(np.array([[1.0], [3.0]]))
-    >>> mean.tolist(), error.tolist()
-    ([2.0], [1.0])
-    """
+    """Return the mean over chains (the first axis) and its standard error."""
     error = of_chains.std(axis=0, ddof=1) / np.sqrt(len(of_chains))
     return of_chains.mean(axis=0), error

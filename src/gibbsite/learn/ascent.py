@@ -132,16 +132,6 @@ def bound_error(problem: Problem, theta: Floats, found: Estimate, chains: int, r
         Number of chains they come from; 0: they are exact.
     risk : float
         Probability with which the bound may fail.
-
-    Examples
-    --------
-    >>> from gibbsite.learn.expectation import Exact
-    >>> from gibbsite.learn.family import make_spins
-    >>> family = make_spins(2, np.array([[0, 1]], np.int32), fields=False)
-    >>> problem = Problem(family, np.array([0.5]), 1.0, None, None)
-    >>> theta = np.array([0.2])  # the maximum is at 0.2517
-    >>> round(bound_error(problem, theta, Exact(family)(theta), 0, 0.1), 3)
-    0.104
     """
     if problem.ridge <= 0.0 or not np.isfinite(found.bias):
         return float("inf")

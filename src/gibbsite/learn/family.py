@@ -214,14 +214,7 @@ class TableFamily(Family):
 
 
 def make_spins(n: int, pairs: Ints32, fields: bool, sites: Any = None) -> SpinFamily:
-    """Return the Ising models on some pairs.
-
-    Examples
-    --------
-    >>> family = make_spins(3, np.array([[0, 1], [1, 2]], np.int32), fields=True)
-    >>> family.statistics(np.array([[0, 1, 1]])).tolist()
-    [[-1.0, 1.0, -1.0, 1.0, 1.0]]
-    """
+    """Return the Ising models on some pairs."""
     groups: list[FactorGroup] = [SpinFactors(pairs, 0.0, name="couplings")]
     if fields:
         groups.append(SpinFactors(np.arange(n, dtype=np.int32)[:, None], 0.0, name="fields"))
@@ -229,14 +222,7 @@ def make_spins(n: int, pairs: Ints32, fields: bool, sites: Any = None) -> SpinFa
 
 
 def make_tables(n: int, pairs: Ints32, fields: bool, states: Any, sites: Any = None) -> TableFamily:
-    """Return the models with a table for each of some pairs.
-
-    Examples
-    --------
-    >>> family = make_tables(2, np.array([[0, 1]], np.int32), fields=False, states=2)
-    >>> family.statistics(np.array([[0, 1]])).tolist()
-    [[0.0, 1.0, 0.0, 0.0]]
-    """
+    """Return the models with a table for each of some pairs."""
     k = len(read_labels(states, "every site"))
     size = len(pairs) * k * k
     if size > _MOST_PARAMETERS:

@@ -16,13 +16,7 @@ from gibbsite.models.reals import read_reals
 
 
 def read_numbers(given: Any, what: str) -> Floats:
-    """Return an array of finite numbers; refuse anything else.
-
-    Examples
-    --------
-    >>> read_numbers([[1, -1]], "data").tolist()
-    [[1.0, -1.0]]
-    """
+    """Return an array of finite numbers; refuse anything else."""
     array = read_reals(given, what)
     if not np.isfinite(array).all():
         at = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
@@ -41,11 +35,6 @@ def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Int
         Number of states.
     spins : bool
         Whether the two states may be -1 and 1.
-
-    Examples
-    --------
-    >>> read_codes([[1, -1], [1, 1]], 2, spins=True).tolist()
-    [[1, 0], [1, 1]]
     """
     array = read_numbers(data, "data")
     if array.ndim != 2 or not array.size:
@@ -76,11 +65,6 @@ def read_pairs(structure: Any, n: int, sites: Any = None) -> Ints32:
         Number of sites.
     sites : sequence of str, optional
         Their names.
-
-    Examples
-    --------
-    >>> read_pairs([(2, 0), (1, 2)], 3).tolist()
-    [[0, 2], [1, 2]]
     """
     if isinstance(structure, str):
         if structure != "complete":

@@ -7,17 +7,7 @@ from typing import Any, Self
 
 
 class Parameters:
-    """Reads and changes attributes that are named as the arguments of the constructor are.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.learn.AspectModel(topics=3)
-    >>> model.get_params()["topics"]
-    3
-    >>> model.set_params(starts=2)
-    AspectModel(topics=3, starts=2)
-    """
+    """Reads and changes attributes that are named as the arguments of the constructor are."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters by name."""

@@ -28,11 +28,6 @@ def project_rows(weights: Floats, pairs: Integers, n_sites: int, bound: float, b
         Number of sites.
     bound, box : float
         Largest sum at a site; largest single weight.
-
-    Examples
-    --------
-    >>> project_rows(np.array([1.0, 0.4]), np.array([[0, 1], [1, 2]]), 3, bound=1.0).round(3).tolist()
-    [0.8, 0.2]
     """
     rows = build_rows(pairs, n_sites)
     around = [rows.source[a:b].astype(np.int64) for a, b in zip(rows.start, rows.start[1:], strict=False)]

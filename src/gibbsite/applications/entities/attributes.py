@@ -20,25 +20,13 @@ _SEPARATORS = str.maketrans("", "", ".,-'/&")
 
 
 def shape(word: str) -> str:
-    """Return the kinds of letters of a word, runs shortened to two.
-
-    Examples
-    --------
-    >>> shape("McDonald"), shape("U.S."), shape("1,200")
-    ('XxXxx', 'X.X.', 'd,dd')
-    """
+    """Return the kinds of letters of a word, runs shortened to two."""
     letters = "".join("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word[:40])
     return _RUN.sub(r"\1\1", letters)
 
 
 def kind(word: str) -> str:
-    """Return one word for the shape.
-
-    Examples
-    --------
-    >>> kind("Rome"), kind("NATO"), kind("of"), kind("1999"), kind("iPod"), kind("--")
-    ('title', 'upper', 'lower', 'number', 'mixed', 'sign')
-    """
+    """Return one word for the shape."""
     plain = word.translate(_SEPARATORS)
     if not plain:
         return "sign"
@@ -77,13 +65,7 @@ WORD: dict[str, Callable[[str], Values]] = {
 
 @lru_cache(maxsize=1 << 17)
 def is_capitalised(word: str) -> bool:
-    """Tell whether a word looks like a name: it has a capital, and is more than one letter.
-
-    Examples
-    --------
-    >>> is_capitalised("Rome"), is_capitalised("A"), is_capitalised("iPod"), is_capitalised("of")
-    (True, False, True, False)
-    """
+    """Tell whether a word looks like a name: it has a capital, and is more than one letter."""
     return len(word) > 1 and any(c.isupper() for c in word) and word[0].isalnum()
 
 
@@ -189,13 +171,7 @@ DOCUMENT: dict[str, Callable[[Document], list[list[Values]]]] = {
 
 
 def match_phrases(tokens: Sequence[str], phrases: dict[str, set[str]], longest: int) -> list[Values]:
-    """Return where phrases of lists stand among tokens, the longest first.
-
-    Examples
-    --------
-    >>> match_phrases(["in", "New", "York"], {"new york": {"LOC"}}, 2)
-    [(), ('LOC first',), ('LOC later',)]
-    """
+    """Return where phrases of lists stand among tokens, the longest first."""
     found: list[Values] = [()] * len(tokens)
     small = [token.lower() for token in tokens]
     t = 0

@@ -168,13 +168,7 @@ def _iob1_fault(row: list[str]) -> tuple[int, str] | None:
 
 
 def read_classes(given: Iterable[str]) -> dict[str, str]:
-    """Return names of classes from "OLD=NEW"; an empty new name drops a class.
-
-    Examples
-    --------
-    >>> read_classes(["person=PER", "MISC="])
-    {'person': 'PER', 'MISC': ''}
-    """
+    """Return names of classes from "OLD=NEW"; an empty new name drops a class."""
     found = {}
     for item in given:
         old, equals, new = item.partition("=")

@@ -79,14 +79,7 @@ class Document:
 
 
 def tokenize(text: str) -> list[tuple[int, int]]:
-    """Return where the tokens of a text begin and end; between them is nothing but space.
-
-    Examples
-    --------
-    >>> text = "Mr. O'Neill's U.S. visit cost $1,200.50, didn't it?"
-    >>> [text[a:b] for a, b in tokenize(text)]
-    ['Mr.', "O'Neill", "'s", 'U.S.', 'visit', 'cost', '$', '1,200.50', ',', 'did', "n't", 'it', '?']
-    """
+    """Return where the tokens of a text begin and end; between them is nothing but space."""
     return [found.span() for found in _TOKEN.finditer(text)]
 
 

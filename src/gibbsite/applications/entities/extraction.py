@@ -63,14 +63,6 @@ class Extractor:
         Features that are known, in the order of their numbers.
     functions : mapping, optional
         Further attributes: name -> function of (tokens of the sentence, position).
-
-    Examples
-    --------
-    >>> from gibbsite.applications.entities.documents import read_text
-    >>> extractor = Extractor("lower[-1..0]", WordLists())
-    >>> data = extractor.read([read_text("Rome is Rome")], grow=True)
-    >>> sorted(name for name in extractor.names if name.endswith("=rome"))
-    ['lower[-1]=rome', 'lower[0]=rome']
     """
 
     def __init__(

@@ -42,12 +42,6 @@ def find_links(documents: Sequence[Document], similar: bool = True) -> Ints:
         The text.
     similar : bool
         Whether names that differ in small and capital letters are the same.
-
-    Examples
-    --------
-    >>> from gibbsite.applications.entities.documents import read_text
-    >>> find_links([read_text("Rome is old. So is ROME."), read_text("Rome.")]).tolist()
-    [[0, 6]]
     """
     found: list[tuple[int, int]] = []
     at = 0
@@ -64,14 +58,7 @@ def find_links(documents: Sequence[Document], similar: bool = True) -> Ints:
 
 
 def classes_of(labels: Sequence[str]) -> tuple[list[str], Ints]:
-    """Return the classes, "O" among them, and that of each label.
-
-    Examples
-    --------
-    >>> names, of = classes_of(["B-X", "I-X", "O"])
-    >>> names, of.tolist()
-    (['O', 'X'], [1, 1, 0])
-    """
+    """Return the classes, "O" among them, and that of each label."""
     names = ["O", *sorted({split_label(label)[1] for label in labels} - {""})]
     return names, np.array([names.index(split_label(label)[1] or "O") for label in labels])
 
@@ -160,14 +147,7 @@ def learn_links(
 
 
 def components(sequences: Sequences, pairs: Ints) -> Ints:
-    """Return for each sequence the number of the part that it belongs to; parts share no link.
-
-    Examples
-    --------
-    >>> three = Sequences(np.array([0, 2, 3, 5]), np.zeros(6, int), np.zeros(0, np.int32), np.zeros(0))
-    >>> components(three, np.array([[0, 4]])).tolist()
-    [0, 1, 0]
-    """
+    """Return for each sequence the number of the part that it belongs to; parts share no link."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

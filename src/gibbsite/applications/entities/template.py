@@ -80,11 +80,6 @@ def parse_template(text: str, source: str = "template", functions: Iterable[str]
         What messages call it.
     functions : iterable of str
         Names of further attributes.
-
-    Examples
-    --------
-    >>> [line.name for line in parse_template("word[0]\nlower[-1..1]\nkind[-1] & kind[0]")]
-    ['word[0]', 'lower[-1]', 'lower[0]', 'lower[1]', 'kind[-1]&kind[0]']
     """
     known = (*WORD, *DOCUMENT, *LISTS, *functions)
     found: dict[Line, None] = {}
@@ -117,13 +112,7 @@ def parse_template(text: str, source: str = "template", functions: Iterable[str]
 
 
 def read_template(given: str | PathLike, functions: Iterable[str] = ()) -> str:
-    """Return the text of a template: one that comes with the package, by name, or a file.
-
-    Examples
-    --------
-    >>> read_template("window").split()[0]
-    'word[0]'
-    """
+    """Return the text of a template: one that comes with the package, by name, or a file."""
     if isinstance(given, str) and given in TEMPLATES:
         return TEMPLATES[given] + "\n"
     source = load(given)

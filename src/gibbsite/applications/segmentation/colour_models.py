@@ -91,13 +91,6 @@ class ColourModels:
         Returns
         -------
         float array (n, labels)
-
-        Examples
-        --------
-        >>> grey = np.array([[50, 0, 0]], np.float32)
-        >>> models = ColourModels([grey], [np.zeros((1, 2), np.float32)], 1.0)
-        >>> round(float(models.log_densities(grey)[0, 0]), 2)
-        -2.76
         """
         logs = np.empty((len(colours), len(self.colours)), np.float32)
         for label, seeds in enumerate(self.colours):

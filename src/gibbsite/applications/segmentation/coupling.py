@@ -32,13 +32,7 @@ class LabelledField(NamedTuple):
 
 
 def count_neighbours(labels: Integers, states: int, neighbours: int = 4) -> Floats:
-    """Count the neighbours with each label, an array (rows, columns, states); negative labels are unknown.
-
-    Examples
-    --------
-    >>> count_neighbours(np.array([[0, 1], [1, -1]]), 2)[0, 0].tolist()
-    [0.0, 2.0]
-    """
+    """Count the neighbours with each label, an array (rows, columns, states); negative labels are unknown."""
     known: Floats = (labels[..., None] == np.arange(states)).astype(np.float64)
     rows, columns = labels.shape
     near = np.zeros_like(known)
@@ -68,15 +62,7 @@ def gather(fields: Floats, labels: Integers, neighbours: int = 4) -> LabelledFie
 
 
 def pseudo_likelihood(coupling: float, data: LabelledField) -> tuple[float, float, float]:
-    """Return the log-pseudo-likelihood of a coupling with its first two derivatives.
-
-    Examples
-    --------
-    >>> data = gather(np.zeros((1, 2, 2)), np.array([[0, 0]]))
-    >>> value, slope, bend = pseudo_likelihood(0.0, data)
-    >>> round(value, 4), slope, bend  # two sites, each with probability 1/2
-    (-1.3863, 1.0, -0.5)
-    """
+    """Return the log-pseudo-likelihood of a coupling with its first two derivatives."""
     weights = data.fields + coupling * data.near
     most = weights.max(axis=1, keepdims=True)
     p = np.exp(weights - most)
@@ -99,12 +85,6 @@ def learn_coupling(parts: Sequence[LabelledField], ridge: float = 1e-3) -> float
         Lattices with known labels.
     ridge : float
         Penalty on half the square of the coupling, which keeps it finite where all neighbours agree.
-
-    Examples
-    --------
-    >>> labels = np.array([[0, 0, 0, 1, 1, 1], [0, 0, 1, 1, 1, 0]])
-    >>> 0.5 < learn_coupling([gather(np.zeros((2, 6, 2)), labels)]) < 2.0
-    True
     """
     data = LabelledField(*(np.concatenate([part[k] for part in parts]) for k in range(3)))
     if not data.near.any():

@@ -49,13 +49,7 @@ class Descriptors(NamedTuple):
 
 
 def patch_shape(height: int, width: int) -> tuple[int, int]:
-    """Return the rows and columns of patches of an image.
-
-    Examples
-    --------
-    >>> patch_shape(213, 320)
-    (20, 31)
-    """
+    """Return the rows and columns of patches of an image."""
     if min(height, width) < PATCH:
         raise ModelError(f"the image has {width} x {height} pixels; at least {PATCH} x {PATCH} are needed for a patch.")
     return height // STRIDE - 1, width // STRIDE - 1
@@ -79,12 +73,6 @@ def describe(image: Bytes) -> Descriptors:
     ----------
     image : uint8 array (height, width, 3)
         A photograph.
-
-    Examples
-    --------
-    >>> found = describe(np.zeros((60, 80, 3), np.uint8))
-    >>> found.texture.shape, found.colour.shape, found.shape
-    ((35, 128), (35, 36), (5, 7))
     """
     need_skimage()
     from skimage.color import rgb2gray, rgb2hsv
@@ -144,13 +132,7 @@ def _hues(bins: Positions, chroma: Floats) -> Floats32:
 
 
 def nearest(centres: Floats32, rows: Floats32) -> Ints:
-    """Return the nearest centre of each row.
-
-    Examples
-    --------
-    >>> nearest(np.array([[0.0], [1.0]], np.float32), np.array([[0.2], [0.9]], np.float32)).tolist()
-    [0, 1]
-    """
+    """Return the nearest centre of each row."""
     distances = (centres * centres).sum(axis=1) - 2.0 * (rows @ centres.T)
     found: Ints = distances.argmin(axis=1)
     return found
@@ -175,14 +157,7 @@ class VisualWords:
         return len(self.texture), len(self.colour), PLACES**2
 
     def read(self, found: Descriptors) -> Ints:
-        """Return the words of patches, an array (patches, 3).
-
-        Examples
-        --------
-        >>> words = VisualWords(np.zeros((1, 128), np.float32), np.zeros((1, 36), np.float32))
-        >>> words.read(describe(np.zeros((30, 40, 3), np.uint8)))[:, 2].tolist()
-        [0, 3, 6, 50, 53, 56]
-        """
+        """Return the words of patches, an array (patches, 3)."""
         rows, columns = found.shape
         place = np.add.outer(
             PLACES * (PLACES * np.arange(rows) // rows), PLACES * np.arange(columns) // columns

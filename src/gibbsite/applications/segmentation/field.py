@@ -57,13 +57,6 @@ def grid_neighbourhood(free: Bools, neighbours: int) -> Neighbourhood:
         The pixels whose labels are unknown.
     neighbours : {4, 8}
         How many a pixel has.
-
-    Examples
-    --------
-    >>> free = np.array([[True, False, False]])
-    >>> found = grid_neighbourhood(free, 4)
-    >>> found.nodes.tolist(), found.pairs.tolist()
-    ([0, 1], [[0, 1]])
     """
     height, width = free.shape
     sites = np.flatnonzero(free)
@@ -98,14 +91,7 @@ def squared_steps(colours: Floats32, pairs: Ints32) -> Floats32:
 
 
 def pair_weights(around: Neighbourhood, colours: Floats32, mean_square: float | None) -> Floats32:
-    """Return g of all pairs; without contrast if ``mean_square`` is None.
-
-    Examples
-    --------
-    >>> around = Neighbourhood(np.arange(2), np.array([[0, 1]], np.int32), np.ones(1, np.float32))
-    >>> round(float(pair_weights(around, np.array([[0, 0, 0], [1, 0, 0]], np.float32), 0.5)[0]), 6)
-    0.367879
-    """
+    """Return g of all pairs; without contrast if ``mean_square`` is None."""
     if mean_square is None or mean_square == 0.0:
         return around.closeness
     weights: Floats32 = np.exp(squared_steps(colours, around.pairs) / np.float32(-2.0 * mean_square))
@@ -130,13 +116,6 @@ def potts_field(pairs: Ints32, coupling: Any, unary: Array, known: Array) -> Fac
     -------
     FactorGraph
         With the unknown nodes as sites, in order, and the groups "couplings" and "fields".
-
-    Examples
-    --------
-    >>> pairs, coupling = np.array([[0, 1], [1, 2]]), np.array([0.5, 2.0])
-    >>> model = potts_field(pairs, coupling, np.zeros((2, 3)), np.array([-1, -1, 1]))
-    >>> model.log_potential([1, 1]), model.log_potential([0, 1]), model.log_potential([0, 0])
-    (2.5, 2.0, 0.5)
     """
     sites = np.flatnonzero(known < 0)
     place = np.full(known.size, -1, np.int32)
@@ -162,11 +141,6 @@ def natural_coupling(unary: Array, weights: Array, pairs: Ints32) -> float:
 
     That is the 0.9 quantile of the differences between the two largest log-potentials, divided by the mean
     sum of g over the neighbours of a node.
-
-    Examples
-    --------
-    >>> natural_coupling(np.array([[0.0, 4.0], [4.0, 0.0]]), np.array([1.0]), np.array([[0, 1]]))
-    4.0
     """
     if not len(unary) or not len(pairs):
         return 1.0

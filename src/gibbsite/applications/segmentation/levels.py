@@ -12,13 +12,7 @@ from gibbsite._common.arrays import Array, Bools, Bytes
 
 
 def halve_image(image: Bytes) -> Bytes:
-    """Return an image of half the size: means of 2 x 2 pixels.
-
-    Examples
-    --------
-    >>> halve_image(np.array([[[0], [4], [9]], [[8], [12], [9]]], np.uint8))[..., 0].tolist()
-    [[6, 9]]
-    """
+    """Return an image of half the size: means of 2 x 2 pixels."""
     image = _even(image)
     total = image[0::2, 0::2].astype(np.uint16)
     for rows, columns in ((0, 1), (1, 0), (1, 1)):
@@ -29,13 +23,7 @@ def halve_image(image: Bytes) -> Bytes:
 
 
 def halve_scribbles(scribbles: Array) -> Array:
-    """Return scribbles of half the size: what any of 2 x 2 pixels has, the largest label of several.
-
-    Examples
-    --------
-    >>> halve_scribbles(np.array([[-1, 0, -1], [-1, -1, -1]])).tolist()
-    [[0, -1]]
-    """
+    """Return scribbles of half the size: what any of 2 x 2 pixels has, the largest label of several."""
     scribbles = _even(scribbles)
     rows = np.maximum(scribbles[0::2], scribbles[1::2])
     halved: Array = np.maximum(rows[:, 0::2], rows[:, 1::2])
@@ -49,24 +37,12 @@ def _even(image: Array) -> Array:
 
 
 def enlarge(values: Array, shape: tuple[int, int]) -> Array:
-    """Return values of a level at the pixels of the next finer one.
-
-    Examples
-    --------
-    >>> enlarge(np.array([[1, 2]]), (2, 3)).tolist()
-    [[1, 1, 2], [1, 1, 2]]
-    """
+    """Return values of a level at the pixels of the next finer one."""
     return values.repeat(2, axis=0).repeat(2, axis=1)[: shape[0], : shape[1]]
 
 
 def border_band(labels: Array) -> Bools:
-    """Return the pixels at a border between labels, and those next to such pixels.
-
-    Examples
-    --------
-    >>> border_band(np.array([[0, 0, 0, 1, 1, 1]])).astype(int).tolist()
-    [[0, 1, 1, 1, 1, 0]]
-    """
+    """Return the pixels at a border between labels, and those next to such pixels."""
     band = np.zeros(labels.shape, bool)
     down, right = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
     band[1:] |= down

@@ -107,13 +107,7 @@ def field_model(fields: Floats, coupling: float = COUPLING, neighbours: int = 4)
 
 
 def central_region(shape: tuple[int, int]) -> Region:
-    """Return the patches in the middle, two fifths of rows and columns: first column, row; last ones + 1.
-
-    Examples
-    --------
-    >>> central_region((20, 31))  # 12 x 8 patches, as in the paper
-    (10, 6, 22, 14)
-    """
+    """Return the patches in the middle, two fifths of rows and columns: first column, row; last ones + 1."""
     sizes = [max(1, round(0.4 * many)) for many in shape]
     first = [-(-(many - size) // 2) for many, size in zip(shape, sizes, strict=True)]
     return first[1], first[0], first[1] + sizes[1], first[0] + sizes[0]
@@ -157,13 +151,7 @@ def aimed_scan(shape: tuple[int, int], region: Region, coupling: float = COUPLIN
 
 
 def independent(fields: Floats) -> Labelled:
-    """Label every patch by itself: the aspect model alone.
-
-    Examples
-    --------
-    >>> independent(np.array([[[0.0, 1.0], [2.0, 1.0]]])).labels.tolist()
-    [[1, 0]]
-    """
+    """Label every patch by itself: the aspect model alone."""
     p = np.exp(fields - fields.max(axis=2, keepdims=True))
     return Labelled(fields.argmax(axis=2), p / p.sum(axis=2, keepdims=True), 0, 0.0)
 

@@ -115,11 +115,6 @@ def check_outputs(path: PathLike) -> Outputs:
     ------
     FormatError
         When the name ends otherwise, or one of the files cannot be written.
-
-    Examples
-    --------
-    >>> check_outputs("cow.png").overlay
-    'cow-overlay.jpg'
     """
     name = os.fspath(path)
     stem, suffix = os.path.splitext(name)
@@ -180,13 +175,7 @@ def write_segmentation(
 
 
 def encode_labels(labels: Array, legend: Legend, facts: str = "") -> bytes:
-    """Return the bytes of a label image: a PNG file with a palette, and the legend as its text.
-
-    Examples
-    --------
-    >>> encode_labels(np.array([[0, 1]]), make_legend(["sky", "sea"]))[1:4]
-    b'PNG'
-    """
+    """Return the bytes of a label image: a PNG file with a palette, and the legend as its text."""
     from PIL.PngImagePlugin import PngInfo
 
     codes = np.where(labels < 0, NO_LABEL, labels).astype(np.uint8)
@@ -214,12 +203,6 @@ def draw_overlay(image: Bytes, labels: Array, legend: Legend, weight: float = 0.
         Their names and colours.
     weight : float
         How much of the colour of a label is mixed in, between 0 and 1.
-
-    Examples
-    --------
-    >>> picture = np.full((40, 60, 3), 100, np.uint8)
-    >>> draw_overlay(picture, np.zeros((40, 60), int), make_legend(["sea"]))[0, 0].tolist()
-    [55, 106, 135]
     """
     height, width = labels.shape
     tinted = np.empty((height, width, 3), np.uint8)

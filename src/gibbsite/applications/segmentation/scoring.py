@@ -11,13 +11,7 @@ from gibbsite.applications.segmentation.features import PATCH, STRIDE
 
 
 def spread(patches: Array, height: int, width: int) -> Array:
-    """Give every pixel what the patch with the nearest centre has.
-
-    Examples
-    --------
-    >>> spread(np.array([[1, 2]]), 20, 30)[0, [0, 14, 15, 29]].tolist()
-    [1, 1, 2, 2]
-    """
+    """Give every pixel what the patch with the nearest centre has."""
     places = [
         np.clip((np.arange(pixels) - (PATCH - STRIDE) // 2) // STRIDE, 0, many - 1)
         for pixels, many in zip((height, width), patches.shape[:2], strict=True)
@@ -56,13 +50,7 @@ class HammingScore:
 
 
 def confuse(truth: Array, labels: Array, classes: int) -> Ints:
-    """Count labelled pixels by true class and label.
-
-    Examples
-    --------
-    >>> confuse(np.array([0, 1, 1, -1]), np.array([0, 0, 1, 1]), 2).tolist()
-    [[1, 0], [1, 1]]
-    """
+    """Count labelled pixels by true class and label."""
     known = truth >= 0
     codes = truth[known].astype(np.int64) * classes + labels[known]
     return np.bincount(codes, minlength=classes**2).reshape(classes, classes)

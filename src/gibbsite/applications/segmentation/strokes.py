@@ -52,12 +52,6 @@ def read_scribbles(
     ------
     ModelError
         When sizes do not agree, or there are fewer than two labels, or too many.
-
-    Examples
-    --------
-    >>> strokes = read_scribbles([[0, 5, 7]], np.zeros((1, 3, 3), np.uint8))
-    >>> strokes.labels.tolist(), strokes.legend.names
-    ([[-1, 0, 1]], ('5', '7'))
     """
     try:
         array = np.asarray(drawing)

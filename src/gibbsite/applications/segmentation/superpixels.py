@@ -40,12 +40,6 @@ def region_neighbourhood(regions: Ints, neighbours: int) -> Neighbourhood:
     """Return the pairs of regions that touch; the longer their common border, the closer they are.
 
     The closeness of a pair is the length of its border, in units of the mean of all borders.
-
-    Examples
-    --------
-    >>> found = region_neighbourhood(np.array([[0, 0, 1], [0, 0, 2]]), 4)
-    >>> found.pairs.tolist(), found.closeness.tolist()
-    ([[0, 1], [0, 2], [1, 2]], [1.0, 1.0, 1.0])
     """
     pixels = grid_neighbourhood(np.ones(regions.shape, bool), neighbours)
     ends = np.sort(regions.ravel()[pixels.pairs], axis=1)
@@ -67,13 +61,7 @@ def mean_of_regions(values: Array, regions: Ints) -> Floats32:
 
 
 def label_of_regions(scribbles: Array, regions: Ints, labels: int) -> Ints:
-    """Return the label that most scribbled pixels of each region have, -1 where none is scribbled.
-
-    Examples
-    --------
-    >>> label_of_regions(np.array([[-1, 1, 1, 0, -1]]), np.array([[0, 0, 0, 0, 1]]), 2).tolist()
-    [1, -1]
-    """
+    """Return the label that most scribbled pixels of each region have, -1 where none is scribbled."""
     marked = scribbles >= 0
     cells = regions[marked] * labels + scribbles[marked]
     counts = np.bincount(cells, minlength=(int(regions.max()) + 1) * labels).reshape(-1, labels)

@@ -142,13 +142,7 @@ def _claims(arrays: dict[str, Array], chains: int) -> Table:
 
 
 def looked_at(arrays: Any, steps: int) -> int:
-    """Return where a number of steps stands among those of the biases.
-
-    Examples
-    --------
-    >>> looked_at({"steps of the bias": np.array([16, 32])}, 32)
-    1
-    """
+    """Return where a number of steps stands among those of the biases."""
     return int(np.flatnonzero(arrays["steps of the bias"] == steps)[0])
 
 

@@ -40,13 +40,7 @@ STAGES = (0.0, 0.5, 0.75, 0.875, 0.9375, 1.0)  # parts of a scan that get a map 
 
 
 def measure_distance(periodic: bool) -> Ints:
-    """Return the Manhattan distance of each site to the corner.
-
-    Examples
-    --------
-    >>> measure_distance(False).max(), measure_distance(True).max()
-    (np.int64(78), np.int64(40))
-    """
+    """Return the Manhattan distance of each site to the corner."""
     along = np.arange(SIDE)
     if periodic:
         along = np.minimum(along, SIDE - along)

@@ -51,37 +51,19 @@ class Data(NamedTuple):
 
 
 def count_gradients(side: int) -> int:
-    """Return Domke's number of gradient steps: log(diameter of the box / error left) / RATE.
-
-    Examples
-    --------
-    >>> count_gradients(4)
-    46
-    """
+    """Return Domke's number of gradient steps: log(diameter of the box / error left) / RATE."""
     diameter = 2 * BOX * np.sqrt(2 * side * (side - 1))
     return int(np.ceil(np.log(diameter / (SHARE * GOAL)) / RATE))
 
 
 def count_updates(side: int) -> int:
-    """Return Domke's number of updates of a chain: a uniform scan, any couplings in the box.
-
-    Examples
-    --------
-    >>> count_updates(3), count_updates(4)
-    (291, 561)
-    """
+    """Return Domke's number of updates of a chain: a uniform scan, any couplings in the box."""
     sites = side * side
     return int(np.ceil(sites * np.log(sites / BIAS) / (1 - 4 * np.tanh(BOX))))
 
 
 def list_edges(side: int) -> Ints:
-    """Return the pairs of neighbours of a square grid: down the rows first, then along them.
-
-    Examples
-    --------
-    >>> list_edges(2).tolist()
-    [[0, 2], [1, 3], [0, 1], [2, 3]]
-    """
+    """Return the pairs of neighbours of a square grid: down the rows first, then along them."""
     at = np.arange(side * side).reshape(side, side)
     down = np.stack([at[:-1].ravel(), at[1:].ravel()], axis=1)
     along = np.stack([at[:, :-1].ravel(), at[:, 1:].ravel()], axis=1)
@@ -89,39 +71,20 @@ def list_edges(side: int) -> Ints:
 
 
 def make_model(side: int, theta: Floats) -> gs.FactorGraph:
-    """Return the grid with these couplings, in the order of :func:`list_edges`.
-
-    Examples
-    --------
-    >>> make_model(3, np.zeros(12)).n_sites
-    9
-    """
+    """Return the grid with these couplings, in the order of :func:`list_edges`."""
     half = side * (side - 1)
     couplings = (theta[:half].reshape(side - 1, side), theta[half:].reshape(side, side - 1))
     return gs.ising_grid((side, side), coupling=couplings)
 
 
 def descend(theta: Floats, expected: Floats, moments: Floats) -> Floats:
-    """Take one step of projected gradient descent on minus the penalised log-likelihood.
-
-    Examples
-    --------
-    >>> descend(np.zeros(2), np.array([0.1, 9.0]), np.zeros(2)).tolist()
-    [-0.010000000000000002, -0.2]
-    """
+    """Take one step of projected gradient descent on minus the penalised log-likelihood."""
     new: Floats = np.clip(theta - RATE * (expected - moments + RIDGE * theta), -BOX, BOX)
     return new
 
 
 def pose(side: int, rng: np.random.Generator) -> Data:
-    """Draw training vectors and find the best couplings by exact gradients.
-
-    Examples
-    --------
-    >>> data = pose(3, np.random.default_rng(1))
-    >>> bool(np.abs(data.best).max() <= BOX)
-    True
-    """
+    """Draw training vectors and find the best couplings by exact gradients."""
     edges, sites = list_edges(side), side * side
     first, second = edges.T
     signs = 2.0 * (np.arange(2**sites)[:, None] >> np.arange(sites) & 1) - 1.0
@@ -137,26 +100,14 @@ def pose(side: int, rng: np.random.Generator) -> Data:
 
 
 def exact_moments(products: Floats, theta: Floats) -> Floats:
-    """Return E[x_i x_j] over the edges from the products in all states.
-
-    Examples
-    --------
-    >>> exact_moments(np.array([[1.0], [-1.0]]), np.array([0.5])).round(6).tolist()  # tanh(0.5)
-    [0.462117]
-    """
+    """Return E[x_i x_j] over the edges from the products in all states."""
     weights = np.exp(products @ theta)
     moments: Floats = weights @ products / weights.sum()
     return moments
 
 
 def choose_scan(method: str, model: gs.FactorGraph, side: int) -> tuple[gs.scans.Scan, int]:
-    """Return the scan of a method for the present couplings, and how many steps of it.
-
-    Examples
-    --------
-    >>> [choose_scan(method, make_model(3, np.full(12, 0.2)), 3)[1] for method in METHODS]
-    [291, 135, 57, 55]
-    """
+    """Return the scan of a method for the present couplings, and how many steps of it."""
     if method == "theory, uniform":
         return gs.RandomScan(), count_updates(side)
     influence = paper_influence(model)
@@ -179,14 +130,7 @@ class Fit(NamedTuple):
 
 
 def fit(method: str, data: Data, gradients: int, chains: int, rng: int) -> Fit:
-    """Fit the couplings of a grid.
-
-    Examples
-    --------
-    >>> found = fit("certified, systematic", pose(3, np.random.default_rng(1)), 2, 100, 1)
-    >>> found.updates[:2], found.errors[1] < found.errors[0]
-    ([0, 9], True)
-    """
+    """Fit the couplings of a grid."""
     theta = np.zeros(len(data.edges))
     found = Fit([float(np.linalg.norm(theta - data.best))], [0], [0.0, 0.0])
     sites, start = np.arange(data.side**2), np.ones(data.side**2, np.int8)
@@ -246,13 +190,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def first_below(errors: Floats, updates: Ints) -> Floats:
-    """Return the updates per chain until the error is first below the level; infinite if it never is.
-
-    Examples
-    --------
-    >>> first_below(np.array([[1.0, 0.01, 0.2]]), np.array([[0, 50, 90]])).tolist()
-    [50.0]
-    """
+    """Return the updates per chain until the error is first below the level; infinite if it never is."""
     below = errors < LEVEL
     at = np.argmax(below, axis=1)
     found = np.take_along_axis(updates, at[:, None], axis=1)[:, 0].astype(float)

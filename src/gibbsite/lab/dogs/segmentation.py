@@ -58,15 +58,7 @@ MADE_UP_NOTE = (
 
 
 def find_pictures(quick: bool) -> tuple[LabelledImages, str]:
-    """Return photographs from the folder that ``GIBBSITE_DATA`` names; without them, pictures made up.
-
-    Examples
-    --------
-    >>> import os
-    >>> pictures, source = find_pictures(True) if "GIBBSITE_DATA" not in os.environ else (None, "made up")
-    >>> source
-    'made up'
-    """
+    """Return photographs from the folder that ``GIBBSITE_DATA`` names; without them, pictures made up."""
     root = os.environ.get("GIBBSITE_DATA")
     folders = [Path(root) / name for name in _FOLDERS] if root else []
     if folders and all(folder.is_dir() for folder in folders):
@@ -79,13 +71,7 @@ def find_pictures(quick: bool) -> tuple[LabelledImages, str]:
 
 
 def most_frequent(states: Ints16, classes: int) -> Ints:
-    """Return the most frequent label of every site in many chains, an array (chains, sites).
-
-    Examples
-    --------
-    >>> most_frequent(np.array([[0, 2], [1, 2], [1, 0]], np.int16), 3).tolist()
-    [1, 2]
-    """
+    """Return the most frequent label of every site in many chains, an array (chains, sites)."""
     counts = (states[..., None] == np.arange(classes)).sum(axis=0)
     found: Ints = counts.argmax(axis=1)
     return found

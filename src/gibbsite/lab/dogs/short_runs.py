@@ -88,15 +88,6 @@ def run_short(
     -------
     int array (lengths, chains, sites)
         State codes.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model, ones = gs.ising_grid((5, 5), coupling=0.2), np.ones(25, int)
-    >>> steps, corner = np.array([25, 500]), np.array([0])
-    >>> x = run_short(model, gs.Systematic(), steps, corner, chains=1000, start=ones, rng=1)
-    >>> bool(x[0].mean() > x[1].mean()), bool(abs(x[1].mean() - 0.5) < 0.1)
-    (True, True)
     """
     graph, kernel = compile_graph(model), Gibbs()
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)

@@ -41,14 +41,7 @@ _PAPER_STEP = 12.65e-6  # seconds of a Gibbs step, footnote 1
 def shorten(
     model: gs.FactorGraph, scan: gs.scans.Scan, target: Any, *, sweeps: int = 2, search: str = "doubling"
 ) -> gs.influence.DogsScan:
-    """Return the shortest scan whose bound is that of some sweeps of a scan.
-
-    Examples
-    --------
-    >>> model = gs.ising_grid((20, 20), coupling=0.15)
-    >>> len(shorten(model, paper_order(400), 0).order)
-    16
-    """
+    """Return the shortest scan whose bound is that of some sweeps of a scan."""
     influence = paper_influence(model)
     goal = gs.certify(model, scan=scan, sweeps=sweeps, target=target, influence=influence).variation
     return gs.dogs(model, target=target, accuracy=goal, initial=scan, search=search, influence=influence)
@@ -59,12 +52,6 @@ def bracket_corner(couplings: Floats, field: Floats, side: int = 12) -> tuple[fl
 
     All sites from ``side`` on are held at -1, or at 1. As couplings are not negative, E[X_1] given the sites
     around the square grows with each of them (Fortuin, Kasteleyn and Ginibre), so the truth is between.
-
-    Examples
-    --------
-    >>> low, high = bracket_corner(np.full((2, 50, 50), 0.15), np.full((50, 50), 0.3))
-    >>> low < high < low + 1e-3
-    True
     """
     found = []
     for held in (-1.0, 1.0):

@@ -70,15 +70,7 @@ _LOOKS = {
 
 
 def restore(method: gs.kernels.Kernel | MeanField, y: Floats, sigma: float, sweeps: Ints, rng: int) -> Floats:
-    """Return estimates of P(x = +1), one image for each number of sweeps.
-
-    Examples
-    --------
-    >>> y = np.where(draw_strokes(40), 1.0, -1.0)
-    >>> found = restore(gs.Gibbs(), y, 0.5, np.array([5, 10]), 1)
-    >>> found.shape, bool(((found[1] > 0.5) == (y > 0)).mean() > 0.9)
-    ((2, 40, 40), True)
-    """
+    """Return estimates of P(x = +1), one image for each number of sweeps."""
     model = gs.ising_grid(y.shape, coupling=1.0, field=y / sigma**2)
     if isinstance(method, MeanField):
         found = _iterate(model, method, sweeps)
@@ -203,13 +195,7 @@ def _table(name: str, image: Bools, sigmas: tuple[float, ...], noisy: int, error
 
 
 def is_less(a: Floats, b: Floats) -> bool | None:
-    """Tell whether errors ``a`` are less than ``b`` on the same noisy images; None if that cannot be told.
-
-    Examples
-    --------
-    >>> is_less(np.array([1.0, 1.1, 0.9]), np.array([2.0, 2.2, 1.9])), is_less(np.ones(3), np.ones(3))
-    (True, None)
-    """
+    """Tell whether errors ``a`` are less than ``b`` on the same noisy images; None if that cannot be told."""
     difference = b - a
     error = difference.std(ddof=1) / np.sqrt(difference.size)
     if abs(difference.mean()) <= 3.0 * error:

@@ -31,13 +31,7 @@ _KERNELS = {"blanket": COLORS[5], "full": COLORS[0], "Gibbs": FAINT}
 
 
 def make_model(rng: np.random.Generator) -> gs.FactorGraph:
-    """Draw the energies of a model.
-
-    Examples
-    --------
-    >>> make_model(np.random.default_rng(1)).n_sites
-    4
-    """
+    """Draw the energies of a model."""
     factors: list[tuple[Any, Any]] = [(edge, np.exp([[0.0, 0.0], [0.0, rng.normal()]])) for edge in EDGES]
     factors += [((i,), np.exp([0.0, rng.normal()])) for i in range(4)]
     return gs.FactorGraph(4, factors, states=2)

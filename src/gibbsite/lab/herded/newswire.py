@@ -40,14 +40,7 @@ class News(NamedTuple):
 
 
 def make_news(documents: int, seed: int) -> list[Document]:
-    """Make up news in which names are ambiguous, but mean the same all through a document.
-
-    Examples
-    --------
-    >>> document = make_news(1, 1)[0]
-    >>> len(document.sentences), document.sentences[0].labels is None
-    (6, False)
-    """
+    """Make up news in which names are ambiguous, but mean the same all through a document."""
     rng = np.random.default_rng(seed)
     found = []
     for d in range(documents):

@@ -14,14 +14,7 @@ _SILHOUETTE = "images/mpeg7/beetle-1.png"
 
 
 def draw_strokes(side: int) -> Bools:
-    """Draw a circle, a zigzag, a spiral and a letter with strokes of five pixels.
-
-    Examples
-    --------
-    >>> image = draw_strokes(300)
-    >>> image.shape, bool(0.05 < image.mean() < 0.15)
-    ((300, 300), True)
-    """
+    """Draw a circle, a zigzag, a spiral and a letter with strokes of five pixels."""
     turn = np.linspace(0.0, 2.0 * np.pi, 40)
     wind = np.linspace(0.0, 4.5 * np.pi, 90)
     circle = np.stack([0.25 + 0.15 * np.sin(turn), 0.25 + 0.15 * np.cos(turn)], axis=1)

@@ -53,13 +53,7 @@ def is_exact(name: str) -> bool:
 
 
 def walk(slope: Callable[[Any], Any], walkers: int, steps: int, rng: np.random.Generator) -> Floats:
-    """Return the means of each of many walkers over the second half of steps of ULA with some gradient.
-
-    Examples
-    --------
-    >>> walk(gradient, 3, 10, np.random.default_rng(1)).shape
-    (3, 5)
-    """
+    """Return the means of each of many walkers over the second half of steps of ULA with some gradient."""
     z = rng.normal(scale=0.5, size=(2, walkers))
     total = np.zeros((walkers, len(LOOKED_AT)))
     for t in range(steps):

@@ -42,13 +42,7 @@ def target() -> gs.LogDensity:
 
 
 def evaluate(x: Floats, y: Floats) -> Floats:
-    """Return the functions that are compared, in a new last axis.
-
-    Examples
-    --------
-    >>> evaluate(np.array(2.0), np.array(1.5)).tolist()
-    [2.0, 4.0, 1.5, 2.25, 1.0]
-    """
+    """Return the functions that are compared, in a new last axis."""
     return np.stack([x, x**2, y, y**2, (y > 1.0).astype(float)], axis=-1)
 
 
@@ -56,12 +50,6 @@ def grid(half: float = 4.0, cells: int = 1600) -> tuple[Floats, Floats]:
     """Return the midpoints of a square grid, and the probabilities of its cells (x, y).
 
     The density falls so fast that the sum over midpoints has the accuracy of the numbers themselves.
-
-    Examples
-    --------
-    >>> middle, p = grid(cells=400)
-    >>> middle.shape, round(float(p.sum()), 12)
-    ((400,), 1.0)
     """
     middle = np.asarray((np.arange(cells) + 0.5) * (2.0 * half / cells) - half, np.float64)
     p: Floats = np.exp(log_density(np.stack(np.meshgrid(middle, middle, indexing="ij"))))
@@ -70,13 +58,7 @@ def grid(half: float = 4.0, cells: int = 1600) -> tuple[Floats, Floats]:
 
 @cache
 def truth() -> dict[str, tuple[float, float]]:
-    """Return mean and standard deviation of all functions, from the grid.
-
-    Examples
-    --------
-    >>> abs(truth()["x"][0]) < 1e-12
-    True
-    """
+    """Return mean and standard deviation of all functions, from the grid."""
     middle, p = grid()
     values = evaluate(*np.meshgrid(middle, middle, indexing="ij"))
     means = np.einsum("ij,ijk->k", p, values)

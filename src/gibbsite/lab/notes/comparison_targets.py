@@ -48,13 +48,7 @@ class Target:
 
 
 def autoregressive(n: int, r: float) -> Target:
-    """Return n normal numbers of variance 1 in a row, each with correlation r with the next.
-
-    Examples
-    --------
-    >>> autoregressive(2, 0.9).density.log_potential([1.0, 0.9])
-    -0.5
-    """
+    """Return n normal numbers of variance 1 in a row, each with correlation r with the next."""
     rest = 1.0 - r * r
 
     def value(x: Any) -> Any:
@@ -88,11 +82,6 @@ def mean_and_precision(rows: int = 20) -> Target:
     """Return the posterior of mean m and precision t of normal data, with priors N(0, 10) and Gamma(2, 1).
 
     Both full conditionals are known, m given t normal and t given m a gamma; their joint law has no name.
-
-    Examples
-    --------
-    >>> mean_and_precision().gibbs[0]
-    Conditionals(2 sites in 2 blocks)
     """
     data = np.random.default_rng(1).normal(1.0, 0.7, rows)
     n, total, spread = float(rows), float(data.sum()), float(np.square(data).sum())

@@ -32,14 +32,7 @@ STARTS = ("noisy", "random")
 
 
 def follow_states(y: Floats, coupling: float, start: Array, rng: int) -> Bools:
-    """Return the images after each of ten sweeps, row by row and pixel by pixel.
-
-    Examples
-    --------
-    >>> y = np.ones((8, 8))
-    >>> follow_states(y, 1.0, np.ones(64, int), 1).shape
-    (10, 8, 8)
-    """
+    """Return the images after each of ten sweeps, row by row and pixel by pixel."""
     model = gs.ising_grid(y.shape, coupling=coupling, field=y / SIGMA**2)
     result = sample_quietly(
         model,

@@ -15,13 +15,7 @@ from gibbsite._common.arrays import Floats
 
 
 def step_map(covariance: Floats, i: int, relax: float = 0.0) -> Floats:
-    """Return the matrix of a step at site i.
-
-    Examples
-    --------
-    >>> step_map(np.array([[1.0, 0.8], [0.8, 2.0]]), 0).round(12).tolist()
-    [[0.0, 0.4], [0.0, 1.0]]
-    """
+    """Return the matrix of a step at site i."""
     precision = np.linalg.inv(covariance)
     found = np.eye(len(covariance))
     found[i] = -(1.0 + relax) * precision[i] / precision[i, i]
@@ -30,13 +24,7 @@ def step_map(covariance: Floats, i: int, relax: float = 0.0) -> Floats:
 
 
 def sweep_map(covariance: Floats, order: Sequence[int], relax: float = 0.0) -> Floats:
-    """Return the matrix of steps at some sites, one after the other.
-
-    Examples
-    --------
-    >>> sweep_map(np.array([[1.0, 0.8], [0.8, 2.0]]), [0, 1]).round(12).tolist()
-    [[0.0, 0.4], [0.0, 0.32]]
-    """
+    """Return the matrix of steps at some sites, one after the other."""
     found = np.eye(len(covariance))
     for i in order:
         found = step_map(covariance, i, relax) @ found
@@ -44,13 +32,7 @@ def sweep_map(covariance: Floats, order: Sequence[int], relax: float = 0.0) -> F
 
 
 def random_map(covariance: Floats, steps: int) -> Floats:
-    """Return the mean matrix of steps at random sites, as many as said.
-
-    Examples
-    --------
-    >>> random_map(np.array([[1.0, 0.9], [0.9, 1.0]]), 1).round(12).tolist()
-    [[0.5, 0.45], [0.45, 0.5]]
-    """
+    """Return the mean matrix of steps at random sites, as many as said."""
     n = len(covariance)
     mean = sum(step_map(covariance, i) for i in range(n)) / n
     found: Floats = np.linalg.matrix_power(mean, steps)
@@ -58,13 +40,6 @@ def random_map(covariance: Floats, steps: int) -> Floats:
 
 
 def autocorrelation(covariance: Floats, sweep: Floats, lags: int, site: int = 0) -> Floats:
-    """Return the autocorrelations of a site, 1, 2, ... sweeps apart.
-
-    Examples
-    --------
-    >>> pair = np.array([[1.0, 0.8], [0.8, 2.0]])
-    >>> autocorrelation(pair, sweep_map(pair, [0, 1]), 2).round(12).tolist()
-    [0.32, 0.1024]
-    """
+    """Return the autocorrelations of a site, 1, 2, ... sweeps apart."""
     powers = [np.linalg.matrix_power(sweep, k) for k in range(1, lags + 1)]
     return np.array([(power @ covariance)[site, site] / covariance[site, site] for power in powers])

@@ -36,13 +36,7 @@ KNOWN = {0.1: 2.049, 0.5: 2.292, 1.0: 2.661, 3.0: 7.983}
 
 
 def corrected(g: Any) -> Any:
-    """Return the stationary variance of ULA with step g.
-
-    Examples
-    --------
-    >>> corrected(1.0)
-    2.6666666666666665
-    """
+    """Return the stationary variance of ULA with step g."""
     return 2.0 * VARIANCE**2 / (2.0 * VARIANCE - g)
 
 

@@ -70,13 +70,7 @@ METHODS = {
 
 
 def make_kernel(name: str, at: Setting) -> gs.kernels.Kernel:
-    """Return the kernel of a method, with minibatches as the theorems ask for.
-
-    Examples
-    --------
-    >>> make_kernel("DoubleMIN", Setting(4, 9, 2.0))
-    DoubleMinGibbs(minibatch=4.0, second=100.0)
-    """
+    """Return the kernel of a method, with minibatches as the theorems ask for."""
     local, whole = at.L**2, at.total**2
     kernels: dict[str, gs.kernels.Kernel] = {
         "Gibbs": gs.Gibbs(),
@@ -117,13 +111,7 @@ def make_model(factors: str, at: Setting) -> gs.Model:
 
 
 def predict(name: str, at: Setting) -> float:
-    """Return about how many factors an update looks at, to choose how many updates are measured.
-
-    Examples
-    --------
-    >>> predict("MIN-Gibbs", Setting(4, 9, 2.0))
-    400.0
-    """
+    """Return about how many factors an update looks at, to choose how many updates are measured."""
     local, whole = at.L**2 + at.L, at.total**2
     found = {
         "Gibbs": at.Delta,

@@ -51,14 +51,7 @@ class Seen(NamedTuple):
 
 
 def draw_data(rows: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
-    """Draw rows and labels: an intercept, five normal columns, coefficients of size about a half.
-
-    Examples
-    --------
-    >>> rows, labels = draw_data(1000, np.random.default_rng(1))
-    >>> rows.shape, 0.2 < labels.mean() < 0.8
-    ((1000, 6), np.True_)
-    """
+    """Draw rows and labels: an intercept, five normal columns, coefficients of size about a half."""
     data = rng.normal(size=(rows, COEFFICIENTS))
     data[:, 0] = 1.0
     truth = 0.5 * rng.normal(size=COEFFICIENTS)

@@ -32,13 +32,7 @@ SWEEPS = {"quick": 4_000, "full": 20_000}
 
 
 def list_methods() -> dict[str, gs.kernels.Kernel]:
-    """Return Poisson-MH with the lambda of the paper, and TunaMH, a later method.
-
-    Examples
-    --------
-    >>> list(list_methods())
-    ['Poisson-MH', 'TunaMH']
-    """
+    """Return Poisson-MH with the lambda of the paper, and TunaMH, a later method."""
     return {
         "Poisson-MH": gs.kernels.PoissonMH(scale=STEP, adapt=False, minibatch=BATCH),
         "TunaMH": gs.kernels.TunaMH(scale=STEP, adapt=False),

@@ -68,25 +68,12 @@ def list_methods() -> dict[str, gs.kernels.ContinuousGibbs]:
 
 
 def draw_data(size: int, rng: np.random.Generator) -> Floats:
-    """Draw numbers from the mixture at (0, 1).
-
-    Examples
-    --------
-    >>> bool(abs(draw_data(10_000, np.random.default_rng(1)).mean() - 0.5) < 0.1)
-    True
-    """
+    """Draw numbers from the mixture at (0, 1)."""
     return rng.normal(rng.integers(0, 2, size).astype(float), np.sqrt(VARIANCE))
 
 
 def make_model(data: Floats) -> gs.ContinuousModel:
-    """Return the posterior, its likelihood worth a hundred numbers.
-
-    Examples
-    --------
-    >>> model = make_model(draw_data(10_000, np.random.default_rng(1)))
-    >>> 1300 < local_energies(gs.graphs.compile_graph(model)).largest < 1500
-    True
-    """
+    """Return the posterior, its likelihood worth a hundred numbers."""
     likelihood = gs.factors.mixture_factors([0, 1], data, sd=np.sqrt(VARIANCE), weight=INFORMATION / data.size)
     prior = gs.factors.normal_factors([0, 1], 0.0, np.sqrt(PRIORS), always=True)
     box = gs.Interval(-EDGE, EDGE)
@@ -107,12 +94,6 @@ def true_probabilities(data: Floats, cells: int = CELLS, parts: int = PARTS) -> 
     -------
     array (cells, cells)
         By x_1 and x_2.
-
-    Examples
-    --------
-    >>> p = true_probabilities(draw_data(10_000, np.random.default_rng(1)), 24)
-    >>> p.shape, round(float(p.sum()), 12)
-    ((24, 24), 1.0)
     """
     many, points = 500, cells * parts
     edges = np.linspace(data.min(), np.nextafter(data.max(), np.inf), many + 1)
@@ -133,24 +114,12 @@ def true_probabilities(data: Floats, cells: int = CELLS, parts: int = PARTS) -> 
 
 
 def share_of_first_mode(p: Floats) -> float:
-    """Return the probability of x_2 > 0, where the first mode is.
-
-    Examples
-    --------
-    >>> share_of_first_mode(np.array([[0.1, 0.2], [0.3, 0.4]]))
-    0.6000000000000001
-    """
+    """Return the probability of x_2 > 0, where the first mode is."""
     return float(p[:, p.shape[1] // 2 :].sum())
 
 
 def histogram(draws: Floats) -> Floats:
-    """Return the shares of draws (draws, 2) in the cells.
-
-    Examples
-    --------
-    >>> float(histogram(np.array([[0.1, 0.1], [0.1, -0.1]])).max())
-    0.5
-    """
+    """Return the shares of draws (draws, 2) in the cells."""
     found = np.histogramdd(draws, bins=CELLS, range=[(-EDGE, EDGE)] * 2)[0]
     shares: Floats = found / len(draws)
     return shares
@@ -177,13 +146,6 @@ def log_acceptance(model: gs.ContinuousModel, data: Floats, largest: float, rng:
     """Return the logarithm (base 10) of the share of uniform proposals for x_1 that rejection accepts.
 
     It is that given a minibatch at the first mode.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> data = draw_data(10_000, rng)
-    >>> log_acceptance(make_model(data), data, 1410.0, rng) < -6
-    True
     """
     floor, bound = (part[: data.size] for part in known_bounds(gs.graphs.compile_graph(model)))
     tau, (x, shift) = BATCH / largest, MODES[0]
@@ -257,13 +219,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def variation(p: Floats, q: Floats) -> float:
-    """Return the total variation between two laws.
-
-    Examples
-    --------
-    >>> variation(np.array([0.5, 0.5]), np.array([0.75, 0.25]))
-    0.25
-    """
+    """Return the total variation between two laws."""
     return float(np.abs(p - q).sum() / 2.0)
 
 

@@ -31,13 +31,7 @@ RUNGS = (4, 6, 8, 12, 16, 24)
 
 
 def expected_rate(rejected: Floats) -> float:
-    """Return the round trips per sweep of states that forget everything between two swaps.
-
-    Examples
-    --------
-    >>> round(expected_rate(np.array([0.5, 0.5])), 4)
-    0.1667
-    """
+    """Return the round trips per sweep of states that forget everything between two swaps."""
     return float(1.0 / (2.0 + 2.0 * (rejected / (1.0 - rejected)).sum()))
 
 

@@ -52,13 +52,7 @@ class Bags(NamedTuple):
 
 
 def is_counts(X: Any) -> bool:
-    """Tell whether X is a table (documents, words) of counts, and no list of documents.
-
-    Examples
-    --------
-    >>> is_counts(np.zeros((3, 5))), is_counts([[0, 1, 1], [4]])
-    (True, False)
-    """
+    """Tell whether X is a table (documents, words) of counts, and no list of documents."""
     if hasattr(X, "tocsr") or hasattr(X, "__array__"):
         return hasattr(X, "tocsr") or np.asarray(X).ndim != 3
     # words are whole numbers: a list of lists of floats can only mean counts
@@ -73,13 +67,6 @@ def read_bags(X: Any) -> Bags:
     ----------
     X : array or sparse matrix (documents, words), or sequence of integer arrays
         Counts (also lists of floats); or the words of every document, (tokens,) or (tokens, kinds).
-
-    Examples
-    --------
-    >>> read_bags(np.array([[2, 0, 1], [0, 0, 0]])).words.ravel().tolist()
-    [0, 2]
-    >>> read_bags([[3, 3, 1], [0]]).first.tolist()
-    [0, 3, 4]
     """
     return _from_counts(X) if is_counts(X) else _from_lists(X)
 

@@ -330,16 +330,7 @@ def _find_weights(
 
 
 def prune(chain: Chain) -> tuple[Chain, Ints]:
-    """Return a chain without the weights of features that are zero, and which features are left.
-
-    Examples
-    --------
-    >>> free = Structure(np.ones((1, 1), bool), np.ones(1, bool), np.ones(1, bool), boundaries=False)
-    >>> weights = Weights(np.array([0, 1, 2]), np.zeros(2, np.uint8), free)
-    >>> small, left = prune(Chain(("O",), weights, np.array([0.0, 2.0, 0.0])))
-    >>> small.x.tolist(), left.tolist()
-    ([2.0, 0.0], [1])
-    """
+    """Return a chain without the weights of features that are zero, and which features are left."""
     weight, rest = chain.weights.split(chain.x)
     keep = weight != 0.0
     features = np.repeat(np.arange(chain.n_features), np.diff(chain.weights.start))[keep]

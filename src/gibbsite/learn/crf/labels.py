@@ -20,13 +20,7 @@ _PREFIXES = {"bio": "BI", "bioes": "BIES", "io": "I"}
 
 
 class Span(NamedTuple):
-    """Positions start, ..., end - 1 with their class.
-
-    Examples
-    --------
-    >>> Span(2, 4, "PERSON").end
-    4
-    """
+    """Positions start, ..., end - 1 with their class."""
 
     start: int
     end: int
@@ -41,27 +35,14 @@ def check_scheme(scheme: str) -> str:
 
 
 def check_labels(labels: Sequence[str], scheme: str) -> None:
-    """Refuse labels that a scheme does not have.
-
-    Examples
-    --------
-    >>> check_labels(["O", "S-PER"], "bio")
-    Traceback (most recent call last):
-    gibbsite.errors.ModelError: 'S-PER' is no label of the scheme bio.
-    """
+    """Refuse labels that a scheme does not have."""
     for label in labels:
         if split_label(label)[0] not in "O" + _PREFIXES[scheme]:
             raise ModelError(f"{label!r} is no label of the scheme {scheme}.")
 
 
 def split_label(label: str) -> tuple[str, str]:
-    """Return the letter of a label and its class.
-
-    Examples
-    --------
-    >>> split_label("B-PERSON"), split_label("O")
-    (('B', 'PERSON'), ('O', ''))
-    """
+    """Return the letter of a label and its class."""
     if label == "O":
         return "O", ""
     letter, dash, name = label.partition("-")
@@ -71,15 +52,7 @@ def split_label(label: str) -> tuple[str, str]:
 
 
 def find_fault(labels: Sequence[str], scheme: str = "bio") -> tuple[int, str] | None:
-    """Return the first position whose label breaks a scheme, and what is wrong; None if all is well.
-
-    Examples
-    --------
-    >>> find_fault(["O", "I-PER"])
-    (1, "'I-PER' follows 'O', but only 'B-PER' or 'I-PER' may stand before it")
-    >>> find_fault(["B-PER", "I-PER"]) is None
-    True
-    """
+    """Return the first position whose label breaks a scheme, and what is wrong; None if all is well."""
     check_scheme(scheme)
     before = "O"
     for at, label in enumerate(labels):
@@ -100,13 +73,7 @@ def find_fault(labels: Sequence[str], scheme: str = "bio") -> tuple[int, str] | 
 
 
 def follows(before: str, label: str, scheme: str) -> bool:
-    """Tell whether a label may follow another ("O" stands for the beginning, too).
-
-    Examples
-    --------
-    >>> follows("O", "I-LOC", "bio"), follows("B-LOC", "I-LOC", "bio"), follows("B-LOC", "O", "bioes")
-    (False, True, False)
-    """
+    """Tell whether a label may follow another ("O" stands for the beginning, too)."""
     if scheme == "io":
         return True
     (first, old), (second, new) = split_label(before), split_label(label)
@@ -117,16 +84,7 @@ def follows(before: str, label: str, scheme: str) -> bool:
 
 
 def allowed_moves(labels: Sequence[str], scheme: str | None) -> tuple[Bools, Bools, Bools]:
-    """Return which labels may follow which, which may come first, and which last.
-
-    Examples
-    --------
-    >>> pairs, begins, ends = allowed_moves(["O", "B-X", "I-X"], "bio")
-    >>> pairs.tolist()
-    [[True, True, False], [True, True, True], [True, True, True]]
-    >>> begins.tolist(), ends.tolist()
-    ([True, True, False], [True, True, True])
-    """
+    """Return which labels may follow which, which may come first, and which last."""
     n = len(labels)
     if scheme is None:
         return np.ones((n, n), bool), np.ones(n, bool), np.ones(n, bool)
@@ -138,13 +96,7 @@ def allowed_moves(labels: Sequence[str], scheme: str | None) -> tuple[Bools, Boo
 
 
 def find_spans(labels: Sequence[str]) -> list[Span]:
-    """Return the spans of a row of labels of any scheme, as the scoring program of CoNLL-2000 reads them.
-
-    Examples
-    --------
-    >>> find_spans(["B-PER", "I-PER", "O", "I-LOC", "B-LOC"])
-    [Span(start=0, end=2, label='PER'), Span(start=3, end=4, label='LOC'), Span(start=4, end=5, label='LOC')]
-    """
+    """Return the spans of a row of labels of any scheme, as the scoring program of CoNLL-2000 reads them."""
     spans: list[Span] = []
     start, old_letter, old = 0, "O", ""
     for at, label in enumerate([*labels, "O"]):
@@ -159,13 +111,7 @@ def find_spans(labels: Sequence[str]) -> list[Span]:
 
 
 def write_spans(spans: Sequence[Span], length: int, scheme: str = "bio") -> list[str]:
-    """Return the labels of spans that do not overlap.
-
-    Examples
-    --------
-    >>> write_spans([Span(0, 2, "PER"), Span(3, 4, "LOC")], 4, "bioes")
-    ['B-PER', 'E-PER', 'O', 'S-LOC']
-    """
+    """Return the labels of spans that do not overlap."""
     labels = ["O"] * length
     for start, end, name in spans:
         for at in range(start, end):
@@ -177,13 +123,7 @@ def write_spans(spans: Sequence[Span], length: int, scheme: str = "bio") -> list
 
 
 def span_sets(labels: Sequence[str], name: str, scheme: str) -> Bools:
-    """Return the labels that make a span of a class: before it, alone, first, inside, last, and behind it.
-
-    Examples
-    --------
-    >>> span_sets(["O", "B-X", "I-X"], "X", "bio").astype(int).tolist()
-    [[1, 1, 1], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 1, 0]]
-    """
+    """Return the labels that make a span of a class: before it, alone, first, inside, last, and behind it."""
     split = [split_label(label) for label in labels]
 
     def having(letter: str) -> list[bool]:

@@ -32,13 +32,6 @@ class Weights:
         The label of each.
     structure : Structure
         Labels in a row; their weights come last.
-
-    Examples
-    --------
-    >>> from gibbsite.learn.crf.structure import Structure
-    >>> free = Structure(np.ones((2, 2), bool), np.ones(2, bool), np.ones(2, bool))
-    >>> Weights(np.array([0, 2, 3]), np.array([0, 1, 1], np.uint8), free).size
-    11
     """
 
     start: Ints

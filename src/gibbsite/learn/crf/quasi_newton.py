@@ -87,14 +87,6 @@ def minimise(
     -------
     Minimum
         The best point found.
-
-    Examples
-    --------
-    >>> bowl = lambda x: (float(((x - 3.0) ** 2).sum()), 2.0 * (x - 3.0))
-    >>> minimise(bowl, np.zeros(2)).x.round(6).tolist()
-    [3.0, 3.0]
-    >>> minimise(bowl, np.zeros(2), l1=2.0).x.round(6).tolist()
-    [2.0, 2.0]
     """
     judge = _Judge(tolerance, flatness, watch)
     if l1 > 0.0:

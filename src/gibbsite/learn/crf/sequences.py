@@ -24,14 +24,6 @@ class Sequences:
         Numbers of the features.
     value : float64 array
         Their values; empty where all are 1.
-
-    Examples
-    --------
-    >>> two = Sequences(
-    ...     np.array([0, 2, 3]), np.array([0, 1, 3, 4]), np.array([0, 0, 1, 1], np.int32), np.zeros(0)
-    ... )
-    >>> len(two), two.n_positions
-    (2, 3)
     """
 
     begin: Ints
@@ -53,30 +45,13 @@ class Sequences:
         return int(np.diff(self.begin).max(initial=0))
 
     def parts(self, many: int) -> list[tuple[int, int]]:
-        """Cut the sequences into at most so many ranges of about equally many positions.
-
-        Examples
-        --------
-        >>> nothing = np.zeros(11, int), np.zeros(0, np.int32), np.zeros(0)
-        >>> five = Sequences(np.array([0, 1, 2, 9, 10]), *nothing)
-        >>> five.parts(2)
-        [(0, 3), (3, 4)]
-        """
+        """Cut the sequences into at most so many ranges of about equally many positions."""
         wanted = np.arange(1, many) * self.n_positions / many
         cuts = np.unique([0, *np.searchsorted(self.begin, wanted), len(self)]).tolist()
         return list(pairwise(cuts))
 
     def take(self, from_sequence: int, to_sequence: int) -> Sequences:
-        """Return some sequences in a row.
-
-        Examples
-        --------
-        >>> two = Sequences(
-        ...     np.array([0, 2, 3]), np.array([0, 1, 3, 4]), np.array([0, 0, 1, 1], np.int32), np.zeros(0)
-        ... )
-        >>> two.take(1, 2).feature.tolist()
-        [1]
-        """
+        """Return some sequences in a row."""
         begin = self.begin[from_sequence : to_sequence + 1]
         first = self.first[begin[0] : begin[-1] + 1]
         inside = slice(int(first[0]), int(first[-1]))

@@ -60,12 +60,6 @@ class Structure:
     ----------
     size : int
         Number of weights: pairs, then triples, then beginnings and ends.
-
-    Examples
-    --------
-    >>> free = Structure(np.ones((2, 2), bool), np.ones(2, bool), np.ones(2, bool))
-    >>> free.size, free.moves(np.zeros(8), exponentials=False).row[:2, :2].tolist()
-    (8, [[0.0, 0.0], [0.0, 0.0]])
     """
 
     pairs: Bools
@@ -116,14 +110,7 @@ class Structure:
         return self.n_pairs + triples + (2 * self.labels if self.boundaries else 0)
 
     def tables(self, weights: Floats) -> tuple[Floats, Floats | None, Floats, Floats]:
-        """Return scores of pairs, of triples (order 2), of the first and of the last label; -inf: forbidden.
-
-        Examples
-        --------
-        >>> chain = Structure(np.array([[True, False], [True, True]]), np.ones(2, bool), np.ones(2, bool))
-        >>> chain.tables(np.arange(7.0))[0].tolist()
-        [[0.0, -inf], [1.0, 2.0]]
-        """
+        """Return scores of pairs, of triples (order 2), of the first and of the last label; -inf: forbidden."""
         n, pairs, triples = self.n_pairs, np.zeros(self.pairs.shape), None
         pairs[self._weighted] = weights[:n]
         pairs[~self.pairs] = -np.inf
@@ -159,14 +146,7 @@ class Structure:
         return scores._replace(row=np.exp(scores.row), first=np.exp(scores.first), last=np.exp(scores.last))
 
     def gather(self, rows: Floats, first: Floats, last: Floats) -> Floats:
-        """Add up what was expected of moves by the weights that score them.
-
-        Examples
-        --------
-        >>> free = Structure(np.ones((2, 2), bool), np.ones(2, bool), np.ones(2, bool))
-        >>> free.gather(np.arange(16.0).reshape(4, 4), np.arange(4.0), np.arange(4.0)).tolist()
-        [0.0, 1.0, 4.0, 5.0, 0.0, 1.0, 0.0, 1.0]
-        """
+        """Add up what was expected of moves by the weights that score them."""
         k, width = self.labels, self.width
         cube = rows.reshape(self.histories, width, width)[:, :k, :k]
         found = [cube.sum(axis=0)[self._weighted]]

@@ -12,13 +12,7 @@ from gibbsite.models.reals import read_reals
 
 
 def is_table(X: Any) -> bool:
-    """Tell whether X is a table of numbers, and no list of sequences.
-
-    Examples
-    --------
-    >>> is_table(np.zeros((3, 2))), is_table([[["the"], ["cat"]]])
-    (True, False)
-    """
+    """Tell whether X is a table of numbers, and no list of sequences."""
     if hasattr(X, "__array__") or hasattr(X, "toarray"):
         return True
     first = X[0] if isinstance(X, list | tuple) and X else None
@@ -40,13 +34,7 @@ def not_fitted(table: bool) -> type[Exception]:
 
 
 def read_table(X: Any, y: Any = None) -> tuple[Any, Any]:
-    """Return a table of finite numbers, and a label for each row where there are labels.
-
-    Examples
-    --------
-    >>> read_table(np.ones((2, 3)), np.array([0, 1]))[0].shape
-    (2, 3)
-    """
+    """Return a table of finite numbers, and a label for each row where there are labels."""
     if _has_sklearn():
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import check_array, check_X_y

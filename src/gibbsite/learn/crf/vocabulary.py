@@ -23,13 +23,6 @@ class Vocabulary:
     ----------
     names : iterable of str
         Names that are known; others are unknown, unless the vocabulary is growing.
-
-    Examples
-    --------
-    >>> words = Vocabulary()
-    >>> data = words.read([[{"word": "Rome", "capital": True}, ["word=is"]]], grow=True)
-    >>> words.names, data.feature.tolist()
-    (['word=Rome', 'capital', 'word=is'], [0, 1, 2])
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -126,14 +119,7 @@ def _number(name: Any, value: Any, s: int, t: int) -> float:
 
 
 def read_labels(given: Any, sequences: Sequences) -> list[list[str]]:
-    """Return the labels of sequences; refuse those whose number does not fit.
-
-    Examples
-    --------
-    >>> words = Vocabulary()
-    >>> read_labels([["a", "b"]], words.read([[["x"], ["y"]]], grow=True))
-    [['a', 'b']]
-    """
+    """Return the labels of sequences; refuse those whose number does not fit."""
     rows = [list(_iterate(row, f"labels {s} must be a list")) for s, row in enumerate(given)]
     if len(rows) != len(sequences):
         raise ModelError(f"there are {len(sequences)} sequences and {len(rows)} rows of labels.")
