@@ -159,8 +159,8 @@ QUICK: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "read_model": (gs.read_model, {"path": "/nowhere.uai"}),
     "read_evidence": (gs.read_evidence, {"path": "/nowhere.evid", "model": GRID}),
     "open_model": (gs.open_model, {"path": "/nowhere.pairs"}),
-    "load_result": (gs.load_result, {"path": "/nowhere.npz"}),
-    "load_scan": (gs.influence.load_scan, {"path": "/nowhere.npz"}),
+    "load": (gs.load, {"path": "/nowhere.npz"}),
+    "save": (gs.save, {"answer": GRID, "path": "/nowhere/run.npz"}),
     "from_ising": (gs.formats.from_ising, {"h": {"a": 1.0}, "J": {("a", "b"): 1.0}}),
     "from_qubo": (gs.formats.from_qubo, {"Q": {("a", "b"): 1.0}}),
     "from_bqm": (gs.formats.from_bqm, {"bqm": None}),
@@ -265,7 +265,7 @@ def test_flags_are_true_or_false(wrong: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [3, None, "a\x00b", "\ud800", b"a", [], np.array("a"), 1j])
 def test_paths_are_paths(wrong: Any) -> None:
-    for call in (gs.load_result, gs.influence.load_scan, gs.read_model):
+    for call in (gs.load, gs.read_model):
         with pytest.raises(gs.GibbsiteError):
             call(wrong)
 

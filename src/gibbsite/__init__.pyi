@@ -41,6 +41,8 @@ from gibbsite.inference.mean_field import mean_field as mean_field
 from gibbsite.inference.perfect import perfect_draws as perfect_draws
 from gibbsite.inference.persistent import PersistentChains as PersistentChains
 from gibbsite.inference.sampling import sample as sample
+from gibbsite.inference.saving import load as load
+from gibbsite.inference.saving import save as save
 from gibbsite.kernels.blocks.cutset import CutsetGibbs as CutsetGibbs
 from gibbsite.kernels.blocks.gibbs import BlockGibbs as BlockGibbs
 from gibbsite.kernels.clusters.swendsen_wang import SwendsenWang as SwendsenWang
@@ -72,7 +74,6 @@ from gibbsite.models import rbm as rbm
 from gibbsite.models.stored import open_model as open_model
 from gibbsite.results import Result as Result
 from gibbsite.results import compare as compare
-from gibbsite.results import load_result as load_result
 from gibbsite.results import plots as plots
 from gibbsite.results.plots import plot_convergence as plot_convergence
 from gibbsite.results.plots import plot_marginals as plot_marginals

@@ -262,7 +262,7 @@ class Saved(_Archive):
     def use(self, path: Path) -> Any:
         import gibbsite as gs
 
-        found = gs.load_result(path)
+        found = gs.load(path)
         found.summary()
         found.to_dataframe()
         return _numbers(np.concatenate([np.ravel(one.mean) for one in found.observables.values()]))
@@ -280,7 +280,7 @@ class Weighted(_Archive):
     def use(self, path: Path) -> Any:
         import gibbsite as gs
 
-        found = gs.importance.WeightedResult.load(path)
+        found = gs.load(path)
         found.summary()
         return _numbers(found.estimate.cells)
 
@@ -296,7 +296,7 @@ class Scan(_Archive):
     def use(self, path: Path) -> Any:
         import gibbsite as gs
 
-        model, scan = gs.ising_grid((3, 3), coupling=0.1), gs.influence.load_scan(path)
+        model, scan = gs.ising_grid((3, 3), coupling=0.1), gs.load(path)
         repr(scan)
         scan.certify(model)
         return _numbers(gs.sample(model, scan=scan, sweeps=10, **HOW).totals)

@@ -332,7 +332,7 @@ def _saved() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.npz"
         gs.sample(tables(), gs.Gibbs(), sweeps=100, rng=1, record=["draws"], **QUIET).save(path)
-        return of_result(gs.load_result(path))
+        return of_result(gs.load(path))
 
 
 @case("local dask")

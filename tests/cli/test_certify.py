@@ -59,7 +59,7 @@ def test_scan_writes_what_certify_and_infer_read(run: Any, tmp_path: Path) -> No
     code, out, err = run("scan", "grid.uai", "--target", "12", "--accuracy", "0.02", "-o", "scan.npz")
     assert code == 0
     assert out.splitlines()[1].startswith("12")
-    scan = gs.influence.load_scan(tmp_path / "scan.npz")
+    scan = gs.load(tmp_path / "scan.npz")
     assert scan.variation <= 0.02
     assert f"The bias after {len(scan.order)} steps" in err
     steps = str(len(scan.order))
@@ -79,7 +79,7 @@ def test_scan_writes_what_certify_and_infer_read(run: Any, tmp_path: Path) -> No
         (["certify", "grid.uai", "--target", "nose"], 2, "nose"),
         (["certify", "grid.uai", "--target", "3", "--observe", "3=1"], 3, "observed"),
         (["certify", "grid.uai", "--scan", "magic"], 2, "magic"),
-        (["certify", "grid.uai", "--scan", "nowhere.npz"], 3, "no such file"),
+        (["certify", "grid.uai", "--scan", "nowhere.npz"], 3, "does not exist"),
         (["certify", "grid.uai", "--accuracy", "-1"], 2, "accuracy"),
         (["certify", "grid.uai", "--steps", "-1"], 2, "steps"),
         (["scan", "grid.uai", "--target", "3", "--accuracy", "1e-9", "--steps", "20"], 3, "best reached"),

@@ -85,7 +85,7 @@ def test_names_in_an_archive_that_are_no_text(again: int, tmp_path: Path) -> Non
     data[name] = 0xBA
     (tmp_path / "s").write_bytes(data)
     with pytest.raises(gs.errors.FormatError):
-        gs.influence.load_scan(tmp_path / "s")
+        gs.load(tmp_path / "s")
 
 
 def test_checkpoints_with_draws_that_were_not_recorded(tmp_path: Path) -> None:

@@ -322,7 +322,7 @@ def test_rare_states_of_other_sites_count_by_their_influence(tmp_path: Path) -> 
     assert found.mcse["near"][1] > whole.mcse["near"][1]
     path = tmp_path / "asked.npz"
     found.save(path)
-    assert gs.load_result(path).diagnostics == found.diagnostics
+    assert gs.load(path).diagnostics == found.diagnostics
 
 
 @pytest.mark.parametrize("method", ["forward", "mini-bucket"])

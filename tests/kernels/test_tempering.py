@@ -211,7 +211,7 @@ def test_threads_do_not_matter(threads: int) -> None:
 def test_results_are_saved_with_what_was_seen_of_the_rungs(tmp_path: Path) -> None:
     result = tempered(gs.ising_grid((3, 3), coupling=0.7), sweeps=500)
     result.save(tmp_path / "run.npz")
-    again = gs.load_result(tmp_path / "run.npz")
+    again = gs.load(tmp_path / "run.npz")
     assert again.log_z == result.log_z
     assert again.log_z_error == result.log_z_error
     assert again.diagnostics.line() == result.diagnostics.line()
@@ -317,7 +317,7 @@ def test_a_killed_run_is_continued_bit_for_bit(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", short], check=True)
     # the plan and the length of the search follow from the warmup, which is the same
     whole = tempered(gs.ising_grid((6, 6), coupling=0.6), sweeps=sweeps, warmup=100, rng=3, chains=2)
-    rest = gs.load_result(tmp_path / "end.npz")
+    rest = gs.load(tmp_path / "end.npz")
     assert (rest.totals == whole.totals).all()
     assert all((rest.kept[name] == whole.kept[name]).all() for name in whole.kept)
 

@@ -78,7 +78,7 @@ def test_a_checkpoint_of_another_density_is_refused(tmp_path: Path) -> None:
 def test_results_are_saved_and_loaded(tmp_path: Path) -> None:
     result = quick(NORMAL, gs.MALA(), record=["marginals", "draws", "energy"])
     result.save(tmp_path / "result")
-    again = gs.load_result(tmp_path / "result")
+    again = gs.load(tmp_path / "result")
     assert again.marginals["1"] == result.marginals["1"]
     assert again.report == result.report
     assert again.values.tobytes() == result.values.tobytes()

@@ -116,7 +116,7 @@ def test_resumed_runs_are_the_same(tmp_path: Any) -> None:
     again = gs.sample(model, sweeps=400, resume=True, **common)
     assert np.array_equal(once.values, again.values)
     again.save(tmp_path / "result.npz")
-    assert np.array_equal(gs.load_result(tmp_path / "result.npz").values, again.values)
+    assert np.array_equal(gs.load(tmp_path / "result.npz").values, again.values)
     assert again.to_datatree()["posterior/a"].dtype == float
 
 

@@ -132,7 +132,7 @@ def test_conditionals_of_angles_go_round(tmp_path: Path) -> None:
         assert abs(result.marginals[site]["resultant"] - resultant(k)) < SIGMAS * result.mcse[site]["resultant"]
     assert gs.check_conditionals(model)
     result.save(tmp_path / "angles.npz")
-    assert gs.load_result(tmp_path / "angles.npz").marginals["a"] == result.marginals["a"]
+    assert gs.load(tmp_path / "angles.npz").marginals["a"] == result.marginals["a"]
 
 
 def test_an_observed_angle_is_what_it_is_a_turn_later() -> None:

@@ -241,7 +241,7 @@ class TestWithoutErrors:
 
     def test_saved_and_loaded(self, result: gs.Result, tmp_path: Path) -> None:
         result.save(tmp_path / "r.npz")
-        again = gs.load_result(tmp_path / "r.npz")
+        again = gs.load(tmp_path / "r.npz")
         assert (again.errors, again.period) == (result.errors, result.period)
         assert again.diagnostics == result.diagnostics
         assert again.summary() == result.summary()

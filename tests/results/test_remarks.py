@@ -56,7 +56,7 @@ def test_every_view_shows_them(tmp_path: Path) -> None:
     assert "\n  note: Mind the <gap>.\n  note: All is lost.\n" in result.summary()
     assert "<li>note: Mind the &lt;gap&gt;.</li>" in result._repr_html_()
     result.save(tmp_path / "r.npz")
-    again = gs.load_result(tmp_path / "r.npz")
+    again = gs.load(tmp_path / "r.npz")
     assert again.remarks == result.remarks
     assert again.summary() == result.summary()
     answer = gs.infer(MODEL, method=Talking(), sweeps=1000, rng=1, progress=False)

@@ -22,7 +22,7 @@ def test_counts_are_shown_saved_and_survive_checkpoints(tmp_path: Path) -> None:
     assert f"\n  {result.report_line()}\n" in result.summary()
     assert result.report_line() in result._repr_html_()
     result.save(tmp_path / "r.npz")
-    assert gs.load_result(tmp_path / "r.npz").report == result.report
+    assert gs.load(tmp_path / "r.npz").report == result.report
     path = tmp_path / "c.ckpt"
     gs.sample(MODEL, kernel, sweeps=300, warmup=100, rng=1, progress=False, checkpoint=path)
     more = gs.sample(MODEL, kernel, sweeps=1000, warmup=100, rng=1, progress=False, checkpoint=path, resume=True)

@@ -83,7 +83,7 @@ def test_it_is_reproducible_and_is_saved(tmp_path: Path) -> None:
     first, second = (sample(model, start=start, threads=threads) for threads in (1, 3))
     assert first.look == second.look
     first.save(tmp_path / "run.npz")
-    again = gs.load_result(tmp_path / "run.npz")
+    again = gs.load(tmp_path / "run.npz")
     assert again.look == first.look
     assert again.diagnostics == first.diagnostics
 

@@ -61,7 +61,7 @@ def test_on_disk_as_in_memory(name: str, rao_blackwell: bool | None, chains: int
     assert np.load(tmp_path / "sums" / "sums.npy").tobytes() == here.totals.tobytes()
     assert sorted(file.name for file in (tmp_path / "sums").iterdir()) == ["marginals.npy", "sums.npy"]
     there.save(tmp_path / "run.npz")
-    again = gs.load_result(tmp_path / "run.npz")
+    again = gs.load(tmp_path / "run.npz")
     assert again.marginals.cells.tobytes() == here.marginals.cells.tobytes()
     assert again.totals.tobytes() == here.totals.tobytes()
 
@@ -109,7 +109,7 @@ def test_chosen_sites(name: str, tmp_path: Path) -> None:
     assert some.diagnostics.converged
     assert "second look" in some.diagnostics.line()
     some.save(tmp_path / "run.npz")
-    again = gs.load_result(tmp_path / "run.npz")
+    again = gs.load(tmp_path / "run.npz")
     assert again.marginals == some.marginals
     assert len(some.to_dataframe()) == some.totals.shape[1]
     assert some.summary()

@@ -201,7 +201,7 @@ def test_threads_checkpoints_and_files_change_nothing(tmp_path: Path) -> None:
         assert all(np.array_equal(p, q) for p, q in zip(pair[0][:-1], pair[1][:-1], strict=True))
     assert np.array_equal(whole.observables["u"].series, resumed.observables["u"].series)
     whole.save(tmp_path / "saved.npz")
-    again = gs.load_result(tmp_path / "saved.npz")
+    again = gs.load(tmp_path / "saved.npz")
     assert again.observables["two-point"].names == ("0", "1", "2")
     assert np.array_equal(again.observables["two-point"].mean, whole.observables["two-point"].mean)
     assert np.array_equal(again.observables["u"].series, whole.observables["u"].series)
@@ -252,7 +252,7 @@ def test_overlaps_of_pairs_of_chains(tmp_path: Path) -> None:
     resumed = gs.sample(model, sweeps=100, record=record, checkpoint=path, resume=True, **given)
     assert np.array_equal(resumed.observables["overlap"].series, found.series)
     result.save(tmp_path / "saved.npz")
-    assert np.array_equal(gs.load_result(tmp_path / "saved.npz").observables["overlap"].mean, found.mean)
+    assert np.array_equal(gs.load(tmp_path / "saved.npz").observables["overlap"].mean, found.mean)
 
 
 def test_another_function_is_another_run(tmp_path: Path) -> None:
@@ -341,4 +341,4 @@ def test_a_recorder_of_the_user_is_a_class(tmp_path: Path) -> None:
         expected.append(np.diff(np.concatenate([[0], ends, [chain.size]])).max())
     assert result.recorded["longest stay"].tolist() == expected
     result.save(tmp_path / "r.npz")
-    assert gs.load_result(tmp_path / "r.npz").recorded["longest stay"].tolist() == expected
+    assert gs.load(tmp_path / "r.npz").recorded["longest stay"].tolist() == expected

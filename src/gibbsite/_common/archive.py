@@ -1,11 +1,14 @@
-"""Arrays in NumPy's formats, ``.npy`` and ``.npz``: their headers are read, and checked, before their data.
+"""The one format of stored answers, scans and checkpoints: an ``.npz`` file of arrays and a JSON header.
 
-NumPy's own readers believe what headers say: they allocate what a header asks for, and raise whatever their
-parsers raise. Here a header is text of bounded length, and all that can go wrong is one error.
+:func:`write_archive` writes it and :func:`open_archive` reads it, with the headers of arrays read and checked
+before their data. NumPy's own readers allocate whatever a header asks for and raise many kinds of errors;
+here headers have bounded length, and every fault raises the one error that the caller asked for.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
 import os
 import stat
@@ -30,9 +33,35 @@ from gibbsite._common.boundary import (
 )
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-_TEXT = "about"  # the entry of an archive that is a JSON text
-_PIECE = 1 << 20  # bytes read at a time, for data that are packed
+_TEXT = "about"  # the entry that holds the JSON header
+_PIECE = 1 << 20  # bytes read at a time, for compressed data
 _ANY = Wanted(np.float64, (), finite=False, missing=True)  # whatever the values are
+
+
+def write_archive(path: Path, header: dict[str, Any], arrays: Mapping[str, Any], spare: str | None = None) -> None:
+    """Write a header and arrays; at any moment the file at ``path`` is complete, and equal content gives equal bytes.
+
+    The data are written to a temporary file first, whose name contains ``spare``, or else the process id.
+    """
+    from gibbsite.errors import CheckpointError
+
+    text = np.array(json.dumps(header, sort_keys=True).encode("ascii"))
+    # Row-major order, because NumPy stores column-major arrays under another header.
+    ordered = {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
+    part = path.with_name(f".{path.name}.{spare or os.getpid()}.part")
+    try:
+        with open(part, "wb") as file:
+            np.savez(file, **{_TEXT: text}, **ordered)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as reason:
+        raise CheckpointError(
+            f"Cannot write {path}: {reason.strerror or reason}; check the folder, its rights and free space."
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 class _Header:

@@ -205,7 +205,10 @@ def read_scan(name: str | None) -> Scan | None:
         return make_scan(name)
     if not name.endswith(".npz"):
         raise click.UsageError(unknown("--scan", name, SCANS, ", or give a .npz file"))
-    return gs.influence.load_scan(name)
+    scan = gs.load(name)
+    if not isinstance(scan, gs.influence.DogsScan):
+        raise gs.errors.FormatError("this file holds an answer, not a scan.", name)
+    return scan
 
 
 def is_given(name: str) -> bool:

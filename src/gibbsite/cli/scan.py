@@ -28,9 +28,7 @@ _MOST = 15  # sites shown
 @click.option("--steps", type=COUNT, help="Length of the scan; with --accuracy, the longest to allow.")
 @click.option("--iterations", type=COUNT, default=1, show_default=True, help="Passes of improvement.")
 @inputs.scan_option
-@click.option(
-    "-o", "--output", "out", type=FILE_OUTPUT, help="Save the scan there (.npz), for gs.influence.load_scan and --scan."
-)
+@click.option("-o", "--output", "out", type=FILE_OUTPUT, help="Save the scan there (.npz), for gs.load and --scan.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, the order included.")
 @click.option("--plot", type=PICTURE, metavar="FILE", help="Draw how the bound falls, before and after.")
 @click.option("-q", "--quiet", is_flag=True, help="No summary on stderr.")

@@ -28,3 +28,5 @@ from gibbsite.inference.methods import WEIGHTED as WEIGHTED
 from gibbsite.inference.perfect import perfect_draws as perfect_draws
 from gibbsite.inference.persistent import PersistentChains as PersistentChains
 from gibbsite.inference.sampling import sample as sample
+from gibbsite.inference.saving import load as load
+from gibbsite.inference.saving import save as save

@@ -6,7 +6,6 @@ trust them, the other files ways to look at a result and to keep it.
 
 from gibbsite.results.compare import Comparison, compare
 from gibbsite.results.result import Result
-from gibbsite.results.save import load_result
 from gibbsite.results.table import SiteTable
 
-__all__ = ["Comparison", "Result", "SiteTable", "compare", "load_result"]
+__all__ = ["Comparison", "Result", "SiteTable", "compare"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.archive import write_archive
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32, Positions
 from gibbsite._common.wording import escaped
 from gibbsite.errors import ArgumentError
@@ -707,10 +708,13 @@ class Result:
         return make_draws_dataframe(self)
 
     def save(self, path: str | Path) -> None:
-        """Save to an ``.npz`` file, to be read by :func:`gibbsite.load_result`."""
-        from gibbsite.results.save import save_result
+        """Save to an ``.npz`` file, to be read by :func:`gibbsite.load`."""
+        write_archive(Path(path), *self._pack())
 
-        save_result(self, Path(path))
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        from gibbsite.results.save import pack_result
+
+        return pack_result(self)
 
 
 def _split_cell(cell: int, cards: Ints32) -> tuple[int, int]:

@@ -1,9 +1,9 @@
-"""Saved results: one ``.npz`` file of plain arrays and one JSON text, readable without gibbsite.
+"""Results of sampling runs as a header and arrays, for :func:`gibbsite.save` and :func:`gibbsite.load`.
 
-The file depends on the content of the result alone, so equal results give equal bytes. Entries:
+The content depends on the result alone, so equal results give equal bytes. Entries:
 
 ``about``
-    JSON (ASCII bytes): plan, budget, state labels, evidence, unreached, remarks; names that are no numbers.
+    JSON (ASCII bytes): plan, budget, state labels, evidence, unreached states, warnings, site names.
 ``totals``, ``trace``
     Sums over all draws (chains, cells) and means of batches (chains, batches, cells).
 ``values``, ``draw_sites``, ``energy``, ``bests``, ``best_x``
@@ -19,81 +19,42 @@ The file depends on the content of the result alone, so equal results give equal
     Integrated autocorrelation times of marginals, in sweeps, measured from rare states; only if known.
 ``label_set``, ``site_numbers``
     Which entry of ``labels`` each site has, and the numbers that name the sites; both only if needed.
-
-Files of format 1 (gibbsite 0.1) hold log-potentials under the name ``energy``; they are read as well.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from gibbsite._common.archive import Archive, open_archive
-from gibbsite._common.arguments import checked
+from gibbsite._common.archive import Archive
 from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Wanted, admit, between, check_growth, check_header, fits, one_of
-from gibbsite.errors import FormatError
-from gibbsite.formats.parsing.text import shortened
 from gibbsite.models.domain import Angle, Domains, Interval, SiteKind, SiteNames, read_labels
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.result import JointSets, Result
 from gibbsite.results.verdict.convergence import Look, Unreached
-from gibbsite.sampling.checkpoint import write_atomically
 from gibbsite.sampling.plan import Plan
 from gibbsite.sampling.recorders.base import OpenRecorder, all_recorders
 
 Built = TypeVar("Built")
 
-FORMAT = 2
-_READABLE = (1, FORMAT)
-_KIND = "gibbsite result"
-WEIGHTED_KIND = "gibbsite result of weighted draws"
-#: Kinds of saved results, and what reads them.
-LOADERS = {_KIND: "gs.load_result", WEIGHTED_KIND: "gs.importance.WeightedResult.load"}
+KIND, FORMAT = "gibbsite result", 2
 # The arrays of a result that are saved as they are.
 _ARRAYS = ("totals", "trace", "draw_sites", "values", "energy", "bests", "best_x")
 # Names of what a kernel has recorded begin so.
 _KEPT = "kept_"
-# What building a result from data that do not fit together may raise.
-UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError)
 _WHOLE = (np.int8, np.int16, np.int32, np.int64)
 
 
-def save_result(result: Result, path: Path) -> None:
-    """Save a result; ``seconds``, which differs from run to run, is left out.
-
-    Parameters
-    ----------
-    result : Result
-        What to save.
-    path : Path
-        The file, by custom ``.npz``; an existing one is replaced in one go.
-
-    Raises
-    ------
-    CheckpointError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> import gibbsite as gs, tempfile
-    >>> result = gs.sample(gs.ising_grid((2, 2)), sweeps=500, rng=1, progress=False)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_result(result, Path(folder) / "run.npz")
-    ...     again = load_result(Path(folder) / "run.npz")
-    >>> again.marginals == result.marginals
-    True
-    """
+def pack_result(result: Result) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the header and arrays of a result; ``seconds``, which differs from run to run, is left out."""
     sites, site_arrays = describe_sites(result.domains, result.evidence, result.evidence_labels)
     about = {
-        "kind": _KIND,
+        "kind": KIND,
         "format": FORMAT,
         "plan": result.plan.to_dict(),
         "draws": result.draws,
@@ -125,7 +86,7 @@ def save_result(result: Result, path: Path) -> None:
     arrays["set_start"] = result.sets.start
     arrays["set_member"] = result.sets.member
     arrays["set_cell"] = result.sets.cell
-    write_entries(path, about, arrays)
+    return about, arrays
 
 
 def describe_sites(
@@ -151,6 +112,8 @@ def describe_sites(
 
 def read_sites(about: dict[str, Any], archive: Archive) -> tuple[Domains, dict[str, Any], dict[str, tuple[Any, ...]]]:
     """Return sites, what was observed, and the states that observed sites have."""
+    check_header(about, _SITES, archive.fail)
+    check_growth(4 * about["n_sites"], archive.size, archive.fail)  # of which some arrays are made
     sites, n = about["sites"], about["n_sites"]
     if sites is not None and len(sites) != n:
         raise ValueError("there is another number of names than of sites")
@@ -170,89 +133,6 @@ def read_sites(about: dict[str, Any], archive: Archive) -> tuple[Domains, dict[s
     domains = Domains(names, kinds, arrays.get("label_set", np.zeros(0, np.int32)))
     labels = {site: tuple(labels) for site, labels in about["evidence_labels"]}
     return domains, dict(about["evidence"]), labels
-
-
-def write_entries(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write data and arrays; equal content gives equal bytes."""
-    text = np.array(json.dumps(about, sort_keys=True).encode("ascii"))
-    # Row-major order, because NumPy stores column-major arrays under another header.
-    ordered = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
-    write_atomically(path, {"about": text, **ordered})
-
-
-@checked
-def load_result(path: str | Path) -> Result:
-    """Load a result saved by ``result.save(path)``.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Returns
-    -------
-    Result
-        Equal in everything but ``seconds``.
-
-    Raises
-    ------
-    FormatError
-        If there is no such file, or it is not a complete saved result.
-
-    Examples
-    --------
-    >>> load_result("nowhere.npz")
-    Traceback (most recent call last):
-        ...
-    gibbsite.errors.FormatError: nowhere.npz: the file does not exist; check the path.
-    """
-    path = Path(path)
-    with read_entries(path, _KIND) as (about, archive):
-        version = about.get("format")
-        if version not in _READABLE:
-            raise FormatError(
-                f"the result was saved in format {version!r:.20}, this version of gibbsite reads up to "
-                f"{FORMAT}; use the version that saved it.",
-                str(path),
-            )
-        return inconsistent(path, lambda: _build_result(about, archive))
-
-
-def inconsistent(path: Path, build: Callable[[], Built]) -> Built:
-    """Build something from what a file holds; whatever does not fit together is one error."""
-    try:
-        return build()
-    except FormatError:
-        raise
-    except UNREADABLE as reason:
-        raise FormatError(
-            f"the saved result is inconsistent ({shortened(_first_line(reason))}); save it again.", str(path)
-        ) from None
-
-
-@contextmanager
-def read_entries(path: Path, kind: str) -> Iterator[tuple[dict[str, Any], Archive]]:
-    """Open a file of one kind; yield its JSON part, and its arrays, which are read on demand."""
-    if not path.exists():
-        raise FormatError("the file does not exist; check the path.", str(path))
-
-    def fail(reason: str) -> FormatError:
-        return FormatError(
-            f"this is not a saved gibbsite result, or only a part of one: {reason}; results are saved by "
-            "result.save(path).",
-            str(path),
-        )
-
-    with open_archive(path, fail) as archive:
-        about = archive.header()
-        found = about.get("kind")
-        if isinstance(found, str) and found in LOADERS and found != kind:
-            raise FormatError(f"this is a {found}; load it with {LOADERS[found]}(path).", str(path))
-        if found != kind:
-            raise fail("it is of another kind")
-        check_header(about, _SITES, fail)
-        check_growth(4 * about["n_sites"], archive.size, fail)  # of which some arrays are made
-        yield about, archive
 
 
 _COUNT = between(0, 1 << 62)
@@ -301,11 +181,12 @@ _LADDER = {
 }
 
 
-def _build_result(about: dict[str, Any], archive: Archive) -> Result:
+def read_result(about: dict[str, Any], archive: Archive) -> Result:
+    """Return the result that a header and its arrays describe."""
     fail = archive.fail
     check_header(about, _ABOUT | {name: one for name, one in _LATER.items() if name in about}, fail)
-    n, draws = about["n_sites"], about["draws"]
     domains, evidence, evidence_labels = read_sites(about, archive)
+    n, draws = about["n_sites"], about["draws"]
     numbers = bool(domains.numbers.any())
     states: dict[str, Any] = {"dtype": np.float64} if numbers else {"dtype": _WHOLE, "low": 0}
     if not numbers and n:
@@ -335,8 +216,6 @@ def _build_result(about: dict[str, Any], archive: Archive) -> Result:
     kept = {name.removeprefix(_KEPT): archive.read_numbers(name) for name in archive.names if name.startswith(_KEPT)}
     if "betas" in kept:
         kept |= admit(kept, _LADDER, fail)
-    if about["format"] == 1:
-        arrays["energy"] = 0.0 - arrays["energy"]
     chains, cells = arrays["totals"].shape
     for name in ("values", "energy", "bests", "pulse"):
         if name in arrays and len(arrays[name]) not in (0, chains):
@@ -371,7 +250,7 @@ def _build_result(about: dict[str, Any], archive: Archive) -> Result:
         length=about["length"],
         sets=JointSets(arrays["set_start"], arrays["set_member"], arrays["set_cell"], about["n_joint"]),
         bests=arrays["bests"],
-        unreached=tuple(_read_unreached(doubt) for doubt in about.get("unreached", about.get("doubts", ()))),
+        unreached=tuple(_read_unreached(doubt) for doubt in about.get("unreached", ())),
         errors=about["errors"],
         period=about["period"],
         remarks=tuple(about["remarks"]),
@@ -456,7 +335,3 @@ def _read_kind(written: Any) -> SiteKind:
     if isinstance(written, dict):
         return Interval(float(written["low"]), float(written["high"]))
     return read_labels(written, "a site")
-
-
-def _first_line(reason: BaseException) -> str:
-    return (str(reason).splitlines() or [type(reason).__name__])[0]

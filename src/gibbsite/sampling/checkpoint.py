@@ -7,7 +7,6 @@ It is written so that a kill leaves the old file or the new one, never a torn on
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.archive import open_archive
+from gibbsite._common.archive import open_archive, write_archive
 from gibbsite._common.arguments import describe, is_number, is_path
 from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Fail, Wanted, check_description, check_header, check_values
@@ -119,26 +118,6 @@ def check_stored(prefix: str, template: Any, arrays: dict[str, Array], cards: Ar
         raise fail(f"its arrays {prefix} do not fit together")
 
 
-def write_atomically(path: Path, arrays: dict[str, Array], own: Any = None) -> None:
-    """Write arrays to ``path`` so that at any moment the file there is complete.
-
-    What is written before it takes its place has the name of this process in it, or ``own``.
-    """
-    spare = path.with_name(f".{path.name}.{own or os.getpid()}.part")
-    try:
-        with open(spare, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(spare, path)
-    except OSError as reason:
-        raise CheckpointError(
-            f"Cannot write {path}: {reason.strerror or reason}; check the folder, its rights and free space."
-        ) from None
-    finally:
-        _remove(spare)
-
-
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):  # what cannot be removed was not written by us
         path.unlink()
@@ -194,14 +173,14 @@ def save_checkpoint(
     others: dict[str, Array] | None = None,
 ) -> None:
     """Save all chains, each a pair (state, tape), and other arrays by name."""
-    about = {"format": FORMAT, "plan": plan, "progress": progress}
-    arrays: dict[str, Array] = {"about": np.array(json.dumps(about, sort_keys=True))}
+    about = {"kind": "gibbsite checkpoint", "format": FORMAT, "plan": plan, "progress": progress}
+    arrays: dict[str, Array] = {}
     for number, (state, tape) in enumerate(chains):
         arrays.update(flatten(f"{number}/state", state))
         arrays.update(flatten(f"{number}/tape", tape))
     arrays.update(others or {})
-    # one name for all runs, which hold a lock: what is left by one that is killed, the next replaces
-    write_atomically(path, arrays, "checkpoint")
+    # Runs hold a lock, so one name serves all of them: the next run replaces what a killed one has left.
+    write_archive(path, about, arrays, "checkpoint")
 
 
 @contextlib.contextmanager

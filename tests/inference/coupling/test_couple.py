@@ -154,7 +154,7 @@ def test_a_run_tells_how_far_it_was_from_stationarity(tmp_path: Path) -> None:
     assert long.coupling_bound is not None
     assert long.coupling_bound == 0.02  # none of 100 pairs was late
     long.save(tmp_path / "run")
-    assert gs.load_result(tmp_path / "run").coupling_bound == long.coupling_bound
+    assert gs.load(tmp_path / "run").coupling_bound == long.coupling_bound
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         stuck = gs.ising_grid((8, 8), coupling=1.5)

@@ -21,7 +21,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path, query: list[str] | Non
     model = gs.example("asia").observe({"xray": "yes"})
     found = gs.sample_weighted(model, draws=2048, rng=1, accuracy=0.5, query=query, progress=False)
     found.save(tmp_path / "draws.npz")
-    again = gs.importance.WeightedResult.load(tmp_path / "draws.npz")
+    again = gs.load(tmp_path / "draws.npz")
     for name in ("plan", "sources", "remarks", "interrupted", "diagnostics", "evidence", "evidence_labels"):
         assert getattr(again, name) == getattr(found, name), name
     assert np.array_equal(again.estimate.cells, found.estimate.cells, equal_nan=True)
@@ -40,19 +40,17 @@ def test_equal_runs_give_equal_bytes_and_infinite_numbers_survive(tmp_path: Path
     found = draw(model, gs.importance.MiniBucket())
     odd = replace(found, diagnostics=replace(found.diagnostics, pareto_k=np.inf, gap=-np.inf))
     odd.save(tmp_path / "c")
-    assert gs.importance.WeightedResult.load(tmp_path / "c").diagnostics == odd.diagnostics
+    assert gs.load(tmp_path / "c").diagnostics == odd.diagnostics
 
 
-def test_files_that_hold_something_else(tmp_path: Path) -> None:
+def test_load_tells_kinds_of_files_apart(tmp_path: Path) -> None:
     model = gs.example("asia")
     draw(model, gs.importance.Forward()).save(tmp_path / "weighted.npz")
     gs.sample(model, sweeps=50, rng=1, progress=False, second_look=False).save(tmp_path / "chains.npz")
-    with pytest.raises(gs.errors.FormatError, match=r"result of weighted draws; load it with gs\.WeightedResult\.load"):
-        gs.load_result(tmp_path / "weighted.npz")
-    with pytest.raises(gs.errors.FormatError, match=r"this is a gibbsite result; load it with gs\.load_result"):
-        gs.importance.WeightedResult.load(tmp_path / "chains.npz")
+    assert isinstance(gs.load(tmp_path / "weighted.npz"), gs.importance.WeightedResult)
+    assert isinstance(gs.load(tmp_path / "chains.npz"), gs.Result)
     with pytest.raises(gs.errors.FormatError, match="the file does not exist"):
-        gs.importance.WeightedResult.load(tmp_path / "nowhere.npz")
+        gs.load(tmp_path / "nowhere.npz")
     (tmp_path / "torn.npz").write_bytes((tmp_path / "weighted.npz").read_bytes()[:500])
-    with pytest.raises(gs.errors.FormatError, match="this is not a saved gibbsite result"):
-        gs.importance.WeightedResult.load(tmp_path / "torn.npz")
+    with pytest.raises(gs.errors.FormatError, match="this is not a file of gs"):
+        gs.load(tmp_path / "torn.npz")

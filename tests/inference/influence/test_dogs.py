@@ -220,7 +220,7 @@ def test_scans_are_saved_loaded_and_sampled_with(tmp_path: Path) -> None:
     model = gs.ising_grid((5, 5), coupling=0.2, field=0.1)
     scan = gs.dogs(model, target=["12"], accuracy=0.05)
     scan.save(tmp_path / "scan.npz")
-    again = gs.influence.load_scan(tmp_path / "scan.npz")
+    again = gs.load(tmp_path / "scan.npz")
     for name, value in vars(scan).items():
         assert np.array_equal(getattr(again, name), value), name
     assert "bias at most" in repr(again)
@@ -252,7 +252,7 @@ def test_files_that_are_no_scans_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.npz").touch()
     for name in ("text.npz", "other.npz", "empty.npz", "nowhere.npz"):
         with pytest.raises(gs.errors.FormatError, match=name):
-            gs.influence.load_scan(tmp_path / name)
+            gs.load(tmp_path / name)
 
 
 @pytest.mark.parametrize(

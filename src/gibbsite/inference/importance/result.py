@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats
+from gibbsite._common.archive import write_archive
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.importance.estimate import Estimate
 from gibbsite.inference.importance.verdict import WeightDiagnostics
@@ -126,28 +127,13 @@ class WeightedResult:
         return make_dataframe(self.marginals, {"mcse": self.mcse})
 
     def save(self, path: str | Path) -> None:
-        """Save to an ``.npz`` file, to be read by :meth:`load`."""
-        from gibbsite.inference.importance.save import save_weighted
+        """Save to an ``.npz`` file, to be read by :func:`gibbsite.load`."""
+        write_archive(Path(path), *self._pack())
 
-        save_weighted(self, Path(path))
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        from gibbsite.inference.importance.save import pack_weighted
 
-    @classmethod
-    def load(cls, path: str | Path) -> WeightedResult:
-        """Load weighted draws saved by :meth:`save`, equal in everything but ``seconds``.
-
-        Examples
-        --------
-        >>> import gibbsite as gs, os, tempfile
-        >>> found = gs.sample_weighted(gs.example("asia"), draws=1024, rng=1, progress=False)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     found.save(os.path.join(folder, "draws.npz"))
-        ...     again = gs.importance.WeightedResult.load(os.path.join(folder, "draws.npz"))
-        >>> again.marginals == found.marginals
-        True
-        """
-        from gibbsite.inference.importance.save import load_weighted
-
-        return cls(**load_weighted(path))
+        return pack_weighted(self)
 
     def line(self) -> str:
         """Return the verdict in one line."""

@@ -1,6 +1,6 @@
-"""Saved weighted draws: one ``.npz`` file of plain arrays and one JSON text, as other results.
+"""Weighted draws as a header and arrays, for :func:`gibbsite.save` and :func:`gibbsite.load`.
 
-The file depends on the content of the result alone, so equal results give equal bytes. Entries:
+The content depends on the result alone, so equal results give equal bytes. Entries:
 
 ``about``
     JSON (ASCII bytes): plan, sites and evidence, numbers about the weights, proposals. Numbers that JSON has
@@ -15,26 +15,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gibbsite._common.archive import Archive
+from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Wanted, check_header
-from gibbsite.errors import FormatError
 from gibbsite.inference.importance.estimate import Estimate
 from gibbsite.inference.importance.verdict import WeightDiagnostics
-from gibbsite.results.save import WEIGHTED_KIND, describe_sites, inconsistent, read_entries, read_sites, write_entries
+from gibbsite.results.save import describe_sites, read_sites
 
 if TYPE_CHECKING:
     from gibbsite.inference.importance.result import WeightedResult
 
-FORMAT = 1
+KIND, FORMAT = "gibbsite result of weighted draws", 1
 
 
-def save_weighted(result: WeightedResult, path: Path) -> None:
-    """Save weighted draws; ``seconds``, which differs from run to run, is left out."""
+def pack_weighted(result: WeightedResult) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return the header and arrays of weighted draws; ``seconds``, which differs from run to run, is left out."""
     sites, arrays = describe_sites(result.domains, result.evidence, result.evidence_labels)
     numbers = asdict(result.estimate)
     arrays |= {"cells": numbers.pop("cells"), "errors": numbers.pop("errors")}
@@ -46,26 +45,7 @@ def save_weighted(result: WeightedResult, path: Path) -> None:
         "remarks": list(result.remarks),
         "interrupted": result.interrupted,
     }
-    write_entries(path, {"kind": WEIGHTED_KIND, "format": FORMAT, **sites, "content": _write(content)}, arrays)
-
-
-def load_weighted(path: str | Path) -> dict[str, Any]:
-    """Return the attributes of weighted draws that were saved.
-
-    Raises
-    ------
-    FormatError
-        If there is no such file, or it is no complete result of weighted draws.
-    """
-    path = Path(path)
-    with read_entries(path, WEIGHTED_KIND) as (about, archive):
-        if about.get("format") != FORMAT:
-            raise FormatError(
-                f"the result was saved in format {about.get('format')!r:.20}, this version of gibbsite reads "
-                f"{FORMAT}; use the version that saved it.",
-                str(path),
-            )
-        return inconsistent(path, lambda: _build(about, archive))
+    return {"kind": KIND, "format": FORMAT, **sites, "content": _write(content)}, arrays
 
 
 def _is_number(value: Any) -> bool:
@@ -83,7 +63,10 @@ _CONTENT = {
 }
 
 
-def _build(about: dict[str, Any], archive: Archive) -> dict[str, Any]:
+def read_weighted(about: dict[str, Any], archive: Archive) -> WeightedResult:
+    """Return the weighted draws that a header and its arrays describe."""
+    from gibbsite.inference.importance.result import WeightedResult
+
     domains, evidence, labels = read_sites(about, archive)
     content = _read(about["content"])
     check_header(content, _CONTENT, archive.fail)
@@ -97,17 +80,17 @@ def _build(about: dict[str, Any], archive: Archive) -> dict[str, Any]:
     told = content["diagnostics"]
     if not all(_is_number(one) for name, one in told.items() if name != "reasons"):
         raise ValueError("the verdict is not made of numbers")
-    return {
-        "domains": domains,
-        "evidence": evidence,
-        "evidence_labels": labels,
-        "estimate": Estimate(arrays["cells"], arrays["errors"], **content["estimate"]),
-        "diagnostics": WeightDiagnostics(**{**told, "reasons": tuple(told["reasons"])}),
-        "sources": tuple(content["sources"]),
-        "plan": content["plan"],
-        "remarks": tuple(content["remarks"]),
-        "interrupted": content["interrupted"],
-    }
+    return WeightedResult(
+        domains=domains,
+        evidence=evidence,
+        evidence_labels=labels,
+        estimate=Estimate(arrays["cells"], arrays["errors"], **content["estimate"]),
+        diagnostics=WeightDiagnostics(**{**told, "reasons": tuple(told["reasons"])}),
+        sources=tuple(content["sources"]),
+        plan=content["plan"],
+        remarks=tuple(content["remarks"]),
+        interrupted=content["interrupted"],
+    )
 
 
 def _write(value: Any) -> Any:

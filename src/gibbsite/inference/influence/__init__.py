@@ -10,7 +10,7 @@ from gibbsite.inference.influence.certificate import Certificate, certify
 from gibbsite.inference.influence.independent import ShortRuns, short_runs
 from gibbsite.inference.influence.matrix import Influence, Norms, read_influence
 from gibbsite.inference.influence.optimise import dogs
-from gibbsite.inference.influence.stored import DogsScan, load_scan
+from gibbsite.inference.influence.stored import DogsScan
 
 __all__ = [
     "BlockOrder",
@@ -22,7 +22,6 @@ __all__ = [
     "bound_influence",
     "certify",
     "dogs",
-    "load_scan",
     "read_influence",
     "short_runs",
 ]

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.archive import open_archive
-from gibbsite._common.arguments import checked
-from gibbsite._common.arrays import Floats, Ints32
-from gibbsite._common.boundary import Wanted
-from gibbsite.errors import ArgumentError, FormatError
-from gibbsite.formats.parsing.text import path_text, save
+from gibbsite._common.archive import Archive, write_archive
+from gibbsite._common.arrays import Array, Floats, Ints32
+from gibbsite._common.boundary import Wanted, between, check_header
+from gibbsite.errors import ArgumentError
 from gibbsite.inference.influence.certificate import Certificate, certify
 from gibbsite.scans.base import Ordered
 from gibbsite.scans.systematic import FixedOrder
@@ -22,8 +19,6 @@ from gibbsite.scans.systematic import FixedOrder
 if TYPE_CHECKING:
     from gibbsite.graphs.graph import Graph
     from gibbsite.models import FactorGraph, Model
-
-_FORMAT = "gibbsite-scan-1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,10 +76,24 @@ class DogsScan(FixedOrder):
         return certify(model, scan=self, target=self.targets.tolist(), weights=weights, influence=influence)
 
     def save(self, path: str | Path) -> None:
-        """Write the scan to an ``.npz`` file; :func:`load_scan` reads it."""
-        file = BytesIO()
-        np.savez_compressed(file, format=_FORMAT, **vars(self))
-        save(path, file.getvalue())
+        """Save the scan to an ``.npz`` file, which :func:`gibbsite.load` reads.
+
+        Examples
+        --------
+        >>> import gibbsite as gs, tempfile
+        >>> scan = gs.dogs(gs.ising_grid((3, 3), coupling=0.1), target=0, steps=5)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     scan.save(f"{folder}/scan.npz")
+        ...     again = gs.load(f"{folder}/scan.npz")
+        >>> again.order.tolist() == scan.order.tolist()
+        True
+        """
+        write_archive(Path(path), *self._pack())
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        about = {"kind": "gibbsite scan", "format": 2, "n_sites": int(self.n_sites), "model": self.model}
+        names = ("order", "targets", "target_weights", "variation", "input_variation")
+        return about, {name: np.asarray(getattr(self, name)) for name in names}
 
     def __repr__(self) -> str:
         bound = f"bias at most {self.variation:.4g}" if np.isfinite(self.variation) else "no bound"
@@ -94,47 +103,28 @@ class DogsScan(FixedOrder):
         )
 
 
-@checked
-def load_scan(path: str | Path) -> DogsScan:
-    """Read a scan that was saved.
-
-    Examples
-    --------
-    >>> import gibbsite as gs, os, tempfile
-    >>> scan = gs.dogs(gs.ising_grid((3, 3), coupling=0.1), target=0, steps=5)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     scan.save(os.path.join(folder, "scan.npz"))
-    ...     again = gs.influence.load_scan(os.path.join(folder, "scan.npz"))
-    >>> again.order.tolist() == scan.order.tolist()
-    True
-    """
-
-    def fail(reason: str) -> FormatError:
-        return FormatError(f"this is not a saved scan: {reason}.", str(path))
-
-    number = Wanted(np.float64, (), finite=False)
-    with open_archive(Path(path_text(path)), fail) as archive:
-        if archive.text("format") != _FORMAT:
-            raise fail("its format is another one")
-        n = int(archive.read("n_sites", Wanted(np.int64, (), 1, 2**31 - 1)))
-        sites = Wanted((np.int32, np.int64), ("steps",), 0, n - 1)
-        arrays = archive.admit(
-            {
-                "order": sites,
-                "variation": replace(number, low=0),
-                "input_variation": replace(number, low=0),
-                "targets": replace(sites, shape=("targets",)),
-                "target_weights": Wanted(np.float64, ("targets",)),
-            }
-        )
-        if not arrays["order"].size:
-            raise fail("it has no steps")
-        return DogsScan(
-            order=arrays["order"].astype(np.int32),
-            variation=float(arrays["variation"]),
-            input_variation=float(arrays["input_variation"]),
-            n_sites=n,
-            targets=arrays["targets"].astype(np.int32),
-            target_weights=arrays["target_weights"],
-            model=archive.text("model"),
-        )
+def read_scan(about: dict[str, Any], archive: Archive) -> DogsScan:
+    """Return the scan that a header and its arrays describe."""
+    check_header(about, {"n_sites": between(1, 2**31 - 1), "model": str}, archive.fail)
+    n, number = about["n_sites"], Wanted(np.float64, (), 0, finite=False)
+    sites = Wanted((np.int32, np.int64), ("steps",), 0, n - 1)
+    arrays = archive.admit(
+        {
+            "order": sites,
+            "variation": number,
+            "input_variation": number,
+            "targets": replace(sites, shape=("targets",)),
+            "target_weights": Wanted(np.float64, ("targets",)),
+        }
+    )
+    if not arrays["order"].size:
+        raise archive.fail("it has no steps")
+    return DogsScan(
+        order=arrays["order"].astype(np.int32),
+        variation=float(arrays["variation"]),
+        input_variation=float(arrays["input_variation"]),
+        n_sites=n,
+        targets=arrays["targets"].astype(np.int32),
+        target_weights=arrays["target_weights"],
+        model=about["model"],
+    )
