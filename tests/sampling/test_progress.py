@@ -17,7 +17,7 @@ import pytest
 import gibbsite as gs
 from gibbsite._numba import cache, clock, jit
 from gibbsite._numba.clock import compiling_message
-from gibbsite.inference import sample as sampling
+from gibbsite.inference import sampling
 from gibbsite.sampling import crew, progress
 from gibbsite.sampling.progress import Callback, Lines, Live, Silent, Status, choose_progress
 

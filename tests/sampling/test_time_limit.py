@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.inference import sample as sampling
+from gibbsite.inference import sampling
 from gibbsite.results import result as results
 from gibbsite.results.verdict import judge
 from gibbsite.sampling import crew, engine

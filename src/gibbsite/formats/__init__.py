@@ -19,6 +19,7 @@ from gibbsite.formats.objects.nx import from_networkx, to_networkx
 from gibbsite.formats.objects.pgmpy import from_pgmpy
 from gibbsite.formats.registry import registered_formats
 from gibbsite.formats.rudy import read_rudy, write_rudy
+from gibbsite.formats.stored import store_edges
 from gibbsite.formats.uai import read_uai, write_uai
 from gibbsite.formats.uai_evidence import read_uai_evidence, write_uai_evidence
 from gibbsite.formats.uai_results import (
@@ -59,6 +60,7 @@ __all__ = [
     "read_uai_mar",
     "read_uai_pr",
     "read_xmlbif",
+    "store_edges",
     "to_bqm",
     "to_networkx",
     "write_bif",

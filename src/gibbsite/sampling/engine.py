@@ -458,7 +458,7 @@ class _Run:
             if tape.counters[DRAWS] != counts.draws or (tape.counters != self.tapes[0].counters).any():
                 raise fail("it has other numbers of draws in its header and on its tapes")
             for each, kept in ((tape.values, tape.sites.size), (tape.energy, self.setup.layout.energy)):
-                if len(each) < counts.draws if kept else len(each):
+                if len(each) < counts.draws if kept else each.size:
                     raise fail("it has other numbers of recorded draws than its header says")
         self.check_states(cards, fail)
         self.meetings = [list(met) for met in meetings]
