@@ -11,6 +11,11 @@ from typing import Any, Self
 
 from gibbsite._common.wording import Text, escaped
 
+__all__ = [
+    *("ArgumentError", "CheckpointError", "ConvergenceWarning", "FormatError", "GibbsiteError", "IncompatibleError"),
+    *("ModelError", "SamplingError", "SupportError", "TooLargeError", "UnknownFormatError"),
+]
+
 
 class GibbsiteError(Exception):
     """Root of all errors raised on purpose by gibbsite."""

@@ -23,6 +23,7 @@ from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.tempered.energy import energy_of
 from gibbsite.kernels.tempered.ladder import FEWEST, rungs_for, spread_rungs
 from gibbsite.kernels.tempered.rungs import fit_reference
+from gibbsite.sampling.checkpoint import load_checkpoint
 
 
 def two_modes(strength: float = 14.0, bias: float = 0.5, n: int = 6) -> gs.FactorGraph:
@@ -311,7 +312,7 @@ def test_a_killed_run_is_continued_bit_for_bit(tmp_path: Path) -> None:
             time.sleep(0.05)
         time.sleep(0.5)
         os.kill(run.pid, signal.SIGKILL)
-    done = int(gs.run.checkpoint.load_checkpoint(path)[0]["progress"]["draws"])
+    done = int(load_checkpoint(path)[0]["progress"]["draws"])
     sweeps = done + 500
     short = textwrap.dedent(script.replace("SWEEPS", str(sweeps)))
     subprocess.run([sys.executable, "-c", short], check=True)

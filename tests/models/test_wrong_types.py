@@ -124,7 +124,7 @@ def test_wrong_types_give_an_error_of_ours(key: str) -> None:
         (
             lambda: gs.formats.from_bqm({("a", "b"): 1.0}),
             gs.errors.IncompatibleError,
-            "got dict; dictionaries go to gs.from_",
+            "got dict; dictionaries go to gs.formats.from_",
         ),
         (
             lambda: gs.formats.from_bqm(None),
@@ -153,7 +153,7 @@ def test_wrong_types_give_an_error_of_ours(key: str) -> None:
             r"J must have pairs \(u, v\) as keys, got 'ab'",
         ),
         (lambda: gs.read_model(None), gs.errors.FormatError, "named by a text or a path, got None"),  # type: ignore
-        (lambda: gs.graphs.color_sites(GRID), gs.errors.IncompatibleError, r"gs\.compile_graph\(model\)"),  # type: ignore
+        (lambda: gs.graphs.color_sites(GRID), gs.errors.IncompatibleError, r"gs\.graphs\.compile_graph\(model\)"),  # type: ignore
     ],
 )
 def test_what_is_wrong(build: Callable[[], Any], error: type[Exception], message: str) -> None:

@@ -453,12 +453,12 @@ def test_a_changed_callee_is_seen(tmp_path: Path) -> None:
 
     def look() -> tuple[str, float]:
         place, name, number = python(STEP, **there).stdout.split()
-        assert Path(place) == root / "gibbsite" / "_compile" / "jit.py", "the copy must be the one that runs"
+        assert Path(place) == root / "gibbsite" / "_numba" / "jit.py", "the copy must be the one that runs"
         return name, float(number)
 
     name, up = look()
     assert up == pytest.approx(1 / (1 + np.exp(-0.5)))
-    source = root / "gibbsite" / "graph" / "kinds" / "lattice.py"
+    source = root / "gibbsite" / "graphs" / "kinds" / "lattice.py"
     with open(source, "a", encoding="utf-8") as file:
         file.write(textwrap.dedent(CHANGE))
     new_name, new_up = look()

@@ -131,9 +131,9 @@ def test_edits_that_change_no_compiled_code_keep_the_key(copy: Path, tmp_path: P
     base.mkdir()
     before = hash_sources(copy, base, "1")
     edit(copy / "cli" / "infer.py", "import click", "import click\n\nSOMETHING = 1")
-    edit(copy / "kernel" / "rules.py", "Replace weights by", "Put in the place of weights")
-    edit(copy / "kernel" / "rules.py", "rest = 0.0", "\n    # one more remark\n    rest = 0.0  # and another")
-    edit(copy / "run" / "chain.py", '"""', '"""Something else. ')
+    edit(copy / "kernels" / "rules.py", "Replace weights by", "Put in the place of weights")
+    edit(copy / "kernels" / "rules.py", "rest = 0.0", "\n    # one more remark\n    rest = 0.0  # and another")
+    edit(copy / "scans" / "base.py", '"""', '"""Something else. ')
     assert hash_sources(copy, base, "1") == before
     assert hash_sources(copy, None, "1") == before
 
@@ -161,7 +161,7 @@ def test_a_change_of_equal_size_and_time_changes_the_key(copy: Path, tmp_path: P
     base = tmp_path / "cache"
     base.mkdir()
     before = hash_sources(copy, base, "1")
-    path = copy / "kernel" / "gibbs" / "draw.py"
+    path = copy / "kernels" / "gibbs" / "draw.py"
     status = path.stat()
     edit(path, "_BINS = 1024", "_BINS = 2048")
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))

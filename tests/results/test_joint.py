@@ -141,7 +141,9 @@ def test_what_has_no_joint(ask: Any, message: str, result: gs.Result):
 
 def test_joints_that_were_not_recorded():
     plain = gs.sample(MODEL, sweeps=500, rng=1, progress=False)
-    with pytest.raises(gs.errors.ModelError, match=r"'0', '8' was not recorded; add gs\.Joint\(\[\('0', '8'\)\]\)"):
+    with pytest.raises(
+        gs.errors.ModelError, match=r"'0', '8' was not recorded; add gs\.recorders\.Joint\(\[\('0', '8'\)\]\)"
+    ):
         plain.joint("0", "8")
     wide = gs.FactorGraph({f"s{k}": 3 for k in range(12)})
     with pytest.raises(gs.errors.ModelError, match="531,441 configurations"):

@@ -65,6 +65,11 @@ def imports_of(text: str) -> list[str]:
     return sorted(found)
 
 
+def _compiles(module: str) -> bool:
+    """Tell whether importing a module may mean that something is compiled: random numbers alone do not."""
+    return module.startswith(_COMPILER) and not module.startswith(f"{_COMPILER}.random")
+
+
 def contributing(imports: dict[str, list[str]]) -> list[str]:
     """Return the modules that contribute to compiled code, given what every module imports.
 
@@ -78,7 +83,7 @@ def contributing(imports: dict[str, list[str]]) -> list[str]:
     ahead = [
         name
         for name, each in imports.items()
-        if name.startswith(f"{_COMPILER}.") or any(other.startswith(_COMPILER) for other in each)
+        if name.startswith(f"{_COMPILER}.") or any(_compiles(other) for other in each)
     ]
     while ahead:
         name = ahead.pop()
