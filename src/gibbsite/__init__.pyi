@@ -28,6 +28,7 @@ from gibbsite.inference import influence as influence
 from gibbsite.inference import log_z as log_z
 from gibbsite.inference.advice import recommend as recommend
 from gibbsite.inference.batch import sample_batch as sample_batch
+from gibbsite.inference.belief import belief_propagation as belief_propagation
 from gibbsite.inference.compatibility import check_conditionals as check_conditionals
 from gibbsite.inference.coupling import couple as couple
 from gibbsite.inference.exact import solve_exact as solve_exact
@@ -36,7 +37,6 @@ from gibbsite.inference.importance import sample_weighted as sample_weighted
 from gibbsite.inference.influence import certify as certify
 from gibbsite.inference.influence import dogs as dogs
 from gibbsite.inference.log_z.annealed import annealed_importance as annealed_importance
-from gibbsite.inference.mean_field import belief_propagation as belief_propagation
 from gibbsite.inference.mean_field import mean_field as mean_field
 from gibbsite.inference.perfect import perfect_draws as perfect_draws
 from gibbsite.inference.persistent import PersistentChains as PersistentChains

@@ -21,7 +21,7 @@ from gibbsite.applications import read_image, write_image
 from gibbsite.cli import group, info, main
 from gibbsite.cli.wording import in_options
 from gibbsite.formats.parsing.plain_json import write_json
-from gibbsite.graphs.elimination.order import Order
+from gibbsite.graphs.elimination.order import EliminationOrder
 from gibbsite.inference.choosing import choose
 from gibbsite.inference.exact.cost import cost_of_order
 
@@ -289,7 +289,7 @@ def test_a_file_goes_before_an_example_of_its_name(run: Any) -> None:
 def test_what_is_too_large_for_numbers_is_null_for_programs_and_words_for_people() -> None:
     facts = info.describe(gs.ising_grid((400, 400), coupling=0.1))
     assert math.isfinite(json.loads(write_json(facts))["exact"]["bytes"])
-    beyond = cost_of_order(Order(np.arange(2), 0, 2000.0, math.inf, 0))
+    beyond = cost_of_order(EliminationOrder(np.arange(2), 0, 2000.0, math.inf, 0))
     assert all(math.isfinite(value) for value in vars(beyond).values())
     assert info._shown(beyond.bytes) == "more than 1e308"
     assert beyond.line() == "largest clique more than 1e308 entries, more than a thousand years"

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     import pandas
 
     from gibbsite._common.arrays import Floats
+    from gibbsite.inference.belief import BeliefResult
     from gibbsite.inference.best_states.found import RankedState, SearchResult
     from gibbsite.inference.exact import ExactResult
     from gibbsite.inference.importance import LogZInterval, WeightedResult
-    from gibbsite.inference.mean_field import BeliefResult, MeanFieldResult
+    from gibbsite.inference.mean_field import MeanFieldResult
     from gibbsite.models import FactorGraph
     from gibbsite.results.result import Result
     from gibbsite.results.table import SiteTable

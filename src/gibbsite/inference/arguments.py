@@ -18,13 +18,13 @@ from gibbsite.inference.methods import (
 )
 
 if TYPE_CHECKING:
-    from gibbsite.inference.importance import Proposal
+    from gibbsite.inference.importance import ImportanceProposal
     from gibbsite.kernels.base import Kernel
     from gibbsite.models import FactorGraph
 
 
 def check_arguments(
-    model: FactorGraph, task: str, method: str | Kernel | Proposal, given: dict[str, Any], progress: Any
+    model: FactorGraph, task: str, method: str | Kernel | ImportanceProposal, given: dict[str, Any], progress: Any
 ) -> None:
     """Refuse what nobody knows and what the method has no use for; look at values before any work is done.
 
@@ -48,7 +48,7 @@ def check_arguments(
         _check_values(model, given)
 
 
-def check_exact(exact: Any, method: str | Kernel | Proposal) -> None:
+def check_exact(exact: Any, method: str | Kernel | ImportanceProposal) -> None:
     """Refuse exact=False but with "auto", the only method that has a choice about it."""
     if not isinstance(exact, bool):
         raise ArgumentError(f"{argument('exact')} must be True or False, got {exact!r}.")
@@ -61,7 +61,7 @@ def check_exact(exact: Any, method: str | Kernel | Proposal) -> None:
     raise ArgumentError(f"{argument('exact', False)} has no effect with {_spell(method)}; leave it out.")
 
 
-def _no_use(name: str, method: str | Kernel | Proposal) -> str:
+def _no_use(name: str, method: str | Kernel | ImportanceProposal) -> str:
     """Return the message on an argument that a method has no use for."""
     if method in ("auto", "annealed", "proved"):
         return (
@@ -71,7 +71,7 @@ def _no_use(name: str, method: str | Kernel | Proposal) -> str:
     return f"{argument(name)} has no effect with {_spell(method)}; leave it out."
 
 
-def _spell(method: str | Kernel | Proposal) -> str:
+def _spell(method: str | Kernel | ImportanceProposal) -> str:
     return argument("method", method) if isinstance(method, str) else type(method).__name__
 
 
@@ -119,7 +119,7 @@ def is_stored(model: Any) -> bool:
     return isinstance(model, StoredPairs)
 
 
-def _check_stored(task: str, method: str | Kernel | Proposal) -> None:
+def _check_stored(task: str, method: str | Kernel | ImportanceProposal) -> None:
     """Refuse what reads the whole model: a stored one is sampled from its files."""
     reads, stays = None, "reads the whole model, and a stored one stays in its files"
     if task not in ("MAR", "MAP"):
@@ -132,7 +132,7 @@ def _check_stored(task: str, method: str | Kernel | Proposal) -> None:
         raise IncompatibleError(f"{reads} {stays}; {instead}{in_python(', or build it with gs.ising or gs.potts')}.")
 
 
-def read_best(best: Any, task: str, method: str | Kernel | Proposal, search: bool = True) -> int:
+def read_best(best: Any, task: str, method: str | Kernel | ImportanceProposal, search: bool = True) -> int:
     """Return how many states are asked for; a run that is no search for them has one."""
     from gibbsite.sampling.budget import check_integer
 
@@ -151,7 +151,7 @@ def read_best(best: Any, task: str, method: str | Kernel | Proposal, search: boo
     return many
 
 
-def check_model(model: Any, task: str, method: str | Kernel | Proposal) -> None:
+def check_model(model: Any, task: str, method: str | Kernel | ImportanceProposal) -> None:
     """Refuse models of numbers, whose means a kernel may well give, and what stored models cannot answer."""
     from gibbsite.models import FactorGraph, Model
 

@@ -21,7 +21,7 @@ from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, OTHERWISE
 from gibbsite.inference.solving import bound_below, certain_bounds, solve
 
 if TYPE_CHECKING:
-    from gibbsite.inference.importance import Proposal
+    from gibbsite.inference.importance import ImportanceProposal
     from gibbsite.kernels.base import Kernel
     from gibbsite.models import FactorGraph
     from gibbsite.models.stored import StoredPairs
@@ -34,7 +34,7 @@ def infer(
     model: FactorGraph | StoredPairs,
     task: str = "MAR",
     *,
-    method: str | Kernel | Proposal = "auto",
+    method: str | Kernel | ImportanceProposal = "auto",
     seconds: float | None = None,
     sweeps: int | None = None,
     accuracy: float = 0.01,
@@ -55,7 +55,7 @@ def infer(
     task : {"MAR", "MAP", "PR", "MMAP"}
         Marginals, a most probable state, the log-partition function, or marginal MAP: a best state of the
         sites in ``maximise``, with all others summed out.
-    method : str, Kernel or Proposal
+    method : str, Kernel or ImportanceProposal
         "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, anneals for a
         most probable state, or tempers for the log-partition function; these are also the methods "exact",
         "gibbs", "annealed" and "tempered" (`Tempered`: replicas at several temperatures, for models with

@@ -18,7 +18,7 @@ from gibbsite.inference.arguments import is_stored
 from gibbsite.inference.methods import OTHERWISE, is_weighted, known_methods
 
 if TYPE_CHECKING:
-    from gibbsite.inference.importance import Proposal
+    from gibbsite.inference.importance import ImportanceProposal
     from gibbsite.kernels.base import Kernel
     from gibbsite.models import FactorGraph
 
@@ -97,8 +97,8 @@ def _share_with_zeros(model: FactorGraph) -> float:
 
 
 def choose(
-    model: FactorGraph, task: str, method: str | Kernel | Proposal, seconds: float | None, exact: bool = True
-) -> tuple[str | Kernel | Proposal, str]:
+    model: FactorGraph, task: str, method: str | Kernel | ImportanceProposal, seconds: float | None, exact: bool = True
+) -> tuple[str | Kernel | ImportanceProposal, str]:
     """Return the method and the reason for it."""
     if not isinstance(method, str):
         from gibbsite.kernels.base import Kernel

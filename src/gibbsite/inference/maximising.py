@@ -118,9 +118,9 @@ def best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState,
 
     What a sampling run has seen is taken uphill first: single sites may still be improved.
     """
+    from gibbsite.inference.belief import BeliefResult
     from gibbsite.inference.best_states.found import Assignment, RankedState, SearchResult
     from gibbsite.inference.exact import ExactResult
-    from gibbsite.inference.mean_field import BeliefResult
 
     if isinstance(found, SearchResult):
         return found.ranked

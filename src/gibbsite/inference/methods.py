@@ -65,6 +65,6 @@ def is_weighted(method: Any) -> bool:
     """Whether a method draws from a proposal, and weighs."""
     if isinstance(method, str):
         return method in WEIGHTED
-    from gibbsite.inference.importance import Proposal
+    from gibbsite.inference.importance import ImportanceProposal
 
-    return isinstance(method, Proposal)
+    return isinstance(method, ImportanceProposal)

@@ -14,8 +14,9 @@ from gibbsite.inference.answer import Verdict
 from gibbsite.inference.methods import is_weighted
 
 if TYPE_CHECKING:
-    from gibbsite.inference.importance import LogZInterval, Proposal, WeightedResult
-    from gibbsite.inference.mean_field import BeliefResult, MeanFieldResult
+    from gibbsite.inference.belief import BeliefResult
+    from gibbsite.inference.importance import ImportanceProposal, LogZInterval, WeightedResult
+    from gibbsite.inference.mean_field import MeanFieldResult
     from gibbsite.kernels.base import Kernel
     from gibbsite.models import FactorGraph
     from gibbsite.results.result import Result
@@ -30,7 +31,7 @@ STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken 
 def solve(
     model: FactorGraph,
     task: str,
-    method: str | Kernel | Proposal,
+    method: str | Kernel | ImportanceProposal,
     seconds: float | None,
     sweeps: int | None,
     accuracy: float,
@@ -54,7 +55,7 @@ def solve(
     if is_weighted(method):
         return _draw_weighted(model, task, method, seconds, accuracy, progress, run, query)
     if method == "bp":
-        from gibbsite.inference.mean_field import belief_propagation
+        from gibbsite.inference.belief import belief_propagation
 
         budget = {} if sweeps is None else {"sweeps": sweeps}
         beliefs = belief_propagation(model, seconds=seconds, progress=progress, **budget, **_read_messages(run, task))

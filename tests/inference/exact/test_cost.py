@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.graphs.elimination.order import Order
+from gibbsite.graphs.elimination.order import EliminationOrder
 from gibbsite.graphs.elimination.rings import Sum
 from gibbsite.inference.exact.cost import ExactCost, Limits, cost_of_order, cost_of_tree
 from gibbsite.inference.exact.plan import make_plan, outline
@@ -83,7 +83,7 @@ def test_time_grows_with_entries_children_and_cliques() -> None:
 def test_what_cannot_be_counted_is_bounded() -> None:
     sites = np.arange(3)
     for log2, total in ((100.0, np.inf), (2000.0, np.inf), (100.0, 2.0**101)):
-        cost = cost_of_order(Order(sites, 0, log2, total, 0))
+        cost = cost_of_order(EliminationOrder(sites, 0, log2, total, 0))
         assert all(np.isfinite([cost.largest, cost.entries, cost.bytes, cost.seconds]))
         assert cost.largest == (2.0**100 if log2 == 100.0 else np.finfo(float).max)
         assert cost.entries == (total if total < np.inf else cost.largest)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gibbsite.graphs.elimination.order import measure_order
-from gibbsite.inference.exact.tree import Tree, build_tree
+from gibbsite.inference.exact.tree import CliqueTree, build_tree
 from tests.inference.exact.naive import eliminate_by_hand, in_rows, random_graph, size_of
 
 pytestmark = pytest.mark.usefixtures("plain")
@@ -15,7 +15,7 @@ SEEDS = range(6)
 MERGED = [1.0, 12.0, np.inf]
 
 
-def make(seed: int, most_own: float) -> tuple[Tree, list[set[int]], list[int], list[set[int]]]:
+def make(seed: int, most_own: float) -> tuple[CliqueTree, list[set[int]], list[int], list[set[int]]]:
     """Return a tree, the graph, the order and the cliques by hand."""
     near = random_graph(seed, 10, 0.3)
     rng = np.random.default_rng(seed)
@@ -25,7 +25,7 @@ def make(seed: int, most_own: float) -> tuple[Tree, list[set[int]], list[int], l
     return tree, near, sites.tolist(), eliminate_by_hand(near, sites.tolist()).cliques
 
 
-def members(tree: Tree) -> list[list[int]]:
+def members(tree: CliqueTree) -> list[list[int]]:
     return [tree.site[tree.start[c] : tree.start[c + 1]].tolist() for c in range(tree.own.size)]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.inference.importance.base import BLOCK, Setting
+from gibbsite.inference.importance.base import BLOCK, SourceSettings
 from gibbsite.inference.importance.forward import ForwardSource, _Prepared
 from gibbsite.inference.importance.network import find_network
 from gibbsite.inference.importance.tables import draw_blocks, make_scratch
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
 
 def prepare(model: gs.FactorGraph, query: Any = None) -> _Prepared:
     asked = np.ones(model.n_sites, np.bool_) if query is None else query
-    setting = Setting(7, asked, math.inf, None, lambda: 0.0, 1, lambda: False)
+    setting = SourceSettings(7, asked, math.inf, None, lambda: 0.0, 1, lambda: False)
     return _Prepared(find_network(model).keep(asked), model, setting, None, 1 << 10)
 
 
@@ -267,8 +267,8 @@ def test_weights_that_all_vanish_leave_what_was_drawn() -> None:
     ready = prepare(model)
     ready.bounds[0] = ready.prior(), 0.0
 
-    class Blind(gs.importance.Proposal):
-        def sources(self, model: gs.FactorGraph, setting: Setting):  # type: ignore[no-untyped-def]
+    class Blind(gs.importance.ImportanceProposal):
+        def sources(self, model: gs.FactorGraph, setting: SourceSettings):  # type: ignore[no-untyped-def]
             source = ForwardSource.__new__(ForwardSource)
             from gibbsite.inference.importance.tables import proposal_tables
 

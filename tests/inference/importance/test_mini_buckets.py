@@ -10,7 +10,7 @@ from scipy import stats
 
 import gibbsite as gs
 from gibbsite.inference.exact.plan import outline
-from gibbsite.inference.importance.base import Setting
+from gibbsite.inference.importance.base import SourceSettings
 from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, largest_table, plan_buckets
 from gibbsite.inference.importance.mini_buckets.proposal import BucketSource, Growth, pass_upwards, weigh_buckets
 from gibbsite.inference.importance.mini_buckets.weighted_sum import fill_pool
@@ -20,9 +20,9 @@ from tests.inference.importance.models import all_states, random_model
 FALSE_ALARM = 1e-7  # of each statistical test
 
 
-def setting(model: gs.FactorGraph, seed: int = 1) -> Setting:
+def setting(model: gs.FactorGraph, seed: int = 1) -> SourceSettings:
     every = np.ones(model.n_sites, np.bool_)
-    return Setting(seed, every, math.inf, None, lambda: 0.0, 1, lambda: False)
+    return SourceSettings(seed, every, math.inf, None, lambda: 0.0, 1, lambda: False)
 
 
 def make_source(model: gs.FactorGraph, entries: int, seed: int = 1) -> BucketSource:

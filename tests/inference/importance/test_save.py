@@ -12,7 +12,9 @@ import gibbsite as gs
 from tests.inference.importance.models import random_model
 
 
-def draw(model: gs.FactorGraph, proposal: gs.importance.Proposal, rng: int = 1) -> gs.importance.WeightedResult:
+def draw(
+    model: gs.FactorGraph, proposal: gs.importance.ImportanceProposal, rng: int = 1
+) -> gs.importance.WeightedResult:
     return gs.sample_weighted(model, proposal, draws=2048, rng=rng, accuracy=0.5, progress=False)
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import gibbsite as gs
 from gibbsite.inference.influence.blocks import collapse, descend_blocks
-from gibbsite.inference.influence.descent import descend, make_desk
+from gibbsite.inference.influence.descent import descend, make_workspace
 from tests.inference.influence.random_models import random_model
 from tests.inference.influence.test_certify import distance_to_law
 
@@ -53,7 +53,7 @@ def test_blocks_of_one_site_are_sites() -> None:
     single = collapse(influence, [np.array([i]) for i in range(16)])
     scan = np.resize(np.arange(16), 90).astype(np.int32)
     _, by_block = descend_blocks(single, influence, weights, scan)
-    _, by_site = descend(influence, make_desk(influence, weights), scan)
+    _, by_site = descend(influence, make_workspace(influence, weights), scan)
     assert by_block.before == pytest.approx(by_site.before, rel=1e-12)
     assert by_block.after == pytest.approx(by_site.after, rel=1e-9)
 

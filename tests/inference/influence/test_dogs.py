@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.inference.influence.descent import descend, descend_drawn, evaluate, make_desk
+from gibbsite.inference.influence.descent import descend, descend_drawn, evaluate, make_workspace
 from gibbsite.inference.influence.matrix import read_influence
 from tests.inference.influence.random_models import random_model
 
@@ -46,7 +46,7 @@ def test_the_descent_is_the_plain_one(seed: int) -> None:
     weights = rng.integers(0, 3, n) / 1.0
     scan = rng.integers(0, n, int(rng.integers(1, 13))).astype(np.int32)
     influence = read_influence(dense, n)
-    new, gain = descend(influence, make_desk(influence, weights), scan)
+    new, gain = descend(influence, make_workspace(influence, weights), scan)
     plain, variation = plain_dogs(dense, weights, scan)
     assert new.tolist() == plain
     assert gain.after == gain.tracked == variation
@@ -67,7 +67,7 @@ def case(seed: int) -> tuple[gs.influence.Influence, NDArray[np.float64], NDArra
 @pytest.mark.parametrize("seed", range(60))
 def test_the_books_are_right(seed: int) -> None:
     influence, weights, scan = case(seed)
-    dense, workspace = influence.to_dense(), make_desk(influence, weights)
+    dense, workspace = influence.to_dense(), make_workspace(influence, weights)
     fresh = [part.copy() for part in workspace]
     new, gain = descend(influence, workspace, scan)
     assert gain.tracked == pytest.approx(gain.after, rel=1e-10)
@@ -91,7 +91,7 @@ def test_the_desk_is_as_new_after_short_scans_too() -> None:
     influence = gs.influence.bound_influence(gs.ising_grid((20, 20), coupling=0.2))
     weights = np.zeros(400)
     weights[[0, 210]] = 1.0
-    workspace = make_desk(influence, weights)
+    workspace = make_workspace(influence, weights)
     fresh = [part.copy() for part in workspace]
     new, gain = descend(influence, workspace, np.arange(30, dtype=np.int32))
     assert all((a == b).all() for a, b in zip(fresh, workspace, strict=True))
@@ -103,7 +103,7 @@ def test_the_desk_is_as_new_after_short_scans_too() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_early_stopping_keeps_the_first_steps(seed: int) -> None:
     influence, weights, scan = case(seed)
-    workspace = make_desk(influence, weights)
+    workspace = make_workspace(influence, weights)
     full, gain = descend(influence, workspace, scan)
     goal = 0.5 * (gain.before + gain.after)
     new, stopped = descend(influence, workspace, scan, goal)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import gibbsite as gs
 from gibbsite._numba.jit import compiled_loop
 from gibbsite.graphs.compile import KINDS
-from gibbsite.inference.mean_field._expected import ExpectationWorkspace, make_desk, mean_log_weights
+from gibbsite.inference.mean_field._expected import ExpectationWorkspace, make_workspace, mean_log_weights
 from gibbsite.inference.mean_field._sweep import bound, sweep
 from gibbsite.testing import tiny_models
 from tests.inference.mean_field.oracle import Oracle, random_law
@@ -46,7 +46,7 @@ def laws(oracle: Oracle, rng: np.random.Generator) -> Iterator[list[NDArray[np.f
 def test_the_bound_is_mean_log_potential_plus_entropy(kind: str) -> None:
     rng = np.random.default_rng(1)
     for name, oracle, graph in cases(kind):
-        workspace = make_desk(graph)
+        workspace = make_workspace(graph)
         for law in laws(oracle, rng):
             found = bound(graph.arrays, oracle.cells(law, graph), workspace) + graph.log_offset
             assert found == pytest.approx(oracle.bound(law), rel=1e-11, abs=1e-11), name
@@ -57,7 +57,7 @@ def test_the_bound_is_mean_log_potential_plus_entropy(kind: str) -> None:
 def test_mean_log_weights_are_conditional_means(kind: str) -> None:
     rng = np.random.default_rng(2)
     for name, oracle, graph in cases(kind):
-        workspace: ExpectationWorkspace = make_desk(graph)
+        workspace: ExpectationWorkspace = make_workspace(graph)
         for law in laws(oracle, rng):
             q = oracle.cells(law, graph)
             for site, size in enumerate(oracle.cards):
@@ -87,7 +87,7 @@ def test_a_sweep_equals_its_twin(kind: str, parallel: bool, damping: float) -> N
                 law[site] = np.where(logs, 0.0, law[site]) / np.where(logs, 0.0, law[site]).sum()
         q = oracle.cells(law, graph)
         fresh = np.empty_like(q) if parallel else q
-        change = sweep(graph.arrays, graph.n_sites, q, fresh, damping, make_desk(graph))
+        change = sweep(graph.arrays, graph.n_sites, q, fresh, damping, make_workspace(graph))
         twin, twin_change = oracle.sweep(law, parallel, damping)
         assert np.allclose(fresh, oracle.cells(twin, graph), rtol=0, atol=1e-12), name
         assert change == pytest.approx(twin_change, abs=1e-12)

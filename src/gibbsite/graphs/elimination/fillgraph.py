@@ -25,7 +25,7 @@ class EliminationGraph(NamedTuple):
     log_card: Floats
 
 
-class Workspace(NamedTuple):
+class EliminationWorkspace(NamedTuple):
     """What changes during elimination: whole numbers and costs by vertex, the lists of neighbours, the heap.
 
     The list of vertex i begins at ``at[i, FIRST]`` of the pool, has ``at[i, LENGTH]`` entries and space for
@@ -51,16 +51,18 @@ MISSING, AROUND, ENTRIES, KEY = range(4)
 USED, STAMP, TOUCHED = range(3)
 
 
-def make_workspace(graph: EliminationGraph, slots: int = 0) -> Workspace:
+def make_workspace(graph: EliminationGraph, slots: int = 0) -> EliminationWorkspace:
     """Allocate the workspace for a graph; ``slots`` is the least size of the pool."""
     n = graph.log_card.size
     pool = np.empty(max(slots, 3 * graph.neighbour.size + 8 * n + 64), np.int64)
     heap, touched = np.empty((2, n), np.int64)
-    return Workspace(np.empty((n, 8), np.int64), np.empty((n, 4)), pool, heap, touched, np.zeros(3, np.int64))
+    return EliminationWorkspace(
+        np.empty((n, 8), np.int64), np.empty((n, 4)), pool, heap, touched, np.zeros(3, np.int64)
+    )
 
 
 @called
-def set_up(graph: EliminationGraph, s: Workspace, weight: Floats) -> float:
+def set_up(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats) -> float:
     """Lay out the lists and compute all costs; return the steps it took."""
     n = graph.log_card.size
     used = 0
@@ -106,7 +108,7 @@ def set_up(graph: EliminationGraph, s: Workspace, weight: Floats) -> float:
 
 
 @called
-def _tidy(s: Workspace, a: int) -> float:
+def _tidy(s: EliminationWorkspace, a: int) -> float:
     """Throw vertices that are gone out of the list of a; return the steps."""
     length = s.at[a, LENGTH]
     if length > s.at[a, DEGREE]:
@@ -120,7 +122,7 @@ def _tidy(s: Workspace, a: int) -> float:
 
 
 @called
-def _touch(s: Workspace, a: int, v: int) -> None:
+def _touch(s: EliminationWorkspace, a: int, v: int) -> None:
     """Remember that the elimination of v has changed the cost of a."""
     if s.at[a, CHANGED] != v:
         s.at[a, CHANGED] = v
@@ -129,7 +131,7 @@ def _touch(s: Workspace, a: int, v: int) -> None:
 
 
 @called
-def take_out(graph: EliminationGraph, s: Workspace, weight: Floats, v: int) -> float:
+def take_out(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats, v: int) -> float:
     """Take v out of the graph: the edges that its neighbours lacked to it are no longer missing."""
     steps = _tidy(s, v)
     stamp = s.counters[STAMP]
@@ -157,7 +159,7 @@ def take_out(graph: EliminationGraph, s: Workspace, weight: Floats, v: int) -> f
 
 
 @called
-def join_neighbours(graph: EliminationGraph, s: Workspace, weight: Floats, v: int) -> float:
+def join_neighbours(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats, v: int) -> float:
     """Add the edges missing among the neighbours of v; return the steps, negative if the pool is full."""
     steps = 0.0
     around_v = s.at[v, FIRST]
@@ -189,7 +191,7 @@ def join_neighbours(graph: EliminationGraph, s: Workspace, weight: Floats, v: in
 
 
 @called
-def _append(graph: EliminationGraph, s: Workspace, weight: Floats, a: int, b: int) -> bool:
+def _append(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats, a: int, b: int) -> bool:
     """Add b to the tidy list of a, moving the list where there is room; return whether there is any."""
     degree = s.at[a, DEGREE]
     if degree == s.at[a, ROOM]:

@@ -22,7 +22,7 @@ from gibbsite.graphs.elimination.fillgraph import (
     PLACE,
     TOUCHED,
     EliminationGraph,
-    Workspace,
+    EliminationWorkspace,
     join_neighbours,
     make_workspace,
     set_up,
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 
 def eliminate(
     graph: EliminationGraph,
-    space: Workspace,
+    space: EliminationWorkspace,
     weight: Floats,
     rule: int,
     words: Words64,
@@ -59,14 +59,14 @@ def eliminate(
     noise: float = 0.0,
     most: float = np.inf,
     given: int = 0,
-) -> tuple[Outcome, Workspace]:
+) -> tuple[Outcome, EliminationWorkspace]:
     """Eliminate all vertices into ``order``, the first ``given`` of them as they stand there already.
 
     Parameters
     ----------
     graph : EliminationGraph
         The graph.
-    space : Workspace
+    space : EliminationWorkspace
         Where to work.
     weight : float array
         An edge counts in the fill as much as the product at its ends; at least one each.
@@ -85,7 +85,7 @@ def eliminate(
 
     Returns
     -------
-    Outcome, Workspace
+    Outcome, EliminationWorkspace
         The workspace may be another, larger one.
     """
     while True:
@@ -100,7 +100,7 @@ def eliminate(
 @compiled_loop
 def _run(
     graph: EliminationGraph,
-    s: Workspace,
+    s: EliminationWorkspace,
     weight: Floats,
     rule: int,
     noise: float,
@@ -176,7 +176,7 @@ def _cost(rng: Words, fill: float, table: float, rule: int, noise: float) -> tup
 
 
 @called
-def _sink(s: Workspace, size: int, at: int) -> None:
+def _sink(s: EliminationWorkspace, size: int, at: int) -> None:
     """Move an entry of the heap down to where it belongs."""
     node = s.heap[at]
     while 2 * at + 1 < size:
@@ -193,7 +193,7 @@ def _sink(s: Workspace, size: int, at: int) -> None:
 
 
 @called
-def _rise(s: Workspace, at: int) -> None:
+def _rise(s: EliminationWorkspace, at: int) -> None:
     """Move an entry of the heap up to where it belongs."""
     node = s.heap[at]
     while at > 0 and s.cost[s.heap[(at - 1) // 2], KEY] > s.cost[node, KEY]:

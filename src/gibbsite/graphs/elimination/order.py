@@ -31,7 +31,7 @@ _HOPELESS_STEPS = 2e7
 _MOST_DENSE = 100
 
 
-class Order(NamedTuple):
+class EliminationOrder(NamedTuple):
     """An elimination order and what it costs.
 
     ``sites`` is in order of elimination, ``log2_largest`` belongs to the largest table, ``total`` is the
@@ -45,7 +45,7 @@ class Order(NamedTuple):
     tries: int
 
 
-def find_order(start: Ints, neighbour: Ints, cards: Ints, *, seed: int = 0, tries: int = 3000) -> Order:
+def find_order(start: Ints, neighbour: Ints, cards: Ints, *, seed: int = 0, tries: int = 3000) -> EliminationOrder:
     """Find a good elimination order.
 
     How many tries are made depends on how much there is to win, counted in operations and not in seconds: the
@@ -64,7 +64,7 @@ def find_order(start: Ints, neighbour: Ints, cards: Ints, *, seed: int = 0, trie
 
     Returns
     -------
-    Order
+    EliminationOrder
 
     Examples
     --------
@@ -76,13 +76,13 @@ def find_order(start: Ints, neighbour: Ints, cards: Ints, *, seed: int = 0, trie
     n = cards.size
     dense = neighbour.size / max(2 * n, 1)
     if dense > _MOST_DENSE:  # tables of k sites eliminate at most k - 1 edges per site
-        return Order(np.arange(n), 0, dense, np.inf, 0)
+        return EliminationOrder(np.arange(n), 0, dense, np.inf, 0)
     words = stream(seed, 0)
     graph = EliminationGraph(start, neighbour, np.log2(cards))
     found = np.zeros(n, np.int64)
     first, _ = eliminate(graph, make_workspace(graph), np.ones(n), SIMPLICIAL, words, found)
     if first.eliminated == n:
-        return Order(found, first.members, first.log2_largest, first.entries, 0)
+        return EliminationOrder(found, first.members, first.log2_largest, first.entries, 0)
     # eliminating simplicial sites adds no edges: what is left is a part of the graph
     kept = np.ones(n, np.bool_)
     kept[found[: first.eliminated]] = False
@@ -91,10 +91,10 @@ def find_order(start: Ints, neighbour: Ints, cards: Ints, *, seed: int = 0, trie
     search.run(tries, random.Random(seed))
     found[first.eliminated :] = core[search.best]
     largest = max(first.log2_largest, search.log2_largest)
-    return Order(found, first.members + search.members, largest, search.total, search.tries)
+    return EliminationOrder(found, first.members + search.members, largest, search.total, search.tries)
 
 
-def measure_order(start: Ints, neighbour: Ints, cards: Ints, sites: Ints) -> Order:
+def measure_order(start: Ints, neighbour: Ints, cards: Ints, sites: Ints) -> EliminationOrder:
     """Return what a given elimination order costs.
 
     Examples
@@ -108,7 +108,7 @@ def measure_order(start: Ints, neighbour: Ints, cards: Ints, sites: Ints) -> Ord
     outcome, _ = eliminate(
         graph, make_workspace(graph), np.ones(sites.size), FILL, stream(0, 0), sites, given=sites.size
     )
-    return Order(sites, outcome.members, outcome.log2_largest, outcome.entries, 1)
+    return EliminationOrder(sites, outcome.members, outcome.log2_largest, outcome.entries, 1)
 
 
 class _Search:

@@ -8,8 +8,8 @@ import numpy as np
 
 from gibbsite._common.wording import in_python, part
 from gibbsite.errors import TooLargeError
-from gibbsite.graphs.elimination.order import Order
-from gibbsite.inference.exact.tree import Tree
+from gibbsite.graphs.elimination.order import EliminationOrder
+from gibbsite.inference.exact.tree import CliqueTree
 
 # Measured, in seconds: an entry of a clique's table multiplied or added up once, a byte of memory, a clique
 # whatever its size.
@@ -90,14 +90,14 @@ class Limits:
         raise TooLargeError(f"Exact inference needs {problem}; use {instead}.")
 
 
-def cost_of_order(order: Order) -> ExactCost:
+def cost_of_order(order: EliminationOrder) -> ExactCost:
     """Estimate the cost of an order whose cliques are too large to be listed."""
     largest = float(np.exp2(order.log2_largest)) if order.log2_largest < 1023 else _MOST
     total = order.total if order.total < np.inf else largest
     return ExactCost(largest, total, min(8.0 * total, _MOST), 10 * _PER_ENTRY * total)
 
 
-def cost_of_tree(tree: Tree, potentials: float = 0.0) -> ExactCost:
+def cost_of_tree(tree: CliqueTree, potentials: float = 0.0) -> ExactCost:
     """Return the cost of passing through a clique tree twice."""
     inner = tree.parent >= 0
     children = np.bincount(tree.parent[inner], minlength=tree.own.size)

@@ -9,13 +9,13 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import interpreted
-from gibbsite.graphs.elimination.order import Order, find_order, interaction_graph
+from gibbsite.graphs.elimination.order import EliminationOrder, find_order, interaction_graph
 from gibbsite.graphs.elimination.rings import Ring, Sum
 from gibbsite.inference.exact.cost import ExactCost, Limits, cost_of_order, cost_of_tree
 from gibbsite.inference.exact.potentials import Operands, Potentials, fill_potentials, plan_tables
 from gibbsite.inference.exact.reduce import Reduction, reduce_model
-from gibbsite.inference.exact.sweep import SweepWorkspace, make_desk
-from gibbsite.inference.exact.tree import MOST_AXES, Tree, build_tree
+from gibbsite.inference.exact.sweep import SweepWorkspace, make_workspace
+from gibbsite.inference.exact.tree import MOST_AXES, CliqueTree, build_tree
 from gibbsite.sampling.budget import check_integer
 
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ class Outline:
         The model without impossible states and determined sites.
     start, neighbour : int arrays
         The interaction graph of the rest in compressed rows.
-    order : Order
+    order : EliminationOrder
         The order of elimination.
     """
 
     reduction: Reduction
     start: Ints
     neighbour: Ints
-    order: Order
+    order: EliminationOrder
 
-    def tree(self, most_own: float = MOST_OWN) -> Tree | None:
+    def tree(self, most_own: float = MOST_OWN) -> CliqueTree | None:
         """Build the clique tree, or None if it has cliques too large even to be counted."""
         if self.order.log2_largest > MOST_AXES:
             return None
@@ -86,7 +86,7 @@ def _find(reduction: Reduction, width: int, rng: int) -> Outline:
     n = problem.cards.size
     if width > MOST_AXES and n == reduction.codes.size:
         nothing = np.zeros(0, np.int64)
-        return Outline(reduction, nothing, nothing, Order(np.arange(n), 0, width + 1.0, np.inf, 0))
+        return Outline(reduction, nothing, nothing, EliminationOrder(np.arange(n), 0, width + 1.0, np.inf, 0))
     start, neighbour = interaction_graph(problem.member_start, problem.member, n)
     with interpreted(n**3 / 4):
         order = find_order(start, neighbour, problem.cards, seed=check_integer("rng", rng, 0))
@@ -109,7 +109,7 @@ class EliminationPlan:
     ----------
     reduction : Reduction
         The model without impossible states and determined sites.
-    tree : Tree
+    tree : CliqueTree
         The cliques.
     potentials : Potentials
         What the factors are joined into.
@@ -118,7 +118,7 @@ class EliminationPlan:
     """
 
     reduction: Reduction
-    tree: Tree
+    tree: CliqueTree
     potentials: Potentials
     operands: Operands
 
@@ -130,7 +130,7 @@ class EliminationPlan:
             head = pool[: self.potentials.table[-1]]
             np.exp(head, out=head)
         constant = self.reduction.log_constant + shift
-        return Loaded(make_desk(self.tree, self.operands), pool, constant, lowest > _LOWEST)
+        return Loaded(make_workspace(self.tree, self.operands), pool, constant, lowest > _LOWEST)
 
 
 class Loaded(NamedTuple):

@@ -16,7 +16,7 @@ from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import called, compiled_loop
 from gibbsite.graphs.rows import row_starts
 from gibbsite.inference.exact.reduce import Reduced
-from gibbsite.inference.exact.tree import MOST_AXES, Tree
+from gibbsite.inference.exact.tree import MOST_AXES, CliqueTree
 
 # Potentials up to this size stay in the processor's cache while a large clique is passed through.
 _JOINED = 1 << 14
@@ -52,12 +52,12 @@ class Operands(NamedTuple):
     message: Ints
 
 
-def plan_tables(tree: Tree, problem: Reduced) -> tuple[Potentials, Operands]:
+def plan_tables(tree: CliqueTree, problem: Reduced) -> tuple[Potentials, Operands]:
     """Give every factor to a clique and every table a place in the pool.
 
     Parameters
     ----------
-    tree : Tree
+    tree : CliqueTree
         The cliques.
     problem : Reduced
         The factors.
@@ -98,7 +98,13 @@ def plan_tables(tree: Tree, problem: Reduced) -> tuple[Potentials, Operands]:
 
 @compiled_loop
 def _group_factors(
-    tree: Tree, problem: Reduced, by_clique: Ints, row: Ints, axis: Ints, potentials: Potentials, group_start: Ints
+    tree: CliqueTree,
+    problem: Reduced,
+    by_clique: Ints,
+    row: Ints,
+    axis: Ints,
+    potentials: Potentials,
+    group_start: Ints,
 ) -> None:
     """Join the factors of each clique, each to the table that grows least."""
     count = 0
@@ -130,7 +136,7 @@ def _group_factors(
 
 
 @compiled_loop
-def _list_tables(tree: Tree, potentials: Potentials, operands: Operands, group_start: Ints, free: Ints) -> None:
+def _list_tables(tree: CliqueTree, potentials: Potentials, operands: Operands, group_start: Ints, free: Ints) -> None:
     """List the potentials and the children's messages of every clique."""
     for c in range(tree.own.size):
         for g in range(group_start[c], group_start[c + 1]):
@@ -145,7 +151,7 @@ def _list_tables(tree: Tree, potentials: Potentials, operands: Operands, group_s
 
 
 @called
-def entries(tree: Tree, begin: int, mask: int) -> float:
+def entries(tree: CliqueTree, begin: int, mask: int) -> float:
     """Return the number of entries of a table over some axes of the clique that begins there."""
     product = 1.0
     at = begin
@@ -158,7 +164,7 @@ def entries(tree: Tree, begin: int, mask: int) -> float:
 
 
 @called
-def _inside(tree: Tree, c: int, up: int) -> int:
+def _inside(tree: CliqueTree, c: int, up: int) -> int:
     """Return the axes of a clique's separator in its parent; both list them in the same order."""
     mask = 0
     at = tree.start[up]
@@ -169,7 +175,7 @@ def _inside(tree: Tree, c: int, up: int) -> int:
     return mask
 
 
-def fill_potentials(tree: Tree, problem: Reduced, potentials: Potentials, pool: Floats) -> tuple[float, float]:
+def fill_potentials(tree: CliqueTree, problem: Reduced, potentials: Potentials, pool: Floats) -> tuple[float, float]:
     """Write the logarithms of all potentials into the pool, each with maximum zero.
 
     Returns the sum of what was taken out, minus infinity when a potential has no positive entry, and the
@@ -190,7 +196,9 @@ class _Odometer(NamedTuple):
 
 
 @compiled_loop
-def _fill(tree: Tree, problem: Reduced, potentials: Potentials, pool: Floats, axes: _Odometer) -> tuple[float, float]:
+def _fill(
+    tree: CliqueTree, problem: Reduced, potentials: Potentials, pool: Floats, axes: _Odometer
+) -> tuple[float, float]:
     for k in range(potentials.table[-1]):
         pool[k] = 0.0
     for f in range(problem.table.size):
@@ -211,7 +219,9 @@ def _fill(tree: Tree, problem: Reduced, potentials: Potentials, pool: Floats, ax
 
 
 @called
-def _add_factor(tree: Tree, problem: Reduced, potentials: Potentials, pool: Floats, axes: _Odometer, f: int) -> None:
+def _add_factor(
+    tree: CliqueTree, problem: Reduced, potentials: Potentials, pool: Floats, axes: _Odometer, f: int
+) -> None:
     """Add a factor's log-potentials to its group, counting through the group's axes like an odometer."""
     g = potentials.group[f]
     begin = tree.start[potentials.clique[g]]

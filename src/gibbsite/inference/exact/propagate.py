@@ -19,7 +19,7 @@ from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite.graphs.elimination.rings import Ring, cancel, gather
 from gibbsite.inference.exact.potentials import Operands
 from gibbsite.inference.exact.sweep import SweepWorkspace, split, sweep
-from gibbsite.inference.exact.tree import Tree
+from gibbsite.inference.exact.tree import CliqueTree
 
 # The rounding of a product too small for floating-point numbers, with some to spare, in units of 1e-300;
 # and the smallest product that certainly is not.
@@ -44,7 +44,7 @@ class Summary(NamedTuple):
 
 def propagate(
     ring: Ring,
-    tree: Tree,
+    tree: CliqueTree,
     operands: Operands,
     workspace: SweepWorkspace,
     pool: Floats,
@@ -77,7 +77,7 @@ def propagate(
 @compiled_loop
 def _pass(
     ring: Ring,
-    tree: Tree,
+    tree: CliqueTree,
     operands: Operands,
     workspace: SweepWorkspace,
     pool: Floats,
@@ -142,7 +142,7 @@ def _underflow(
 
 @called
 def _open(
-    tree: Tree, operands: Operands, workspace: SweepWorkspace, c: int, back: bool
+    tree: CliqueTree, operands: Operands, workspace: SweepWorkspace, c: int, back: bool
 ) -> tuple[Integer, Integer, Integer]:
     """Fill the workspace with what is read and written for a clique.
 
@@ -187,7 +187,7 @@ def _open(
 @called
 def _close(
     ring: Ring,
-    tree: Tree,
+    tree: CliqueTree,
     operands: Operands,
     workspace: SweepWorkspace,
     c: int,

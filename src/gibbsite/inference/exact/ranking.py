@@ -20,7 +20,7 @@ from gibbsite.graphs.elimination.rings import Max
 from gibbsite.graphs.rows import row_starts
 from gibbsite.inference.exact.potentials import Operands
 from gibbsite.inference.exact.trace import Slate, assign, make_slate, weigh
-from gibbsite.inference.exact.tree import Tree
+from gibbsite.inference.exact.tree import CliqueTree
 
 if TYPE_CHECKING:
     from gibbsite.inference.exact.plan import EliminationPlan
@@ -60,7 +60,7 @@ def rank_states(plan: EliminationPlan, pool: Floats, many: int) -> Ints:
 @compiled_loop
 def assign_best(
     ring: Max,
-    tree: Tree,
+    tree: CliqueTree,
     operands: Operands,
     pool: Floats,
     slate: Slate,

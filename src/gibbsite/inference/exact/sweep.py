@@ -22,7 +22,7 @@ from gibbsite._common.arrays import Floats, Ints, Words32
 from gibbsite._numba.jit import Integer, called
 from gibbsite.graphs.elimination.rings import Ring, gather, join
 from gibbsite.inference.exact.potentials import Operands
-from gibbsite.inference.exact.tree import MOST_AXES, Tree
+from gibbsite.inference.exact.tree import MOST_AXES, CliqueTree
 
 Indices = NDArray[np.uintp]
 
@@ -50,7 +50,7 @@ class SweepWorkspace(NamedTuple):
     result: Floats
 
 
-def make_desk(tree: Tree, operands: Operands) -> SweepWorkspace:
+def make_workspace(tree: CliqueTree, operands: Operands) -> SweepWorkspace:
     """Allocate a workspace for the largest clique of a tree, and room for what is added up there."""
     width = np.diff(tree.start)
     cards = tree.card[tree.site]

@@ -16,7 +16,7 @@ from gibbsite._numba.jit import called, compiled_loop
 from gibbsite._numba.random.generators import load, store, uniform
 from gibbsite.graphs.elimination.rings import Ring, join
 from gibbsite.inference.exact.potentials import Operands
-from gibbsite.inference.exact.tree import MOST_AXES, Tree
+from gibbsite.inference.exact.tree import MOST_AXES, CliqueTree
 
 
 class Slate(NamedTuple):
@@ -26,13 +26,13 @@ class Slate(NamedTuple):
     digit: Ints
 
 
-def make_slate(tree: Tree) -> Slate:
+def make_slate(tree: CliqueTree) -> Slate:
     """Allocate a slate for the largest number of own states."""
     return Slate(np.empty(int((tree.size / tree.separator).max(initial=1.0)) + 1), np.zeros(MOST_AXES, np.int64))
 
 
 @compiled_loop
-def trace_best(ring: Ring, tree: Tree, operands: Operands, pool: Floats, slate: Slate, x: Ints) -> None:
+def trace_best(ring: Ring, tree: CliqueTree, operands: Operands, pool: Floats, slate: Slate, x: Ints) -> None:
     """Write a best state into ``x``."""
     for c in range(tree.own.size - 1, -1, -1):
         n = weigh(ring, tree, operands, pool, c, x, slate)
@@ -45,7 +45,7 @@ def trace_best(ring: Ring, tree: Tree, operands: Operands, pool: Floats, slate: 
 
 @compiled_loop
 def trace_draws(
-    ring: Ring, tree: Tree, operands: Operands, pool: Floats, slate: Slate, words: Words64, states: Ints
+    ring: Ring, tree: CliqueTree, operands: Operands, pool: Floats, slate: Slate, words: Words64, states: Ints
 ) -> None:
     """Write independent draws into the rows of ``states``."""
     rng = load(words)
@@ -75,7 +75,7 @@ def trace_draws(
 
 
 @called
-def weigh(ring: Ring, tree: Tree, operands: Operands, pool: Floats, c: int, x: Ints, slate: Slate) -> int:
+def weigh(ring: Ring, tree: CliqueTree, operands: Operands, pool: Floats, c: int, x: Ints, slate: Slate) -> int:
     """Weigh the states of a clique's own sites given its separator; return how many there are."""
     begin, own = tree.start[c], tree.own[c]
     n = 1
@@ -109,7 +109,7 @@ def weigh(ring: Ring, tree: Tree, operands: Operands, pool: Floats, c: int, x: I
 
 
 @called
-def assign(tree: Tree, c: int, x: Ints, number: int) -> None:
+def assign(tree: CliqueTree, c: int, x: Ints, number: int) -> None:
     """Give a clique's own sites the state of this number."""
     for a in range(tree.own[c] - 1, -1, -1):
         i = tree.site[tree.start[c] + a]

@@ -17,14 +17,14 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, called, compiled_loop
-from gibbsite.graphs.elimination.order import Order
+from gibbsite.graphs.elimination.order import EliminationOrder
 
 # A clique is a set of axes in the bits of an integer; tables of more than 2^60 entries are out of the
 # question.
 MOST_AXES = 60
 
 
-class Tree(NamedTuple):
+class CliqueTree(NamedTuple):
     """Cliques, children before parents.
 
     Clique c has the members ``site[start[c]]`` to ``site[start[c + 1]]``, the first ``own[c]`` of them its
@@ -42,12 +42,14 @@ class Tree(NamedTuple):
     separator: Floats
 
 
-def build_tree(order: Order, start: Ints, neighbour: Ints, cards: Ints, *, most_own: float = np.inf) -> Tree:
+def build_tree(
+    order: EliminationOrder, start: Ints, neighbour: Ints, cards: Ints, *, most_own: float = np.inf
+) -> CliqueTree:
     """Build the clique tree of an elimination order.
 
     Parameters
     ----------
-    order : Order
+    order : EliminationOrder
         The order; no clique may have more than 60 members.
     start, neighbour : int arrays
         The interaction graph in compressed rows.
@@ -58,7 +60,7 @@ def build_tree(order: Order, start: Ints, neighbour: Ints, cards: Ints, *, most_
 
     Returns
     -------
-    Tree
+    CliqueTree
 
     Examples
     --------
@@ -73,7 +75,7 @@ def build_tree(order: Order, start: Ints, neighbour: Ints, cards: Ints, *, most_
     lists = _Lists._make([*links, np.zeros(n + 1, np.int64), np.empty(order.members, np.int64)])
     count = int(_eliminate(order.sites, start, neighbour, lists))
     _merge(order.sites, cards, lists, float(most_own))
-    tree = Tree(
+    tree = CliqueTree(
         start=np.zeros(n + 1, np.int64),
         site=np.empty(count + n, np.int64),
         own=np.zeros(n, np.int64),
@@ -85,7 +87,7 @@ def build_tree(order: Order, start: Ints, neighbour: Ints, cards: Ints, *, most_
     )
     m = int(_write(order.sites, lists, tree))
     used = int(tree.start[m])
-    return Tree(
+    return CliqueTree(
         tree.start[: m + 1],
         tree.site[:used],
         tree.own[:m],
@@ -166,7 +168,7 @@ def _merge(order: Ints, cards: Ints, lists: _Lists, most_own: float) -> None:
 
 
 @compiled_loop
-def _write(order: Ints, lists: _Lists, tree: Tree) -> int:
+def _write(order: Ints, lists: _Lists, tree: CliqueTree) -> int:
     """Write down the merged cliques, ordered by their last own site, which is later for a parent."""
     n = order.size
     number = lists.mark

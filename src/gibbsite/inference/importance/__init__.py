@@ -7,7 +7,7 @@ the sums, ``pareto`` looks at the tail of the weights, ``verdict`` says how far 
 ``interval`` makes intervals of it.
 """
 
-from gibbsite.inference.importance.base import Proposal, Source
+from gibbsite.inference.importance.base import ImportanceProposal, WeightedSource
 from gibbsite.inference.importance.forward import Forward
 from gibbsite.inference.importance.interval import LogZInterval, bound_log_z
 from gibbsite.inference.importance.mini_buckets.metropolis import MiniBucketMetropolis
@@ -18,13 +18,13 @@ from gibbsite.inference.importance.verdict import WeightDiagnostics
 
 __all__ = [
     "Forward",
+    "ImportanceProposal",
     "LogZInterval",
     "MiniBucket",
     "MiniBucketMetropolis",
-    "Proposal",
-    "Source",
     "WeightDiagnostics",
     "WeightedResult",
+    "WeightedSource",
     "bound_log_z",
     "sample_weighted",
 ]

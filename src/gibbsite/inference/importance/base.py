@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BLOCK = 256
 
 
-class Source(ABC):
+class WeightedSource(ABC):
     """A law that can be drawn from, and what each draw weighs.
 
     Attributes
@@ -59,7 +59,7 @@ class Source(ABC):
 
 
 @dataclass(frozen=True)
-class Setting:
+class SourceSettings:
     """What sources are made for.
 
     Attributes
@@ -89,14 +89,14 @@ class Setting:
     stopped: Callable[[], bool]
 
 
-class Proposal(ABC):
+class ImportanceProposal(ABC):
     """A way to make laws that are close to a model and can be drawn from."""
 
     #: Name of the method of :func:`gibbsite.infer`; set by :func:`gibbsite.inference.importance.registry.register`.
     method: ClassVar[str] = "weighted"
 
     @abstractmethod
-    def sources(self, model: FactorGraph, setting: Setting) -> Iterator[tuple[float, Source]]:
+    def sources(self, model: FactorGraph, setting: SourceSettings) -> Iterator[tuple[float, WeightedSource]]:
         """Yield sources, each with the share of the budget (draws, or time) to be used when it is done with.
 
         The last one has the share 1. What is done between two of them, such as learning from the draws so far

@@ -16,12 +16,12 @@ from gibbsite._numba.random.generators import chain_key, stream
 from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.support.possible import alive_states, evidence_text, has_zeros
-from gibbsite.inference.importance.base import Proposal, Setting, Source
+from gibbsite.inference.importance.base import ImportanceProposal, SourceSettings, WeightedSource
 from gibbsite.inference.importance.guidance import guide, hear_evidence
 from gibbsite.inference.importance.learning import learn
-from gibbsite.inference.importance.network import Network, find_network
+from gibbsite.inference.importance.network import BayesNetwork, find_network
 from gibbsite.inference.importance.registry import register
-from gibbsite.inference.importance.tables import Structure, draw_blocks, lay_out, make_scratch, proposal_tables
+from gibbsite.inference.importance.tables import NetworkLayout, draw_blocks, lay_out, make_scratch, proposal_tables
 from gibbsite.inference.importance.tally import Tally, make_tally
 from gibbsite.inference.importance.weight_bound import bound_sum
 from gibbsite.sampling.budget import check_integer
@@ -45,7 +45,7 @@ _WORTH_IT = 0.25
 
 @register(method="forward", tasks=("MAR", "PR"))
 @dataclass(frozen=True)
-class Forward(Proposal):
+class Forward(ImportanceProposal):
     """Draw the sites of a Bayesian network in order, each given its parents.
 
     Without evidence, or with evidence on sites without parents alone, draws are independent draws from the
@@ -78,7 +78,7 @@ class Forward(Proposal):
             raise ArgumentError(unknown("proposal", self.proposal, PROPOSALS))
         check_integer("entries", self.entries, 2)
 
-    def sources(self, model: FactorGraph, setting: Setting) -> Iterator[tuple[float, Source]]:
+    def sources(self, model: FactorGraph, setting: SourceSettings) -> Iterator[tuple[float, WeightedSource]]:
         """Yield the proposals in use, the last one for the rest of the budget."""
         alive = _find_alive(model)
         ready = _Prepared(find_network(model).keep(setting.query), model, setting, alive, self.entries)
@@ -125,7 +125,7 @@ def _find_alive(model: FactorGraph) -> Bools | None:
     return np.asarray(alive_states(graph, model)) if has_zeros(graph) else None
 
 
-class ForwardSource(Source):
+class ForwardSource(WeightedSource):
     """A network with tables to draw from: those of one or several proposals, mixed in given shares."""
 
     def __init__(self, name: str, ready: _Prepared, proposals: list[Floats], shares: list[float]) -> None:
@@ -160,7 +160,7 @@ class _Prepared:
     """A network laid out for draws, and the proposals made for it."""
 
     def __init__(
-        self, network: Network, model: FactorGraph, setting: Setting, alive: Bools | None, entries: int
+        self, network: BayesNetwork, model: FactorGraph, setting: SourceSettings, alive: Bools | None, entries: int
     ) -> None:
         self.network, self.model, self.setting, self.entries = network, model, setting, entries
         self.structure, self.laws = lay_out(network, model.cards, model.log_offset)
@@ -230,7 +230,7 @@ class _Prepared:
         return found + self.structure.constant
 
 
-def _dead_entries(alive: Bools, network: Network, model: FactorGraph, structure: Structure) -> Bools:
+def _dead_entries(alive: Bools, network: BayesNetwork, model: FactorGraph, structure: NetworkLayout) -> Bools:
     """Return which entries of the tables belong to states that zeros exclude."""
     first = np.cumsum(model.cards, dtype=np.int64) - model.cards
     dead = np.zeros(int(structure.table[-1]), np.bool_)

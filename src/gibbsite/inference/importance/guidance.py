@@ -21,8 +21,8 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, called, compiled_loop
-from gibbsite.inference.importance.network import Network
-from gibbsite.inference.importance.tables import Structure
+from gibbsite.inference.importance.network import BayesNetwork
+from gibbsite.inference.importance.tables import NetworkLayout
 
 _LEAST = 1e-30  # no message is smaller: products of a few stay above zero
 _MOST_AXES = 64
@@ -70,7 +70,7 @@ class _Space(NamedTuple):
     after: Floats
 
 
-def hear_evidence(network: Network, structure: Structure, passes: int, damping: float = 0.0) -> Floats:
+def hear_evidence(network: BayesNetwork, structure: NetworkLayout, passes: int, damping: float = 0.0) -> Floats:
     """Return what each position hears from all factors but its own law, for each of its states; largest 1."""
     factors = [*network.laws, *network.likelihoods]
     place = {site: t for t, site in enumerate(network.order)}
@@ -189,7 +189,7 @@ def _collect(m: _Messages, laws: int, heard: Floats) -> None:
 
 
 @compiled_loop
-def guide(structure: Structure, laws: Floats, heard: Floats, least: float, proposal: Floats) -> None:
+def guide(structure: NetworkLayout, laws: Floats, heard: Floats, least: float, proposal: Floats) -> None:
     """Write laws times what positions have heard of the evidence; ``least`` of each law is kept."""
     cell = 0
     for t in range(structure.card.size):

@@ -31,14 +31,15 @@ from gibbsite._common.arguments import checked
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import clock
 from gibbsite.errors import ArgumentError, ConvergenceWarning
+from gibbsite.inference.belief import belief_propagation
 from gibbsite.inference.exact.plan import Outline, outline
-from gibbsite.inference.importance.base import Proposal
+from gibbsite.inference.importance.base import ImportanceProposal
 from gibbsite.inference.importance.mini_buckets.buckets import largest_table, plan_buckets
 from gibbsite.inference.importance.mini_buckets.proposal import MiniBucket, pass_upwards
 from gibbsite.inference.importance.mini_buckets.weighted_sum import fill_pool
 from gibbsite.inference.importance.run import sample_weighted
 from gibbsite.inference.importance.verdict import WeightDiagnostics
-from gibbsite.inference.mean_field import belief_propagation, mean_field
+from gibbsite.inference.mean_field import mean_field
 from gibbsite.inference.mean_field.trees import bound_by_trees
 from gibbsite.results.wording import in_words
 from gibbsite.sampling.budget import is_real
@@ -140,7 +141,7 @@ def bound_log_z(
     seconds: float | None = None,
     draws: int | None = None,
     confidence: float = 0.95,
-    proposal: Proposal | None = None,
+    proposal: ImportanceProposal | None = None,
     accuracy: float = 0.01,
     query: Any = None,
     rng: Any = None,
@@ -159,7 +160,7 @@ def bound_log_z(
         Number of weighted draws.
     confidence : float
         Probability with which the narrower interval holds log Z.
-    proposal : Proposal, optional
+    proposal : ImportanceProposal, optional
         What to draw from, ``gs.importance.MiniBucket()`` by default.
     accuracy : float
         The error of log Z up to which its estimate is called converged.

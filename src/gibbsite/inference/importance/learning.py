@@ -23,9 +23,9 @@ from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite.inference.importance.base import BLOCK
 from gibbsite.inference.importance.tables import (
+    NetworkLayout,
     ProposalTables,
     Scratch,
-    Structure,
     draw_blocks,
     make_scratch,
     proposal_tables,
@@ -41,7 +41,7 @@ _STAGES, _BLOCKS, _FADE, _PSEUDO, _KEPT, _SHARE = 8, 64, 0.5, 20.0, 0.1, 0.5
 
 
 def learn(
-    structure: Structure,
+    structure: NetworkLayout,
     laws: Floats,
     proposals: list[Floats],
     key: tuple[np.uint32, np.uint32],
@@ -52,7 +52,7 @@ def learn(
 
     Parameters
     ----------
-    structure, laws : Structure, float array
+    structure, laws : NetworkLayout, float array
         The network, and the logarithms of its laws.
     proposals : list of float array
         What to learn from; the last one is where rows without draws stay.
@@ -96,7 +96,7 @@ def learn(
 
 
 @compiled_loop
-def _count(structure: Structure, tables: ProposalTables, scratch: Scratch, counts: Floats, sums: Floats) -> None:
+def _count(structure: NetworkLayout, tables: ProposalTables, scratch: Scratch, counts: Floats, sums: Floats) -> None:
     """Add the weight of each draw of a block to the entries of the tables that it went through."""
     top = -np.inf
     for b in range(BLOCK):
@@ -142,7 +142,7 @@ def _add_alone(tables: ProposalTables, scratch: Scratch, b: Integer, square: flo
 
 @compiled_loop
 def learn_tables(
-    structure: Structure, base: Floats, counts: Floats, pseudo: float, least: float, proposal: Floats
+    structure: NetworkLayout, base: Floats, counts: Floats, pseudo: float, least: float, proposal: Floats
 ) -> None:
     """Write tables between ``base`` and the shares of counts: ``pseudo`` counts are as good as none.
 

@@ -37,7 +37,7 @@ class Factor:
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class BayesNetwork:
     """A model as a Bayesian network.
 
     Attributes
@@ -54,7 +54,7 @@ class Network:
     laws: list[Factor]
     likelihoods: list[Factor]
 
-    def keep(self, wanted: Bools) -> Network:
+    def keep(self, wanted: Bools) -> BayesNetwork:
         """Drop barren sites: those that neither a wanted site nor a likelihood descends from.
 
         Examples
@@ -73,14 +73,14 @@ class Network:
             if needed[law.sites[-1]] or off.any():  # rows that are not one are weights of the parents
                 needed[list(law.sites)] = True
         kept = [k for k, site in enumerate(self.order) if needed[site]]
-        return Network([self.order[k] for k in kept], [self.laws[k] for k in kept], self.likelihoods)
+        return BayesNetwork([self.order[k] for k in kept], [self.laws[k] for k in kept], self.likelihoods)
 
 
 #: Rows of conditional tables that are as near to one as this are taken to be one.
 EXACT = 1e-9
 
 
-def find_network(model: FactorGraph) -> Network:
+def find_network(model: FactorGraph) -> BayesNetwork:
     """Return a model as a Bayesian network.
 
     Raises
@@ -107,7 +107,7 @@ def find_network(model: FactorGraph) -> Network:
     used = {f for f, _ in found.values()}
     laws = [_with_last(factors[f], site) for site, (f, _) in found.items()]
     rest = [factor for f, factor in enumerate(factors) if f not in used]
-    return Network(list(found), laws, rest)
+    return BayesNetwork(list(found), laws, rest)
 
 
 def _list_factors(model: FactorGraph, directed: bool) -> tuple[list[Factor], list[tuple[int, ...]]]:

@@ -8,10 +8,10 @@ from typing import TypeVar
 from gibbsite._common.loading import load_modules
 from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError
-from gibbsite.inference.importance.base import Proposal
+from gibbsite.inference.importance.base import ImportanceProposal
 
-P = TypeVar("P", bound=type[Proposal])
-_REGISTERED: dict[str, type[Proposal]] = {}
+P = TypeVar("P", bound=type[ImportanceProposal])
+_REGISTERED: dict[str, type[ImportanceProposal]] = {}
 
 
 def register(*, method: str, tasks: tuple[str, ...]) -> Callable[[P], P]:
@@ -33,7 +33,7 @@ def register(*, method: str, tasks: tuple[str, ...]) -> Callable[[P], P]:
     return add
 
 
-def make_proposal(method: str) -> Proposal:
+def make_proposal(method: str) -> ImportanceProposal:
     """Return the proposal of a method.
 
     Examples

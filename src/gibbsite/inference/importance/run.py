@@ -14,7 +14,7 @@ from gibbsite._common.arrays import Array, Bools
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
 from gibbsite.errors import ArgumentError, ConvergenceWarning
-from gibbsite.inference.importance.base import BLOCK, Proposal, Setting, Source
+from gibbsite.inference.importance.base import BLOCK, ImportanceProposal, SourceSettings, WeightedSource
 from gibbsite.inference.importance.estimate import Estimate, estimate
 from gibbsite.inference.importance.result import WeightedResult
 from gibbsite.inference.importance.tally import GROUPS, Tally
@@ -38,7 +38,7 @@ _FIRST_JUDGED = 1 << 15  # draws before a run may end early
 @checked
 def sample_weighted(
     model: FactorGraph,
-    proposal: Proposal | None = None,
+    proposal: ImportanceProposal | None = None,
     *,
     draws: int | None = None,
     seconds: float | None = None,
@@ -56,7 +56,7 @@ def sample_weighted(
     ----------
     model : FactorGraph
         The model, with evidence folded in.
-    proposal : Proposal, optional
+    proposal : ImportanceProposal, optional
         What to draw from; by default ``gs.importance.Forward()``, which needs a Bayesian network.
     draws : int, optional
         Number of draws, rounded up to whole blocks of 256; 100,000 by default.
@@ -109,7 +109,7 @@ def sample_weighted(
         from gibbsite.inference.importance.forward import Forward
 
         proposal = Forward()
-    if not isinstance(proposal, Proposal):
+    if not isinstance(proposal, ImportanceProposal):
         raise ArgumentError(
             f"{argument('proposal')} must be a proposal such as gs.importance.Forward(), got {proposal!r}."
         )
@@ -157,7 +157,7 @@ class _Budget:
 
 def _run(
     model: FactorGraph,
-    proposal: Proposal,
+    proposal: ImportanceProposal,
     budget: _Budget,
     asked: Bools,
     entropy: int,
@@ -171,7 +171,7 @@ def _run(
         return clock() - begun
 
     draws = None if budget.blocks is None else budget.blocks * BLOCK
-    setting = Setting(entropy, asked, budget.seconds, draws, elapsed, threads, lambda: interrupt.up)
+    setting = SourceSettings(entropy, asked, budget.seconds, draws, elapsed, threads, lambda: interrupt.up)
     run = _Run(model.cards[asked], budget, elapsed, show, interrupt)
     with Executor(threads) as executor:
         for share, source in proposal.sources(model, setting):
@@ -204,13 +204,13 @@ class _Run:
 
     def __init__(self, cards: Array, budget: _Budget, elapsed: Any, show: Progress, interrupt: Flag) -> None:
         self.cards, self.budget, self.elapsed, self.show, self.interrupt = (cards, budget, elapsed, show, interrupt)
-        self.sources: list[Source] = []
+        self.sources: list[WeightedSource] = []
         self.tallies: list[Tally] = []
         self.blocks = 0
         self.done = False
         self.judged = _FIRST_JUDGED
 
-    def draw(self, source: Source, share: float, executor: Executor) -> None:
+    def draw(self, source: WeightedSource, share: float, executor: Executor) -> None:
         """Draw from a source until its share of the budget is used; at least one block."""
         budget = self.budget
         tally = source.make_tally(self.cards)
@@ -256,7 +256,7 @@ class _Run:
         )
 
 
-def _describe(source: Source, tally: Tally) -> dict[str, Any]:
+def _describe(source: WeightedSource, tally: Tally) -> dict[str, Any]:
     """Return what a source is and what came of it."""
     found = estimate(tally, source.exact)
     return {

@@ -20,7 +20,7 @@ from gibbsite._common.arrays import Bools, Floats, Integers, Ints, Ints32, Words
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite._numba.random.generators import WORDS, fill_keyed, single_word
 from gibbsite.inference.importance.base import BLOCK
-from gibbsite.inference.importance.network import EXACT, Factor, Network
+from gibbsite.inference.importance.network import EXACT, BayesNetwork, Factor
 from gibbsite.inference.importance.tally import Tally, tally_block
 
 #: Most proposals in a mixture.
@@ -29,7 +29,7 @@ _LANES = BLOCK // 4
 _TO_WORD = 4294967296.0
 
 
-class Structure(NamedTuple):
+class NetworkLayout(NamedTuple):
     """Which sites are drawn, in order, and over what their tables and the likelihoods are.
 
     Attributes
@@ -99,7 +99,7 @@ class Scratch(NamedTuple):
     log_q: Floats
 
 
-def lay_out(network: Network, cards: Integers, constant: float) -> tuple[Structure, Floats]:
+def lay_out(network: BayesNetwork, cards: Integers, constant: float) -> tuple[NetworkLayout, Floats]:
     """Return a network as arrays, and the logarithms of its laws, table after table."""
     place = {site: t for t, site in enumerate(network.order)}
     card = np.array([cards[site] for site in network.order], np.int64)
@@ -107,7 +107,7 @@ def lay_out(network: Network, cards: Integers, constant: float) -> tuple[Structu
     sizes = [law.logs.size for law in network.laws]
     factor_start, member, member_stride = _members(network.likelihoods, place, card, last=True)
     entries = [factor.logs.size for factor in network.likelihoods]
-    structure = Structure(
+    structure = NetworkLayout(
         card,
         start,
         parent,
@@ -141,7 +141,9 @@ def _members(factors: list[Factor], place: dict[int, int], card: Ints, last: boo
     return np.array(start), np.array(member, np.int64), np.array(stride, np.int64)
 
 
-def proposal_tables(structure: Structure, laws: Floats, proposals: Floats, shares: Sequence[float]) -> ProposalTables:
+def proposal_tables(
+    structure: NetworkLayout, laws: Floats, proposals: Floats, shares: Sequence[float]
+) -> ProposalTables:
     """Return what is needed to draw from a mixture of proposals.
 
     A mixture is drawn from by parts, so many draws of each block from each proposal as its share; a draw
@@ -149,7 +151,7 @@ def proposal_tables(structure: Structure, laws: Floats, proposals: Floats, share
 
     Parameters
     ----------
-    structure, laws : Structure, float array
+    structure, laws : NetworkLayout, float array
         The network, and the logarithms of its laws.
     proposals : float (proposals, entries)
         Weights of the states, each in the layout of ``laws``; rows are normalised here. Zero only where no
@@ -172,7 +174,7 @@ def proposal_tables(structure: Structure, laws: Floats, proposals: Floats, share
 
 @compiled_loop
 def _fill_tables(
-    structure: Structure, laws: Floats, proposal: Floats, high: Words32, low: Words32, logs: Floats, weighs: Bools
+    structure: NetworkLayout, laws: Floats, proposal: Floats, high: Words32, low: Words32, logs: Floats, weighs: Bools
 ) -> None:
     for t in range(structure.card.size):
         card = structure.card[t]
@@ -193,7 +195,7 @@ def _fill_tables(
                     weighs[t] = True
 
 
-def make_scratch(structure: Structure) -> Scratch:
+def make_scratch(structure: NetworkLayout) -> Scratch:
     """Allocate the space for one block."""
     return Scratch(
         np.zeros((structure.card.size, BLOCK), np.int32),
@@ -207,7 +209,7 @@ def make_scratch(structure: Structure) -> Scratch:
 
 @compiled_loop
 def draw_blocks(
-    structure: Structure,
+    structure: NetworkLayout,
     tables: ProposalTables,
     key_0: np.uint32,
     key_1: np.uint32,
@@ -227,7 +229,12 @@ def draw_blocks(
 
 @called
 def draw_block(
-    structure: Structure, tables: ProposalTables, key_0: np.uint32, key_1: np.uint32, block: Integer, scratch: Scratch
+    structure: NetworkLayout,
+    tables: ProposalTables,
+    key_0: np.uint32,
+    key_1: np.uint32,
+    block: Integer,
+    scratch: Scratch,
 ) -> None:
     """Draw one block: states and log-weights."""
     x, at, log_weights = scratch.x, scratch.at, scratch.log_weights
@@ -306,7 +313,7 @@ def _look_up(at: Ints32, x: Ints32, member: Ints, stride: Ints, first: Integer, 
 
 @called
 def _settle_ties(
-    structure: Structure,
+    structure: NetworkLayout,
     tables: ProposalTables,
     key_0: np.uint32,
     key_1: np.uint32,

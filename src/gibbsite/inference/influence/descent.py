@@ -38,7 +38,7 @@ class DescentWorkspace(NamedTuple):
     top: Floats
 
 
-def make_desk(influence: Influence, weights: Floats) -> DescentWorkspace:
+def make_workspace(influence: Influence, weights: Floats) -> DescentWorkspace:
     """Allocate the work arrays of descents with the same influence and weights."""
     n = influence.n_sites
     targets = np.flatnonzero(weights).astype(np.int32)
@@ -206,7 +206,7 @@ def descend(
     influence : Influence
         Bounds on influence.
     workspace : DescentWorkspace
-        Work arrays of :func:`make_desk`; left as they were.
+        Work arrays of :func:`make_workspace`; left as they were.
     scan : array of int
         The scan.
     goal : float
@@ -221,7 +221,7 @@ def descend(
     --------
     >>> import gibbsite as gs
     >>> influence = gs.influence.bound_influence(gs.ising_grid((1, 4), coupling=0.3))
-    >>> workspace = make_desk(influence, np.array([1.0, 0.0, 0.0, 0.0]))
+    >>> workspace = make_workspace(influence, np.array([1.0, 0.0, 0.0, 0.0]))
     >>> new, gain = descend(influence, workspace, np.arange(4, dtype=np.int32))
     >>> new.tolist(), gain.after < gain.before
     ([0, 1, 2, 0], True)
@@ -272,7 +272,7 @@ def descend_drawn(influence: Influence, weights: Floats, chances: Floats, steps:
             row = slice(int(influence.start[j]), int(influence.start[j + 1]))
             moved, d[j] = d[j], 0.0
             d[influence.neighbour[row]] += moved * influence.value[row]
-    workspace = make_desk(influence, weights)
+    workspace = make_workspace(influence, weights)
     return new, Descent(before, evaluate(influence, workspace, new), tracked, kept)
 
 

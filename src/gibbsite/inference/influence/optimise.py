@@ -15,7 +15,7 @@ from gibbsite.graphs.compile import compile_graph
 from gibbsite.inference.influence.blocks import BlockOrder, collapse, descend_blocks
 from gibbsite.inference.influence.bound import choose_influence
 from gibbsite.inference.influence.certificate import read_scan
-from gibbsite.inference.influence.descent import Descent, descend, descend_drawn, make_desk
+from gibbsite.inference.influence.descent import Descent, descend, descend_drawn, make_workspace
 from gibbsite.inference.influence.matrix import Influence
 from gibbsite.inference.influence.stored import DogsScan
 from gibbsite.inference.influence.target import read_target
@@ -195,7 +195,7 @@ def _improver(
             lambda order: descend_blocks(rows, influence, weights, order, goal), np.resize(given, steps), iterations
         )
     graph = compile_graph(model)
-    workspace = make_desk(influence, weights)
+    workspace = make_workspace(influence, weights)
 
     def better(order: Ints32) -> tuple[Ints32, Descent]:
         return descend(influence, workspace, order, goal)

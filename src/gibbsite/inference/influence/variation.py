@@ -29,7 +29,7 @@ class Found(NamedTuple):
     curve: tuple[Ints, Floats]
 
 
-class Decay(Protocol):
+class VariationDecay(Protocol):
     """The variation of a scan as a function of the number of steps."""
 
     def values(self, steps: Ints) -> Floats:
@@ -39,7 +39,7 @@ class Decay(Protocol):
         """Find the smallest number of steps, at most ``most``, with a variation of at most ``goal``."""
 
 
-class SiteDecay(Decay, Protocol):
+class SiteDecay(VariationDecay, Protocol):
     """One that knows the bounds of single sites as well."""
 
     def bounds(self, steps: int) -> Floats:

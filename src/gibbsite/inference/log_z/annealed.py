@@ -12,7 +12,7 @@ from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning
-from gibbsite.inference.log_z.path import Path, bound_log_mean, log_mean, streams
+from gibbsite.inference.log_z.path import AnnealingPath, bound_log_mean, log_mean, streams
 from gibbsite.inference.sampling import sample
 from gibbsite.kernels.tempered.tempered import Tempered
 from gibbsite.sampling.budget import check_integer, is_real
@@ -117,7 +117,7 @@ def annealed_importance(
     if not (is_real(confidence) and 0.0 < confidence < 1.0):
         raise ArgumentError(f"{argument('confidence')} must be a number between 0 and 1, got {confidence!r}.")
     entropy = read_entropy(rng)
-    path = Path(model, steps)
+    path = AnnealingPath(model, steps)
     states = path.draw_reference(particles, np.random.default_rng([entropy, 1]))
     words = streams(entropy, 0, particles)
     forward = np.zeros(particles)
@@ -139,7 +139,7 @@ def annealed_importance(
     )
 
 
-def _draw_model(path: Path, count: int, sweeps: int, entropy: int) -> tuple[Array, bool]:
+def _draw_model(path: AnnealingPath, count: int, sweeps: int, entropy: int) -> tuple[Array, bool]:
     """Return draws of the model, evenly spread over a tempered run, and whether that has converged."""
     with warnings.catch_warnings(), whole_runs_only():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -27,7 +27,7 @@ from gibbsite.scans.systematic import Systematic
 
 
 @dataclass
-class Path:
+class AnnealingPath:
     """Models from an even product law (0) to a model (``steps``), and sweeps of particles at each.
 
     Parameters

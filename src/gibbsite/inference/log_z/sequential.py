@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints, Positions
-from gibbsite.inference.log_z.path import Path, log_mean, streams
+from gibbsite.inference.log_z.path import AnnealingPath, log_mean, streams
 from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.plan import read_entropy
 
@@ -81,7 +81,7 @@ def particle_log_z(
     """
     steps, particles = check_integer("steps", steps, 1), check_integer("particles", particles, 2)
     repeats, entropy = check_integer("repeats", repeats, 2), read_entropy(rng)
-    path = Path(model, steps)
+    path = AnnealingPath(model, steps)
     graphs = [path.at(k) for k in range(1, steps)]
     estimates, resampled = np.zeros(repeats), np.zeros(repeats, np.int64)
     for repeat in range(repeats):

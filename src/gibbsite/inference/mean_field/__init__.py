@@ -1,11 +1,11 @@
-"""Deterministic approximations: the product law closest to a model, and beliefs from messages.
+"""Mean field: the product distribution that gives the best lower bound of the log-partition function.
 
-``fixed_point`` is mean field, ``_expected`` has expectations under a product law for every graph kind,
-``_sweep`` one pass over all sites, ``start`` where it begins; ``belief/`` is belief propagation.
+``fixed_point`` iterates, ``_sweep`` updates all sites once, ``_expected`` computes expectations under a product
+distribution for every graph kind, ``start`` chooses where to begin, and ``trees`` replaces independent sites by
+independent trees.
 """
 
-from gibbsite.inference.belief import BeliefResult, belief_propagation
 from gibbsite.inference.mean_field.fixed_point import mean_field
 from gibbsite.inference.mean_field.result import MeanFieldResult
 
-__all__ = ["BeliefResult", "MeanFieldResult", "belief_propagation", "mean_field"]
+__all__ = ["MeanFieldResult", "mean_field"]

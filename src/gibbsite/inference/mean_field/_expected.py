@@ -54,7 +54,7 @@ class ExpectationWorkspace(NamedTuple):
     share: Floats
 
 
-def make_desk(graph: Graph) -> ExpectationWorkspace:
+def make_workspace(graph: Graph) -> ExpectationWorkspace:
     """Allocate the scratch space for a graph."""
     states = int(graph.cards.max(initial=1))
     widest = 0

@@ -30,7 +30,7 @@ from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.support.possible import alive_states
-from gibbsite.inference.mean_field._expected import KINDS, make_desk
+from gibbsite.inference.mean_field._expected import KINDS, make_workspace
 from gibbsite.inference.mean_field._sweep import bound, sweep
 from gibbsite.inference.mean_field.result import MeanFieldResult
 from gibbsite.inference.mean_field.start import start_law
@@ -128,7 +128,7 @@ def mean_field(
             with interpreted(steps):
                 arrays = _exclude_impossible(graph, model)
                 for way in ("uniform", "support") if start is None else (start,):
-                    law = start_law(model, graph, arrays, way, draw, make_desk(graph))
+                    law = start_law(model, graph, arrays, way, draw, make_workspace(graph))
                     plan = {**_describe(graph, how), "start": str(as_data(way)), "entropy": entropy}
                     result = _iterate(model, graph, arrays, law, how, plan, show)
                     if result.log_z > -math.inf or result.interrupted:
@@ -186,7 +186,7 @@ def _iterate(
     model: FactorGraph, graph: Graph, arrays: Any, law: Floats, how: _Settings, plan: dict[str, Any], show: Progress
 ) -> MeanFieldResult:
     """Sweep until nothing changes any more, the sweeps or the time are used up, or Ctrl-C."""
-    workspace = make_desk(graph)
+    workspace = make_workspace(graph)
     fresh = np.empty_like(law) if how.parallel else law
     bounds: list[float] = []
     changes: list[float] = []

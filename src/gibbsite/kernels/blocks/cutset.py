@@ -25,7 +25,7 @@ from gibbsite._numba.pointer import call_pointer, point_at
 from gibbsite._numba.random.generators import Words, load, store
 from gibbsite.errors import ArgumentError, TooLargeError
 from gibbsite.graphs.compile import KINDS, as_tables
-from gibbsite.graphs.elimination.order import Order
+from gibbsite.graphs.elimination.order import EliminationOrder
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.base import Kernel, step, transition
@@ -61,7 +61,7 @@ class CutsetPlan:
 
     Attributes
     ----------
-    orders : list of Order
+    orders : list of EliminationOrder
         In which the sites outside each cutset are eliminated, as positions among them, and what that costs.
     tree : CutTree
         Their clique tables, and the cutsets in the order in which they are visited.
@@ -69,7 +69,7 @@ class CutsetPlan:
         The model as tables.
     """
 
-    orders: list[Order]
+    orders: list[EliminationOrder]
     tree: CutTree
     model: TableGraph
 

@@ -22,7 +22,7 @@ from gibbsite._numba.pointer import call_pointer, point_at
 from gibbsite._numba.random.generators import Words, load, store
 from gibbsite.errors import ArgumentError, TooLargeError
 from gibbsite.graphs.compile import KINDS, as_tables
-from gibbsite.graphs.elimination.order import Order
+from gibbsite.graphs.elimination.order import EliminationOrder
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
@@ -104,7 +104,7 @@ class BlockPlan:
     ----------
     blocks : list of int arrays
         Their sites.
-    orders : list of Order
+    orders : list of EliminationOrder
         In which each is eliminated, as positions in the block, and what that costs.
     tables : BlockTables
         Their clique tables.
@@ -115,7 +115,7 @@ class BlockPlan:
     """
 
     blocks: list[Ints]
-    orders: list[Order]
+    orders: list[EliminationOrder]
     tables: BlockTables
     pool: int
     model: TableGraph

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints, Ints32
-from gibbsite.graphs.elimination.order import Order, find_order, measure_order
+from gibbsite.graphs.elimination.order import EliminationOrder, find_order, measure_order
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_starts
 
@@ -103,7 +103,7 @@ def order_block(
     known: Ints | None = None,
     log2_largest: float = np.inf,
     tries: int = _TRIES,
-) -> Order:
+) -> EliminationOrder:
     """Return a good order of elimination of the sites of a block, as positions in the block.
 
     Parameters

@@ -28,7 +28,7 @@ from gibbsite.inference.exact.plan import Outline
 _JOINED = 64
 
 
-class Tables(NamedTuple):
+class BucketTables(NamedTuple):
     """Tables of logarithms in one pool, potentials before messages.
 
     Table t begins at ``at[t]``; its axes are the places ``site[start[t]]``, ... in the order, ascending,
@@ -72,7 +72,7 @@ class BucketPlan:
 
     Attributes
     ----------
-    tables, buckets : Tables, Buckets
+    tables, buckets : BucketTables, Buckets
         Where everything lies.
     order : int array
         Sites of the reduced model by place in the order.
@@ -88,7 +88,7 @@ class BucketPlan:
         Mini-buckets beyond the first of each bucket; none means that everything is exact.
     """
 
-    tables: Tables
+    tables: BucketTables
     buckets: Buckets
     order: Ints
     group: Ints
@@ -241,7 +241,7 @@ class _Draft:
                 steps.append(step)
                 step *= self.card[place]
             strides += steps[::-1]
-        tables = Tables(
+        tables = BucketTables(
             _longs(at[:-1]),
             row_starts(_longs([len(scope) for scope in self.scopes])),
             _longs([place for scope in self.scopes for place in scope]),

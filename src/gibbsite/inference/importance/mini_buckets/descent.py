@@ -26,7 +26,7 @@ from gibbsite._numba.exponential import exp_below, log_above
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite._numba.random.generators import Words, load, philox, store, uniform
 from gibbsite.inference.importance.base import BLOCK
-from gibbsite.inference.importance.mini_buckets.buckets import Buckets, Tables
+from gibbsite.inference.importance.mini_buckets.buckets import Buckets, BucketTables
 from gibbsite.inference.importance.tally import Tally, tally_block
 
 # The exponential of minus infinity, as it is computed, is below this; whatever is above is possible.
@@ -87,7 +87,7 @@ def make_lanes(buckets: Buckets, rows: int) -> Lanes:
 
 @compiled_loop
 def draw_blocks(
-    tables: Tables,
+    tables: BucketTables,
     buckets: Buckets,
     pool: Floats,
     answers: Answers,
@@ -115,7 +115,9 @@ def draw_blocks(
 
 
 @compiled_loop
-def draw_states(tables: Tables, buckets: Buckets, pool: Floats, answers: Answers, lanes: Lanes, words: Words64) -> None:
+def draw_states(
+    tables: BucketTables, buckets: Buckets, pool: Floats, answers: Answers, lanes: Lanes, words: Words64
+) -> None:
     """Draw a block; leave codes and log-weights in the lanes."""
     store(words, draw_lanes(tables, buckets, pool, lanes, load(words)))
     write_codes(answers, lanes)
@@ -153,7 +155,7 @@ def write_codes(answers: Answers, lanes: Lanes) -> None:
 
 
 @called
-def draw_lanes(tables: Tables, buckets: Buckets, pool: Floats, lanes: Lanes, rng: Words) -> Words:
+def draw_lanes(tables: BucketTables, buckets: Buckets, pool: Floats, lanes: Lanes, rng: Words) -> Words:
     """Draw states by place in the order, and their log-weights."""
     n = np.uintp(BLOCK)
     for b in range(n):
@@ -201,7 +203,7 @@ def draw_lanes(tables: Tables, buckets: Buckets, pool: Floats, lanes: Lanes, rng
 
 
 @called
-def _look_up(tables: Tables, pool: Floats, lanes: Lanes, t: Integer, card: Integer) -> None:
+def _look_up(tables: BucketTables, pool: Floats, lanes: Lanes, t: Integer, card: Integer) -> None:
     """Add the entries of a table to the scores of the states of its first site."""
     n = np.uintp(BLOCK)
     for b in range(n):

@@ -26,8 +26,8 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.graphs.compile import KINDS
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.inference.exact.plan import outline
-from gibbsite.inference.importance.base import BLOCK, Setting
-from gibbsite.inference.importance.mini_buckets.buckets import Buckets, Tables, largest_table, plan_buckets
+from gibbsite.inference.importance.base import BLOCK, SourceSettings
+from gibbsite.inference.importance.mini_buckets.buckets import Buckets, BucketTables, largest_table, plan_buckets
 from gibbsite.inference.importance.mini_buckets.descent import Answers, Lanes, draw_lanes, make_lanes, write_codes
 from gibbsite.inference.importance.mini_buckets.proposal import BucketSource, weigh_buckets
 from gibbsite.kernels.base import Kernel, step, transition
@@ -46,7 +46,7 @@ class MetropolisParameters(NamedTuple):
     """Numbers of states of the sites, messages to draw from, and whether all weights are equal."""
 
     card: Ints
-    tables: Tables
+    tables: BucketTables
     buckets: Buckets
     pool: Floats
     answers: Answers
@@ -139,7 +139,7 @@ class MiniBucketMetropolis(Kernel):
         found = outline(model)
         entries = max(_USUAL, largest_table(found)) if self.entries is None else int(self.entries)
         everything = np.ones(model.n_sites, bool)
-        setting = Setting(0, everything, math.inf, None, lambda: 0.0, 1, lambda: False)
+        setting = SourceSettings(0, everything, math.inf, None, lambda: 0.0, 1, lambda: False)
         made = weigh_buckets(model, found, plan_buckets(found, entries), setting, 0)
         assert made is not None  # nothing stops it
         return made

@@ -16,10 +16,10 @@ from gibbsite._numba.random.generators import chain_key, stream
 from gibbsite.errors import SupportError, TooLargeError
 from gibbsite.inference.exact.memory import usable_memory
 from gibbsite.inference.exact.plan import Outline, outline
-from gibbsite.inference.importance.base import BLOCK, Proposal, Setting, Source
+from gibbsite.inference.importance.base import BLOCK, ImportanceProposal, SourceSettings, WeightedSource
 from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, largest_table, plan_buckets
 from gibbsite.inference.importance.mini_buckets.descent import Answers, draw_blocks, draw_states, make_lanes
-from gibbsite.inference.importance.mini_buckets.weighted_sum import eliminate_buckets, fill_pool, make_room
+from gibbsite.inference.importance.mini_buckets.weighted_sum import eliminate_buckets, fill_pool, make_workspace
 from gibbsite.inference.importance.registry import register
 from gibbsite.inference.importance.tally import Tally
 from gibbsite.sampling.budget import check_integer
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-# Tables begin with so many entries and grow by this factor.
+# BucketTables begin with so many entries and grow by this factor.
 _FIRST, _FACTOR = 1 << 12, 4
 # The most entries where only a number of draws is given, and those that are never exceeded.
 _USUAL, _MOST = 1 << 20, 1 << 27
@@ -48,7 +48,7 @@ _LEAST_GAIN, _MOST_IN_VAIN = 0.01, 2
 
 @register(method="mini-bucket", tasks=("MAR", "PR"))
 @dataclass(frozen=True)
-class MiniBucket(Proposal):
+class MiniBucket(ImportanceProposal):
     """Draw from weighted mini-buckets, and bound the log-partition function.
 
     Sites are eliminated in the order of the exact solver. Where a table would be too large, its factors are
@@ -85,7 +85,7 @@ class MiniBucket(Proposal):
         if self.entries is not None:
             check_integer("entries", self.entries, 2)
 
-    def sources(self, model: FactorGraph, setting: Setting) -> Iterator[tuple[float, Source]]:
+    def sources(self, model: FactorGraph, setting: SourceSettings) -> Iterator[tuple[float, WeightedSource]]:
         """Yield mini-buckets with larger and larger tables, then the best of them."""
         found = outline(model)
         growth = Growth(found, self.entries, setting.seconds, setting.elapsed)
@@ -173,7 +173,7 @@ class Growth:
         return None
 
 
-class BucketSource(Source):
+class BucketSource(WeightedSource):
     """Messages of mini-buckets to draw from.
 
     Attributes
@@ -243,7 +243,7 @@ class BucketSource(Source):
 
 
 def weigh_buckets(
-    model: FactorGraph, found: Outline, plan: BucketPlan, setting: Setting, number: int, *, must: bool = True
+    model: FactorGraph, found: Outline, plan: BucketPlan, setting: SourceSettings, number: int, *, must: bool = True
 ) -> BucketSource | None:
     """Make the messages of a plan, and with them a law to draw from.
 
@@ -253,7 +253,7 @@ def weigh_buckets(
         The model.
     found, plan : Outline, BucketPlan
         The reduced model with its order, and its mini-buckets.
-    setting : Setting
+    setting : SourceSettings
         Sites to record, seed, and whether Ctrl-C was pressed.
     number : int
         The number of the law within the run.
@@ -296,14 +296,14 @@ def pass_upwards(
     plan: BucketPlan, pool: Floats, negative: float = 0.0, stopped: Callable[[], bool] = lambda: False
 ) -> float | None:
     """Eliminate all buckets, some at a time; return the bound without constants, None if it was stopped."""
-    room = make_room(plan)
+    workspace = make_workspace(plan)
     buckets = plan.buckets
     work = np.cumsum(np.add.reduceat(buckets.size, buckets.mini[:-1]).astype(np.float64))
     total, begin = 0.0, 0
     while begin < work.size:
         before = work[begin - 1] if begin else 0.0
         end = max(begin + 1, int(np.searchsorted(work, before + _ENTRIES_PER_LOOK)))
-        total += eliminate_buckets(plan, room, pool, begin, end, negative)
+        total += eliminate_buckets(plan, workspace, pool, begin, end, negative)
         if stopped():
             return None
         begin = end

@@ -26,13 +26,13 @@ from gibbsite.graphs.elimination.rings import Max
 from gibbsite.inference.exact.reduce import Reduced
 from gibbsite.inference.exact.sweep import SLAB, SweepWorkspace, multiply_out
 from gibbsite.inference.exact.tree import MOST_AXES
-from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, Buckets, Tables
+from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, Buckets, BucketTables
 
 # Entries that are added up at a time, in the processor's cache.
 _STRETCH = 512
 
 
-class Room(NamedTuple):
+class BucketWorkspace(NamedTuple):
     """Room to work: products, a stretch of sums and maxima, weights and shifts of a bucket."""
 
     workspace: SweepWorkspace
@@ -43,7 +43,7 @@ class Room(NamedTuple):
     moment: Floats
 
 
-def make_room(plan: BucketPlan) -> Room:
+def make_workspace(plan: BucketPlan) -> BucketWorkspace:
     """Allocate what a pass needs."""
     buckets = plan.buckets
     tables = int(np.diff(buckets.first).max(initial=0)) + 1
@@ -62,7 +62,7 @@ def make_room(plan: BucketPlan) -> Room:
         position=np.zeros(tables * longest, np.uint32),
         result=np.zeros(1),
     )
-    return Room(
+    return BucketWorkspace(
         workspace,
         np.empty(plan.scratch),
         np.empty(_STRETCH),
@@ -87,7 +87,7 @@ def fill_pool(plan: BucketPlan, problem: Reduced) -> Floats:
 
 @compiled_loop
 def _fill(
-    tables: Tables,
+    tables: BucketTables,
     card: Ints,
     problem: Reduced,
     group: Ints,
@@ -129,14 +129,23 @@ def _fill(
                 a -= 1
 
 
-def eliminate_buckets(plan: BucketPlan, room: Room, pool: Floats, begin: int, end: int, negative: float = 0.0) -> float:
+def eliminate_buckets(
+    plan: BucketPlan, workspace: BucketWorkspace, pool: Floats, begin: int, end: int, negative: float = 0.0
+) -> float:
     """Eliminate the buckets from ``begin`` up to ``end``; return the sum of the messages that are numbers."""
-    return float(_eliminate(Max(), plan.tables, plan.buckets, room, pool, float(negative), begin, end))
+    return float(_eliminate(Max(), plan.tables, plan.buckets, workspace, pool, float(negative), begin, end))
 
 
 @compiled_loop
 def _eliminate(
-    ring: Max, tables: Tables, buckets: Buckets, room: Room, pool: Floats, negative: float, begin: int, end: int
+    ring: Max,
+    tables: BucketTables,
+    buckets: Buckets,
+    workspace: BucketWorkspace,
+    pool: Floats,
+    negative: float,
+    begin: int,
+    end: int,
 ) -> float:
     """Eliminate the buckets from ``begin`` up to ``end``; return the sum of the messages that are numbers.
 
@@ -149,67 +158,75 @@ def _eliminate(
         card = buckets.card[p]
         used = np.int64(0)
         for r in range(minis):
-            room.weight[r] = 1.0 / minis if negative == 0.0 else -negative
-            _multiply_out(ring, tables, buckets, room, pool, first + r, used)
+            workspace.weight[r] = 1.0 / minis if negative == 0.0 else -negative
+            _multiply_out(ring, tables, buckets, workspace, pool, first + r, used)
             used += buckets.size[first + r]
         if negative > 0.0:
-            room.weight[0] = 1.0 + (minis - 1) * negative
+            workspace.weight[0] = 1.0 + (minis - 1) * negative
         for r in range(minis):
             for k in range(card):
-                room.moment[r, k] = 0.0
+                workspace.moment[r, k] = 0.0
         if minis > 1:
-            _match(buckets, room, first, minis, card)
+            _match(buckets, workspace, first, minis, card)
         used = np.int64(0)
         for r in range(minis):
             m = first + r
             size = buckets.size[m] // card
             if buckets.message[m] < 0:
                 out = np.int64(0)
-                log_bound += _sum_out(room, used, size, card, r, room.total, out, True)
+                log_bound += _sum_out(workspace, used, size, card, r, workspace.total, out, True)
             else:
                 out = tables.at[buckets.message[m]]
-                _sum_out(room, used, size, card, r, pool, out, False)
+                _sum_out(workspace, used, size, card, r, pool, out, False)
             used += buckets.size[m]
     return log_bound
 
 
 @called
 def _multiply_out(
-    ring: Max, tables: Tables, buckets: Buckets, room: Room, pool: Floats, m: Integer, used: Integer
+    ring: Max,
+    tables: BucketTables,
+    buckets: Buckets,
+    workspace: BucketWorkspace,
+    pool: Floats,
+    m: Integer,
+    used: Integer,
 ) -> None:
     """Write the product of a mini-bucket, in logarithms, to its place among the products."""
     begin = buckets.start[m]
     axes = buckets.start[m + 1] - begin
     for a in range(axes):
-        room.workspace.card[a] = buckets.card[buckets.site[begin + a]]
+        workspace.workspace.card[a] = buckets.card[buckets.site[begin + a]]
     rows = buckets.first[m + 1] - buckets.first[m]
     for r in range(rows):
-        room.workspace.mask[r] = buckets.mask[buckets.first[m] + r]
-        room.workspace.base[r] = np.uintp(tables.at[buckets.table[buckets.first[m] + r]])
-    multiply_out(ring, room.workspace, axes, rows, pool, room.product[used : used + buckets.size[m]])
+        workspace.workspace.mask[r] = buckets.mask[buckets.first[m] + r]
+        workspace.workspace.base[r] = np.uintp(tables.at[buckets.table[buckets.first[m] + r]])
+    multiply_out(ring, workspace.workspace, axes, rows, pool, workspace.product[used : used + buckets.size[m]])
 
 
 @called
-def _match(buckets: Buckets, room: Room, first: Integer, minis: Integer, card: Integer) -> None:
+def _match(buckets: Buckets, workspace: BucketWorkspace, first: Integer, minis: Integer, card: Integer) -> None:
     """Find what is added to each product, by state of the site, so that all say the same about the site."""
-    mean = room.moment.shape[0] - 1
+    mean = workspace.moment.shape[0] - 1
     total = 0.0
     for k in range(card):
-        room.moment[mean, k] = 0.0
+        workspace.moment[mean, k] = 0.0
     used = np.int64(0)
     for r in range(minis):
         size = buckets.size[first + r] // card
-        total += room.weight[r]
+        total += workspace.weight[r]
         for k in range(card):
-            room.moment[r, k] = _log_total(room.product, used + k * size, size, 1.0 / room.weight[r])
-            room.moment[mean, k] += room.weight[r] * room.moment[r, k]
+            workspace.moment[r, k] = _log_total(workspace.product, used + k * size, size, 1.0 / workspace.weight[r])
+            workspace.moment[mean, k] += workspace.weight[r] * workspace.moment[r, k]
         used += buckets.size[first + r]
     for r in range(minis):
         for k in range(card):
-            if room.moment[mean, k] > -np.inf and room.moment[mean, k] < np.inf:
-                room.moment[r, k] = room.weight[r] * (room.moment[mean, k] / total - room.moment[r, k])
+            if workspace.moment[mean, k] > -np.inf and workspace.moment[mean, k] < np.inf:
+                workspace.moment[r, k] = workspace.weight[r] * (
+                    workspace.moment[mean, k] / total - workspace.moment[r, k]
+                )
             else:  # an impossible state: one of the products says so already
-                room.moment[r, k] = 0.0
+                workspace.moment[r, k] = 0.0
 
 
 @called
@@ -253,32 +270,39 @@ def _log_total(product: Floats, begin: Integer, size: Integer, power: float) -> 
 
 @called
 def _sum_out(
-    room: Room, used: Integer, size: Integer, card: Integer, r: Integer, out: Floats, begin: Integer, single: bool
+    workspace: BucketWorkspace,
+    used: Integer,
+    size: Integer,
+    card: Integer,
+    r: Integer,
+    out: Floats,
+    begin: Integer,
+    single: bool,
 ) -> float:
     """Write the weighted sum of a product over its slowest axis; return it if it is a single number."""
-    weight = room.weight[r]
+    weight = workspace.weight[r]
     power = 1.0 / weight
     done = np.int64(0)
     while done < size:
         length = np.uintp(min(_STRETCH, size - done))
         for i in range(length):
-            room.top[i] = -np.inf
+            workspace.top[i] = -np.inf
         for k in range(card):
-            shift = room.moment[r, k]
+            shift = workspace.moment[r, k]
             at = np.uintp(used + k * size + done)
             for i in range(length):
-                value = power * (room.product[at + i] + shift)
-                room.top[i] = value if value > room.top[i] else room.top[i]
+                value = power * (workspace.product[at + i] + shift)
+                workspace.top[i] = value if value > workspace.top[i] else workspace.top[i]
         for i in range(length):
-            room.total[i] = 0.0
+            workspace.total[i] = 0.0
         for k in range(card):
-            shift = room.moment[r, k]
+            shift = workspace.moment[r, k]
             at = np.uintp(used + k * size + done)
             for i in range(length):
-                room.total[i] += exp_below(power * (room.product[at + i] + shift) - room.top[i])
+                workspace.total[i] += exp_below(power * (workspace.product[at + i] + shift) - workspace.top[i])
         at = np.uintp(begin + done)
         for i in range(length):
-            total = room.total[i] if room.total[i] > 1.0 else 1.0
-            out[at + i] = weight * (room.top[i] + log_above(total))
+            total = workspace.total[i] if workspace.total[i] > 1.0 else 1.0
+            out[at + i] = weight * (workspace.top[i] + log_above(total))
         done += _STRETCH
     return float(out[begin]) if single else 0.0
