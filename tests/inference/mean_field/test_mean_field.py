@@ -15,7 +15,7 @@ from gibbsite.sampling.progress import Status
 from gibbsite.testing import tiny_models
 from tests.inference.mean_field.oracle import Oracle
 
-EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 MODELS = tiny_models()
 EQUAL = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [0, 2]])])
 
