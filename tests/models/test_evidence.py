@@ -317,7 +317,7 @@ def test_reweighting_reaches_factors_that_evidence_was_folded_into(key: str) -> 
             first, last = first.observe(step), last.observe(step)
         late = last.reweight(**weights)
         assert late.digest == first.digest != last.digest
-        assert late.structure is last.structure, "scopes are the same"
+        assert late.shared is last.shared, "scopes are the same"
         assert pickle.loads(pickle.dumps(last)).reweight(**weights).digest == first.digest
         name = next(iter(weights))
         twice = last.reweight(**{name: weights[name]}).reweight(**weights)

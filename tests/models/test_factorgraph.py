@@ -271,11 +271,11 @@ def test_bad_assignments(x: Any, message: str) -> None:
 def test_reweight_shares_structure_and_leaves_the_original() -> None:
     model = ising(([0, 1], [1, 2], [0.5, -0.5]), fields=[0.1, 0.2, 0.3])
     other = model.reweight(couplings=[1.0, 2.0], fields=0.0)
-    assert other.structure is model.structure
+    assert other.shared is model.shared
     assert other.group("couplings").scopes is model.group("couplings").scopes
     assert other.log_potential([1, 1, 1]) == 3.0
     assert model.log_potential([1, 1, 1]) == pytest.approx(0.6)
-    assert model.observe({0: 1}).structure is not model.structure
+    assert model.observe({0: 1}).shared is not model.shared
 
 
 @pytest.mark.parametrize(
@@ -316,13 +316,12 @@ def test_digest_depends_on_content_only() -> None:
 
 @pytest.mark.parametrize("model", [sprinkler(), sprinkler().observe({"A": "no"}), ising_grid((3, 3))])
 def test_pickle(model: FactorGraph) -> None:
-    model.structure["colors"] = np.zeros(1000)
+    model.shared.put([1.0] * 1000)
     again = pickle.loads(pickle.dumps(model))
     assert again.digest == model.digest
     assert again.sites == model.sites
     assert again.evidence == model.evidence
-    assert again.structure == {}
-    model.structure.clear()
+    assert again.shared.get(list) is None
 
 
 def test_how_it_looks() -> None:

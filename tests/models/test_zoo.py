@@ -310,7 +310,7 @@ def test_lattices_take_new_weights_as_the_builder_does() -> None:
         colors.reweight(couplings=(0.1, 0.2), fields=states_field).digest
         == potts_grid((3, 4), 3, (0.1, 0.2), states_field).digest
     )
-    assert grid.reweight(couplings=1.0).structure is grid.structure
+    assert grid.reweight(couplings=1.0).shared is grid.shared
 
 
 def test_a_line_may_be_given_by_its_length_and_couplings() -> None:

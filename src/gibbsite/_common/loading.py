@@ -81,7 +81,7 @@ def load_for_threads() -> None:
 def read_declarations(folder: str) -> list[dict[str, Any]]:
     """Return what is given to ``@register(...)`` in the files of a folder of gibbsite, without loading them.
 
-    Arguments that are no literals are left out; "class" is what is registered.
+    Arguments that are no literals are left out; "class" is the class that is registered, "module" where it is.
 
     Examples
     --------
@@ -92,7 +92,9 @@ def read_declarations(folder: str) -> list[dict[str, Any]]:
     for path in sorted((_ROOT / folder).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if f"\n{_MARK}" in text:
-            found += [_read_call(part) for part in text.split(f"\n{_MARK}")[1:]]
+            parts = path.relative_to(_ROOT).with_suffix("").parts
+            module = ".".join(("gibbsite", *parts)).removesuffix(".__init__")
+            found += [{**_read_call(part), "module": module} for part in text.split(f"\n{_MARK}")[1:]]
     return found
 
 

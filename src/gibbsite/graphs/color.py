@@ -20,6 +20,10 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.rows import build_rows
 
 
+class _Colorings(dict[bool, Ints32]):
+    """Colors of the sites: by tables, where that is true, or by pairs."""
+
+
 def color_sites(graph: Graph) -> Ints32:
     """Return the color of every site, 0 .. number of colors - 1.
 
@@ -36,8 +40,8 @@ def color_sites(graph: Graph) -> Ints32:
         raise IncompatibleError(
             f"color_sites takes a compiled graph, gs.graphs.compile_graph(model), got {type(graph).__name__}."
         )
-    key = f"colors-{'pairs' if graph.kind != 'table' else 'table'}"
-    if key not in graph.structure:
+    kept, tables = graph.shared.find(_Colorings, _Colorings), graph.kind == "table"
+    if tables not in kept:
         known = getattr(graph.arrays, "colors", None)
         colors: Ints32 | None = None if known is None else known()
         if colors is None:
@@ -51,9 +55,8 @@ def color_sites(graph: Graph) -> Ints32:
                     order = np.argsort(-np.diff(start.astype(np.int64)), kind="stable")
                     _greedy(start, neighbour, order, colors)
         colors.setflags(write=False)
-        graph.structure[key] = colors
-    found: Ints32 = graph.structure[key]
-    return found
+        kept[tables] = colors
+    return kept[tables]
 
 
 def markov_graph(graph: Graph) -> tuple[Words32, Words32]:

@@ -1,7 +1,7 @@
 """Model to arrays: choose a graph kind and build it. The only place where names become integers.
 
-Of a factor graph ``compile_graph`` tries the kinds from the most to the least special; models of other
-types have one kind each (:mod:`gibbsite.graphs.kinds`).
+``compile_graph`` tries the kinds of factor graphs from the most to the least special; models of other types have one
+kind each (:mod:`gibbsite.graphs.kinds`). The arrays are kept with the model.
 """
 
 from __future__ import annotations
@@ -9,41 +9,46 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import gibbsite.graphs.kinds  # noqa: F401  (they register themselves)
 from gibbsite._common.arguments import checked
+from gibbsite._common.cache import Cache
 from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graphs.graph import Graph, seal
-from gibbsite.graphs.registry import compiler_of, registered_kinds
-from gibbsite.models import FactorGraph, Model
+from gibbsite.graphs.registry import CompiledModel, builder_of, kind_of, registered_kinds
+from gibbsite.models.base import Model
+from gibbsite.models.factorgraph import FactorGraph
 
 #: Names of the kinds of factor graphs, from the most to the least special.
 KINDS = tuple(registered_kinds())
 
 
+class _Built(dict[str, "tuple[Any, float, Cache] | None"]):
+    """Arrays, constant and cache of a factor graph by kind; None where the model does not fit the kind."""
+
+
 def _compile_other(model: Any, kind: str | None) -> Graph:
     """Return the graph of a model other than a FactorGraph, made once."""
-    function = compiler_of(type(model))
-    if function is None:
+    declared = kind_of(type(model))
+    if declared is None:
         raise ArgumentError(
             f"There is no model here, but {type(model).__name__}; make one with gs.FactorGraph, gs.ising and so on."
         )
-    graph: Graph | None = model.structure.get("graph")
+    graph: Graph | None = model.cache.get(Graph)
     if graph is None:
-        found = function(model)
-        seal(found.arrays)
-        model.structure["functions"] = list(found.functions)  # their machine code lives as long as these
-        graph = Graph(
-            found.kind,
-            found.arrays,
-            model.cards,
-            found.log_offset,
-            model.structure,
-            found.units,
-            on_disk=found.on_disk,
-            model_digest=model.digest,
+        found: CompiledModel = builder_of(declared)(model)
+        graph = model.cache.put(
+            Graph(
+                kind=found.kind,
+                arrays=seal(found.arrays),
+                cards=model.cards,
+                log_offset=found.log_offset,
+                units=found.units,
+                on_disk=found.on_disk,
+                model_digest=model.digest,
+                functions=tuple(found.functions),
+                factors=found.factors,
+            )
         )
-        model.structure["graph"] = graph
     if kind not in (None, graph.kind):
         raise IncompatibleError(f"A {type(model).__name__} cannot be represented as a {kind} graph.")
     return graph
@@ -60,7 +65,7 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
     kind : str, optional
         Demand this kind instead of the most special one that fits.
     among : collection of str
-        Prefer these kinds, as those that a kernel accepts; if none of them fits, others are taken.
+        Prefer these kinds, such as those that a kernel accepts; if none of them fits, others are taken.
 
     Returns
     -------
@@ -80,33 +85,30 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
     """
     if not isinstance(model, FactorGraph):
         return _compile_other(model, kind)
-    if kind is not None and kind not in KINDS:
-        raise ArgumentError(unknown("Graph kind", kind, KINDS))
+    kinds = registered_kinds()
+    if kind is not None and kind not in kinds:
+        raise ArgumentError(unknown("Graph kind", kind, kinds))
     if model.n_sites >= 2**31:
         raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {model.n_sites}.")
-    preferred = {name for name in among if isinstance(name, str)}
-    wanted = sorted(KINDS, key=lambda name: name not in preferred)  # stable: special ones first
+    # what was chosen is kept; what was demanded is often for one question alone, and large
+    known = model.cache.find(_Built, _Built) if kind is None else _Built()
+    wanted = [*[name for name in kinds if name in among], *[name for name in kinds if name not in among]]
     for name in wanted if kind is None else (kind,):
-        built = registered_kinds()[name].build(model)
-        if built is not None:
-            arrays, constant = built
-            seal(arrays)
-            return Graph(
-                kind=name,
-                arrays=arrays,
-                cards=model.cards,
-                log_offset=model.log_offset + constant,
-                structure=model.structure,
-                model=model,
-            )
+        if name not in known:
+            declared = kinds[name]
+            built = builder_of(declared)(model) if declared.may_fit(model) else None
+            known[name] = None if built is None else (seal(built[0]), built[1], Cache())
+        found = known[name]
+        if found is not None:
+            return Graph(name, found[0], model.cards, model.log_offset + found[1], found[2], model.shared, model=model)
     raise IncompatibleError(f"This model cannot be represented as a {kind} graph.")
 
 
 def as_tables(graph: Graph) -> Graph:
     """Return a graph as one of kind "table", which holds any model of states.
 
-    Whoever treats kinds apart takes this for those that it does not know, so that a new kind need not be
-    known everywhere.
+    Code that treats kinds apart takes this for kinds that it does not know, so that a new kind need not be known
+    everywhere.
 
     Examples
     --------
@@ -114,6 +116,4 @@ def as_tables(graph: Graph) -> Graph:
     >>> as_tables(compile_graph(gs.ising_grid((3, 3), coupling=0.5))).kind
     'table'
     """
-    if graph.kind == "table":
-        return graph
-    return compile_graph(graph.require_model(), "table")
+    return graph if graph.kind == "table" else compile_graph(graph.require_model(), "table")

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from gibbsite._common.arrays import Ints, Ints32
+from gibbsite._common.cache import Cache
 from gibbsite._common.wording import in_python, part
-from gibbsite._numba.foreign import take_raised
+from gibbsite._numba.foreign import Foreign, take_raised
 from gibbsite.errors import IncompatibleError
 from gibbsite.graphs.registry import registered_kinds
 
 if TYPE_CHECKING:
+    from gibbsite.graphs.functions.bounds import FunctionModel
     from gibbsite.models import FactorGraph
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
@@ -53,20 +55,36 @@ class Graph:
     kind : str
         "lattice", "ising", "potts", "distance", "pairwise" or "table"; other words where sites are numbers.
     arrays : NamedTuple
-        What compiled code sees.
+        The arrays that compiled code reads.
     cards : array of int
         Number of states of each site.
     log_offset : float
         Constant to be added to log-potentials computed from the arrays.
-    model : FactorGraph, optional
-        What was compiled, where all sites have states.
-    model_digest : str
-        The digest of what was compiled, where there is no ``model``.
+    cache : Cache
+        Values computed from the arrays.
+    shared : Cache
+        Values that do not depend on weights; copies of a model with other weights share them.
     units : int, optional
-        How many things a sweep visits one by one, where they are not the sites: blocks of them, or one that
-        is all of them.
+        Number of visits in a sweep, where it is not that of the sites: blocks of them, or one for all of them.
+    model : FactorGraph, optional
+        The model that was compiled, where all sites have states.
     on_disk : bool
-        The arrays are mapped from files, and are not to be copied or laid out anew.
+        The arrays are mapped from files, and must not be copied or laid out anew.
+    model_digest : str
+        The digest of the model that was compiled, where there is no ``model``.
+    functions : tuple of Foreign
+        The functions of the user that the arrays refer to by address.
+    factors : FunctionModel, optional
+        The factors of a graph of kind "functions".
+    n_sites, n_units, n_cells : int
+        Number of free sites, of visits in a sweep, and of marginal probabilities that a run estimates.
+    discrete, binary : bool
+        Whether all sites have states (otherwise a state is an array of floats), and whether the kind is for
+        two-state sites: one cell per site, the probability of state 1.
+    offset : array of int
+        Where the cells of each site start; empty for binary kinds, where cell i is site i.
+    state_dtype : type
+        Type of states: integers, unless some sites are numbers.
 
     Examples
     --------
@@ -80,57 +98,40 @@ class Graph:
     arrays: Any
     cards: Ints32
     log_offset: float
-    structure: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
+    cache: Cache = field(repr=False, compare=False, default_factory=Cache)
+    shared: Cache = field(repr=False, compare=False, default_factory=Cache)
     units: int | None = None
     model: FactorGraph | None = field(repr=False, compare=False, default=None)
     on_disk: bool = False
     model_digest: str = ""
+    functions: tuple[Foreign, ...] = field(repr=False, compare=False, default=())
+    factors: FunctionModel | None = field(repr=False, compare=False, default=None)
+    n_sites: int = field(init=False, repr=False)
+    n_units: int = field(init=False, repr=False)
+    n_cells: int = field(init=False, repr=False)
+    discrete: bool = field(init=False, repr=False)
+    binary: bool = field(init=False, repr=False)
+    offset: Ints = field(init=False, repr=False, compare=False)
+    state_dtype: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        declared = registered_kinds().get(self.kind)
+        n, binary = int(self.cards.size), declared is not None and declared.binary
+        offset = np.zeros(0, np.int64) if binary else self.arrays.offset
+        vars(self).update(
+            n_sites=n,
+            n_units=n if self.units is None else self.units,
+            n_cells=n if binary else int(offset[-1]),
+            discrete=declared is not None,
+            binary=binary,
+            offset=offset,
+            state_dtype=np.float64 if declared is None else np.int8 if binary else np.int16,
+        )
 
     @property
     def digest(self) -> str:
         """Identifies model and kind; computed at the first use, because hashing takes longer than a sweep."""
         return f"{self.kind}-{self.model_digest if self.model is None else self.model.digest}"
-
-    @property
-    def n_sites(self) -> int:
-        """Number of free sites."""
-        return int(self.cards.size)
-
-    @property
-    def n_units(self) -> int:
-        """Number of visits in a sweep."""
-        return self.n_sites if self.units is None else self.units
-
-    @property
-    def discrete(self) -> bool:
-        """Whether all sites have states; otherwise some are numbers, and a state is an array of floats."""
-        return self.kind in registered_kinds()
-
-    @property
-    def binary(self) -> bool:
-        """Whether the kind is for two-state sites: one cell per site, the probability of state 1."""
-        kind = registered_kinds().get(self.kind)
-        return kind is not None and kind.binary
-
-    @property
-    def offset(self) -> Ints:
-        """Where the cells of each site start; empty for binary kinds, where cell i is site i."""
-        if self.binary:
-            return np.zeros(0, np.int64)
-        offset: Ints = self.arrays.offset
-        return offset
-
-    @property
-    def n_cells(self) -> int:
-        """Number of marginal probabilities a run estimates."""
-        return self.n_sites if self.binary else int(self.offset[-1])
-
-    @property
-    def state_dtype(self) -> Any:
-        """Type of states: integers, unless some sites are numbers."""
-        if not self.discrete:
-            return np.float64
-        return np.int8 if self.binary else np.int16
 
     @property
     def nbytes(self) -> int:
@@ -157,4 +158,4 @@ class Graph:
 
     def take_raised(self) -> BaseException | None:
         """Return the first exception of functions of the user that were called back, and forget it."""
-        return take_raised(self.structure.get("functions", ()))
+        return take_raised(self.functions)

@@ -1,79 +1,76 @@
-"""The kinds of graphs: how each is registered, and found.
+"""The kinds of graphs: how each is declared and found.
 
-A kind of factor graphs is a named tuple of flat arrays, and a builder that makes them of a model, or
-returns None where the model does not fit. Models of other types have one kind each.
+A kind of factor graphs is a named tuple of flat arrays and a builder that makes them from a model, or returns None
+where the model does not fit. A model of another type has one kind. Each kind is a file of
+:mod:`gibbsite.graphs.kinds`; the declarations are read from their text, and a file is loaded when it is needed.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from gibbsite._common.loading import read_declarations
 from gibbsite._numba.foreign import Foreign
 
 if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph, Model
+    from gibbsite.graphs.functions.bounds import FunctionModel
+    from gibbsite.models import FactorGraph
 
-Builder = Callable[["FactorGraph"], "tuple[Any, float] | None"]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A way to represent factor graphs.
+    """The declaration of a kind: the arguments of ``@register(...)``, which must be literals.
 
     Attributes
     ----------
     name : str
         As in ``Graph.kind``.
-    arrays : type
-        The named tuple that compiled code sees.
-    build : function
-        From a model to arrays and the constant that they leave out of log-potentials; None where it does
-        not fit.
     rank : int
-        Kinds are tried in this order, the most special ones first.
+        Kinds of factor graphs are tried in this order, the most special ones first.
     binary : bool
         For two-state sites, all of whose states are possible: one cell per site, the probability of state 1.
+    arity : int, optional
+        Largest number of sites of a factor.
+    group : str, optional
+        The class of a group of factors that a model must have.
+    model : str, optional
+        The class of the models, where they are not factor graphs.
+    module : str
+        Where the builder is.
 
     Notes
     -----
-    A named tuple may have methods that others ask for: ``pairs()``, the pairs of sites that share a factor,
-    and ``colors()``, a coloring or None. Without them the model is also compiled to kind "table" when they
-    are needed.
+    A named tuple may have the methods ``pairs()``, the pairs of sites that share a factor, and ``colors()``, a
+    coloring or None. Without them the model is also compiled to kind "table" when they are needed.
     """
 
     name: str
-    arrays: type
-    build: Builder
-    rank: int
+    rank: int = 0
     binary: bool = False
+    arity: int | None = None
+    group: str | None = None
+    model: str | None = None
+    module: str = ""
 
-
-_REGISTERED: dict[str, Kind] = {}
-
-
-def builds(name: str, arrays: type, rank: int, *, binary: bool = False) -> Callable[[Builder], Builder]:
-    """Register the builder of a kind."""
-
-    def register(function: Builder) -> Builder:
-        kinds = {**_REGISTERED, name: Kind(name, arrays, function, rank, binary)}
-        _REGISTERED.clear()
-        _REGISTERED.update(sorted(kinds.items(), key=lambda item: item[1].rank))
-        return function
-
-    return register
-
-
-def registered_kinds() -> dict[str, Kind]:
-    """Return all kinds of factor graphs by name, from the most to the least special."""
-    return dict(_REGISTERED)
+    def may_fit(self, model: FactorGraph) -> bool:
+        """Tell by sizes and types alone whether the builder must be asked."""
+        if self.binary and not (model.cards == 2).all():
+            return False
+        if self.arity is not None and any(group.arity > self.arity for group in model.groups if group.size):
+            return False
+        return self.group is None or any(self.group == kind.__name__ for g in model.groups for kind in type(g).__mro__)
 
 
 class CompiledModel(NamedTuple):
-    """What a model other than a FactorGraph becomes; units: of a sweep, when not the sites.
+    """The arrays of a model other than a FactorGraph.
 
-    ``on_disk``: the arrays are mapped from files, and not to be copied.
+    ``units``: number of visits in a sweep, where it is not that of the sites. ``on_disk``: the arrays are mapped from
+    files, and must not be copied.
     """
 
     kind: str
@@ -82,22 +79,51 @@ class CompiledModel(NamedTuple):
     units: int | None = None
     log_offset: float = 0.0
     on_disk: bool = False
+    factors: FunctionModel | None = None
 
 
-ModelCompiler = Callable[[Any], CompiledModel]
-_OTHERS: dict[type, ModelCompiler] = {}
+_KINDS: dict[str, Kind] = {}  # of factor graphs, by name, the most special one first
+_OTHERS: dict[str, Kind] = {}  # by the class of the model
+_BUILDERS: dict[Kind, Callable[[Any], Any]] = {}
 
 
-def compiles(model: type[Model]) -> Callable[[ModelCompiler], ModelCompiler]:
-    """Register the function that turns models of a type other than FactorGraph into arrays."""
+def _declare(kind: Kind) -> None:
+    if kind.model is not None:
+        _OTHERS[kind.model] = kind
+    else:
+        kinds = sorted({**_KINDS, kind.name: kind}.values(), key=lambda one: one.rank)
+        _KINDS.clear()
+        _KINDS.update((one.name, one) for one in kinds)
 
-    def register(function: ModelCompiler) -> ModelCompiler:
-        _OTHERS[model] = function
+
+def register(**declaration: Any) -> Callable[[F], F]:
+    """Register the function that makes the arrays of a kind; the arguments are those of :class:`Kind`."""
+
+    def keep(function: F) -> F:
+        kind = Kind(**declaration, module=function.__module__)
+        _declare(kind)
+        _BUILDERS[kind] = function
         return function
 
-    return register
+    return keep
 
 
-def compiler_of(model: type) -> ModelCompiler | None:
-    """Return the function that turns models of a type other than FactorGraph into arrays."""
-    return _OTHERS.get(model)
+for _given in read_declarations("graphs/kinds"):
+    _declare(Kind(**{name: value for name, value in _given.items() if name != "class"}))
+
+
+def registered_kinds() -> dict[str, Kind]:
+    """Return all kinds of factor graphs by name, from the most to the least special."""
+    return _KINDS
+
+
+def kind_of(model: type) -> Kind | None:
+    """Return the kind of the models of a type other than FactorGraph."""
+    return _OTHERS.get(model.__name__)
+
+
+def builder_of(kind: Kind) -> Callable[[Any], Any]:
+    """Return the function that makes the arrays of a kind; its module is loaded at the first call."""
+    if kind not in _BUILDERS:
+        importlib.import_module(kind.module)
+    return _BUILDERS[kind]

@@ -354,7 +354,7 @@ class _Examination:
         self.model = model
         graph = compile_graph(model)
         self.arrays: ConditionalsGraph = graph.arrays
-        self.codes: dict[int, Foreign] = {code.address: code for code in graph.structure["functions"]}
+        self.codes: dict[int, Foreign] = {code.address: code for code in graph.functions}
         seed = int(rng.integers(2**62)) if isinstance(rng, np.random.Generator) else int(rng or 0)
         self.words = stream(seed, 0)
         self.generator = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints32
+from gibbsite._common.cache import Cache
 from gibbsite.errors import IncompatibleError
 from gibbsite.models.domain import Domains, Label, SiteKey
 
@@ -22,12 +23,8 @@ class Model(ABC):
 
     __slots__ = ()
 
-    def __getstate__(self) -> Any:
-        # What was found out about the model stays behind: it is made again, and may hold machine code.
-        found = super().__getstate__()  # attributes, or those and what is in slots
-        if isinstance(found, tuple):
-            return tuple(_without_structure(part) for part in found)
-        return _without_structure(found)
+    #: Values computed from the model, such as its compiled graph.
+    cache: Cache
 
     @property
     @abstractmethod
@@ -103,10 +100,3 @@ class Model(ABC):
         normal = np.clip(rng.standard_normal(low.size), low, high)
         codes = np.floor(rng.random(low.size) * (np.where(whole, high, 0.0) + 1.0))
         return np.where(self.domains.numbers, np.where(whole, uniform, normal), codes)
-
-
-def _without_structure(state: Any) -> Any:
-    """Return attributes with an empty cache."""
-    if state is None:
-        return None
-    return {name: {} if name in ("structure", "_structure") else value for name, value in state.items()}

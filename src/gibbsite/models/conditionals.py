@@ -10,6 +10,7 @@ import numpy as np
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
+from gibbsite._common.cache import Cache
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, Interval, make_domains
@@ -71,7 +72,7 @@ class Conditionals(Model):
         self.blocks = tuple(tuple(self._domains.position(name) for name in block) for block in blocks)
         self.draws = tuple(draws.values())
         self.log_density = log_density
-        self.structure: dict[str, Any] = {}
+        self.cache = Cache()
         self._check()
 
     def _check(self) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gibbsite._common.arguments import is_iterable
 from gibbsite._common.arrays import Floats, Ints32
+from gibbsite._common.cache import Cache
 from gibbsite.errors import ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, Interval, Label, SiteKey, make_domains
@@ -47,7 +48,7 @@ class ContinuousModel(Model):
     ContinuousModel(2 sites, 1 of them numbers, 1 factor)
     """
 
-    __slots__ = ("_digest", "_domains", "_groups", "_observed", "_structure", "_whole")
+    __slots__ = ("_digest", "_domains", "_groups", "_observed", "_whole", "cache")
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class ContinuousModel(Model):
         if not is_iterable(factors):
             raise ModelError(f"factors must be a list of groups or of (function, sites), got {factors!r}.")
         self._groups = tuple(self._read_group(group, number) for number, group in enumerate(factors))
-        self._structure: dict[str, Any] = {}
+        self.cache = Cache()
         self._digest: str | None = None
 
     def _read_group(self, given: Any, number: int) -> FunctionFactors:
@@ -159,7 +160,7 @@ class ContinuousModel(Model):
         found = ContinuousModel.__new__(ContinuousModel)
         found._whole, found._groups, found._observed = self._whole, self._groups, observed
         found._domains = self._whole.keep(np.isnan(observed))
-        found._structure, found._digest = {}, None
+        found.cache, found._digest = Cache(), None
         return found
 
     def _read_value(self, i: int, value: Any) -> float:
@@ -189,11 +190,6 @@ class ContinuousModel(Model):
     def groups(self) -> tuple[FunctionFactors, ...]:
         """All factors."""
         return self._groups
-
-    @property
-    def structure(self) -> dict[str, Any]:
-        """Cache of what was found out about the model: bounds, colors."""
-        return self._structure
 
     @property
     def digest(self) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gibbsite._common.arguments import checked, describe
 from gibbsite._common.arrays import Floats
+from gibbsite._common.cache import Cache
 from gibbsite.errors import ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, Interval, make_domains
@@ -21,23 +22,18 @@ from gibbsite.models.from_jax import JaxFunction, is_jax
 class Density(Model):
     """What log-densities have in common: a box of numbers, functions, and a hash of both."""
 
-    __slots__ = ("_digest", "_domains", "_structure")
+    __slots__ = ("_digest", "_domains", "cache")
 
     @checked
     def __init__(self, dim: int, bounds: Any, names: Sequence[str] | None) -> None:
         self._domains = _read_box(dim, bounds, names)
-        self._structure: dict[str, Any] = {}
+        self.cache = Cache()
         self._digest: str | None = None
 
     @property
     def domains(self) -> Domains:
         """Names and intervals of the coordinates."""
         return self._domains
-
-    @property
-    def structure(self) -> dict[str, Any]:
-        """Cache of what was found out about the model."""
-        return self._structure
 
     @property
     def digest(self) -> str:

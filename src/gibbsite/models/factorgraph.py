@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats, Ints32
+from gibbsite._common.cache import Cache
 from gibbsite._common.wording import escaped
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.base import Model
@@ -75,7 +76,8 @@ class FactorGraph(Model):
         "_groups",
         "_history",
         "_log_offset",
-        "_structure",
+        "cache",
+        "shared",
     )
 
     @checked
@@ -113,7 +115,7 @@ class FactorGraph(Model):
         conditional = [group for group in (*given, *tables) if group.directed]
         if directed or conditional:
             check_network(domains, conditional, complete=directed)
-        self._fill(domains, (*given, *tables), offset, {}, {}, {})
+        self._fill(domains, (*given, *tables), offset, {}, {})
 
     def _fill(
         self,
@@ -122,16 +124,17 @@ class FactorGraph(Model):
         log_offset: float,
         evidence: dict[str, Label],
         evidence_labels: dict[str, tuple[Label, ...]],
-        structure: dict[str, object],
+        shared: Cache | None = None,
         history: History | None = None,
     ) -> None:
         self._domains, self._groups, self._log_offset = domains, groups, log_offset
         self._evidence, self._evidence_labels = evidence, evidence_labels
-        self._structure, self._history = structure, history
+        self._history = history
         self._digest: str | None = None
+        self.cache = Cache()
+        self.shared = Cache() if shared is None else shared  # values that depend on scopes alone
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The structure cache stays behind: it can be large and is quickly made again.
         parts = (self._domains, self._groups, self._log_offset)
         return _restore, (*parts, self._evidence, self._evidence_labels, None, self._history)
 
@@ -161,11 +164,6 @@ class FactorGraph(Model):
     def domains(self) -> Domains:
         """Names and state labels of the free sites."""
         return self._domains
-
-    @property
-    def structure(self) -> dict[str, object]:
-        """Cache for what depends only on scopes; shared by all reweighted copies."""
-        return self._structure
 
     def index(self, site: SiteKey) -> int:
         """Return the position of a site given by name or position."""
@@ -273,7 +271,7 @@ class FactorGraph(Model):
         Returns
         -------
         FactorGraph
-            Shares the `structure` cache with this model. Of an observed model: the same as to reweight
+            Shares the cache `shared` with this model. Of an observed model: the same as to reweight
             first, then observe.
 
         Examples
@@ -297,7 +295,7 @@ class FactorGraph(Model):
                 group.check(self._domains)
             groups.append(group)
         return _restore(
-            self._domains, tuple(groups), self._log_offset, self._evidence, self._evidence_labels, self._structure
+            self._domains, tuple(groups), self._log_offset, self._evidence, self._evidence_labels, self.shared
         )
 
     def _reweight_observed(self, weights: dict[str, Any]) -> FactorGraph:
@@ -319,7 +317,7 @@ class FactorGraph(Model):
             model._log_offset,
             model._evidence,
             model._evidence_labels,
-            self._structure,
+            self.shared,
             history,
         )
 
@@ -430,13 +428,12 @@ def _restore(
     log_offset: float,
     evidence: dict[str, Label],
     evidence_labels: dict[str, tuple[Label, ...]],
-    structure: dict[str, object] | None = None,
+    shared: Cache | None = None,
     history: History | None = None,
 ) -> FactorGraph:
     """Put a model together from parts known to be valid."""
     model = object.__new__(FactorGraph)
-    structure = {} if structure is None else structure
-    model._fill(domains, groups, log_offset, evidence, evidence_labels, structure, history)
+    model._fill(domains, groups, log_offset, evidence, evidence_labels, shared, history)
     return model
 
 

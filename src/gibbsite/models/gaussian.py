@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arrays import Floats
+from gibbsite._common.cache import Cache
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, Interval, Label, SiteKey, make_domains
@@ -74,7 +75,7 @@ class Gaussian(Model):
             _check_definite(matrix, what)
         self._covariance: Floats | None = matrix if what == "covariance" else None
         self._precision: Any = matrix if what == "precision" else None
-        self.structure: dict[str, Any] = {}
+        self.cache = Cache()
         self._evidence: dict[str, float] = {}
 
     @property

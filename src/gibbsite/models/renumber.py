@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Array, Ints32
+from gibbsite._common.cache import Cache
 from gibbsite.models.distance import DistanceFactors
 from gibbsite.models.domain import Domains, SiteNames, frozen
 from gibbsite.models.factor import FactorGroup, TableFactors, store
 from gibbsite.models.factorgraph import FactorGraph, _restore
 from gibbsite.models.lattice import FieldFactors
 from gibbsite.models.weighted import AgreementFactors, SpinFactors
+
+
+class _Renumbered(NamedTuple):
+    shared: Cache
 
 
 def renumber(model: FactorGraph, order: Array) -> FactorGraph | None:
@@ -41,8 +46,8 @@ def renumber(model: FactorGraph, order: Array) -> FactorGraph | None:
     old = model.domains
     kind_of = old.kind_of if len(old.kinds) == 1 else old.kind_of[order]
     domains = Domains(SiteNames(old.n_sites), old.kinds, kind_of)
-    structure: Any = model.structure.setdefault("renumbered", {})
-    return _restore(domains, tuple(groups), model.log_offset, {}, {}, structure, None)
+    shared = model.shared.find(_Renumbered, lambda: _Renumbered(Cache())).shared
+    return _restore(domains, tuple(groups), model.log_offset, {}, {}, shared)
 
 
 def _renumbered(group: FactorGroup, order: Array, position: Ints32) -> FactorGroup | None:

@@ -20,6 +20,7 @@ import numpy as np
 from gibbsite._common.archive import map_array
 from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Wanted, between, check_header, check_values, fits, one_of, read_json
+from gibbsite._common.cache import Cache
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, SiteNames, read_labels
@@ -52,7 +53,7 @@ class StoredPairs(Model):
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path, self.manifest = path, manifest
-        self.structure: dict[str, Any] = {}
+        self.cache = Cache()
         labels = tuple(manifest.get("states", (-1, 1)))
         self._domains = Domains(SiteNames(int(manifest["sites"])), (labels,), np.zeros(0, np.int32))
 

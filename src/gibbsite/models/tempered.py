@@ -25,9 +25,7 @@ def temper(model: FactorGraph, beta: float) -> FactorGraph:
     0.8
     """
     groups = tuple(_scaled(group, beta) for group in model.groups)
-    return _restore(
-        model.domains, groups, beta * model.log_offset, model.evidence, model.evidence_labels, model.structure
-    )
+    return _restore(model.domains, groups, beta * model.log_offset, model.evidence, model.evidence_labels, model.shared)
 
 
 def _scaled(group: FactorGroup, beta: float) -> FactorGroup:
@@ -99,7 +97,7 @@ def blend(model: FactorGraph, scale: float, pull: float, log_reference: Floats) 
             sites = np.flatnonzero(cards == card)
             tables = logs[start[sites][:, None] + np.arange(card)]
             groups.append(TableFactors(sites[:, None], tables))
-    return _restore(model.domains, tuple(groups), offset, model.evidence, model.evidence_labels, model.structure)
+    return _restore(model.domains, tuple(groups), offset, model.evidence, model.evidence_labels, model.shared)
 
 
 def soften(group: FactorGroup) -> FactorGroup:

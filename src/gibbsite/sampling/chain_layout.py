@@ -411,6 +411,12 @@ def move_at_once(model: Model, graph: Graph, kernel: Kernel, layout: TapeLayout,
     return packed if packed is not None and packed.packed.longest >= LEAST_SITES else None
 
 
+class _NearOrder(NamedTuple):
+    """The sites in an order in which neighbours are near each other, where one is known."""
+
+    order: Ints | None
+
+
 def renumber_sites(
     model: Model, graph: Graph, kernel: Kernel, scan: Scan, layout: TapeLayout
 ) -> RenumberedLayout | None:
@@ -421,14 +427,15 @@ def renumber_sites(
     own = graph.units is not None or kernel.joint or graph.n_sites <= WINDOW
     if own or graph.model is None or not layout.only_marginals:
         return None
-    if "near-order" not in graph.structure:
+    kept = graph.shared.get(_NearOrder)
+    if kept is None:
         at = [group.positions for group in graph.model.groups if isinstance(group, DistanceFactors)]
         if at:
             rank = rank_positions(at[0])
         else:
             rank = rank_sites(*markov_graph(graph)) if hasattr(graph.arrays, "neighbour") else None
-        graph.structure["near-order"] = None if rank is None else np.argsort(rank, kind="stable")
-    order: Ints | None = graph.structure["near-order"]
+        kept = graph.shared.put(_NearOrder(None if rank is None else np.argsort(rank, kind="stable")))
+    order = kept.order
     near = None if order is None else renumber(graph.model, order)
     if near is None or order is None:
         return None

@@ -206,7 +206,7 @@ class Standing:
     def _arrangement(self) -> tuple[Any, ...]:
         """Return what decides how states are laid out; orders follow from the structure of the model."""
         plain = isinstance(self.form, PlainLayout)
-        structure = None if plain else id(self.graph.structure)
+        structure = None if plain else id(self.graph.shared)
         return type(self.form), self.form.name, self.form.width, self.graph.kind, structure
 
     def _refreshed(self, state: State) -> State:

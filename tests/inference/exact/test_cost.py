@@ -119,7 +119,7 @@ def test_models_of_one_structure_share_an_order_until_zeros_differ() -> None:
     assert outline(model).order is first.order
     assert outline(model, 1).order is not first.order
     copy = gs.FactorGraph({"a": 2, "b": 2, "c": 2}, [(("a", "b"), np.ones((2, 2))), (("b", "c"), [[1, 0], [1, 0]])])
-    copy.structure.update(model.structure)
+    copy.shared = model.shared
     other = outline(copy)
     assert other.order is not first.order
     assert other.reduction.problem.origin.tolist() == [0, 1]

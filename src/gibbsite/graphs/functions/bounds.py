@@ -21,6 +21,7 @@ from gibbsite._numba.foreign import Foreign, call_at
 from gibbsite._numba.jit import compiled
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graphs.graph import Graph, seal
+from gibbsite.models.domain import Domains
 from gibbsite.models.functions import FunctionFactors
 
 _POINTS = (9, 17, 33, 65, 129)
@@ -39,6 +40,16 @@ class Bounds(NamedTuple):
     bound: Floats
 
 
+class FunctionModel(NamedTuple):
+    """The factors of a model of functions, and all its sites, observed ones too; ``free`` are those that are not."""
+
+    domains: Domains
+    groups: tuple[FunctionFactors, ...]
+    box: tuple[Floats, Floats]
+    free: Positions
+    bounds: Bounds
+
+
 def given_bounds(groups: Sequence[FunctionFactors], low: Floats, high: Floats) -> Bounds:
     """Return the bounds that the factors of groups were given with, on the box of the sites."""
     parts = []
@@ -50,10 +61,16 @@ def given_bounds(groups: Sequence[FunctionFactors], low: Floats, high: Floats) -
     return _joined(parts)
 
 
+def factors_of(graph: Graph) -> FunctionModel:
+    """Return the factors of a graph of kind "functions"."""
+    if graph.factors is None:
+        raise IncompatibleError(f"A graph of kind {graph.kind} has no factors that are functions.")
+    return graph.factors
+
+
 def known_bounds(graph: Graph) -> Bounds:
     """Return the bounds that the factors of a graph were given with."""
-    found: Bounds = graph.structure["given bounds"]
-    return found
+    return factors_of(graph).bounds
 
 
 def all_bounds(graph: Graph, method: str) -> Bounds:
@@ -74,18 +91,18 @@ def all_bounds(graph: Graph, method: str) -> Bounds:
     given = known_bounds(graph)
     if np.isfinite(given.bound).all():
         return given
-    kept: Bounds | None = graph.structure.get("bounds")
+    kept = graph.cache.get(Bounds)
     if kept is None:
-        box, states = graph.structure["box"], ~graph.structure["domains"].numbers
-        parts = []
-        for group, code in zip(graph.structure["groups"], graph.structure["functions"], strict=True):
-            boxes = _boxes(group, *box)
+        factors = factors_of(graph)
+        states, parts = ~factors.domains.numbers, []
+        for group, code in zip(factors.groups, graph.functions, strict=True):
+            boxes = _boxes(group, *factors.box)
             if group.bounds is None:
                 found = find_bounds(group, code, *boxes, states[_scopes(group)], method)
             else:
                 found = _read_bounds(group, *boxes)
             parts.append(_weighted(group, *found))
-        kept = graph.structure["bounds"] = _joined(parts)
+        kept = graph.cache.put(_joined(parts))
     return kept
 
 

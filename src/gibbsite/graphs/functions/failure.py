@@ -31,7 +31,7 @@ def cause_at(graph: Graph, x: Floats) -> BaseException | None:
     raised = graph.take_raised()
     if raised is not None:
         return raised
-    for number, code in enumerate(graph.structure.get("functions", ())):
+    for number, code in enumerate(graph.functions):
         if code.key == "draw":
             continue
         for first, second in _arguments(graph, number, code, x):

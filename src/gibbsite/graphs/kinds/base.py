@@ -2,14 +2,14 @@
 
 State codes are 0..K-1 everywhere. Tables are stored shifted to a maximum of one (zero in logarithms); the
 shifts are collected in ``Graph.log_offset``. Whatever does not depend on weights (row pointers, neighbours)
-is kept in ``model.structure``, which reweighted copies of a model share.
+is kept in ``model.shared``, which reweighted copies of a model share.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -37,18 +37,16 @@ def pair_rows(model: FactorGraph) -> Rows:
     Where each entry stems from is kept from the second use on: a model that is compiled once needs only
     the rows themselves.
     """
-    kept = cast("Rows | None", model.structure.get("pair_rows"))
+    kept = model.shared.get(Rows)
     if kept is not None and kept.source.size == kept.neighbour.size:
         return kept
     pairs = [group.scopes for group in groups_of(model) if group.arity == 2]
     joined = np.concatenate(pairs) if pairs else np.zeros((0, 2), np.int32)
     rows = build_rows(joined, model.n_sites)
     if kept is None:
-        model.structure["pair_rows"] = rows._replace(source=rows.source[:0].copy(), side=rows.side[:0].copy())
+        model.shared.put(rows._replace(source=rows.source[:0].copy(), side=rows.side[:0].copy()))
         return rows
-    rows = rows._replace(start=kept.start, neighbour=kept.neighbour)
-    model.structure["pair_rows"] = rows
-    return rows
+    return model.shared.put(rows._replace(start=kept.start, neighbour=kept.neighbour))
 
 
 @dataclass

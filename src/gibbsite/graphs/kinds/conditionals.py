@@ -11,7 +11,7 @@ from gibbsite._numba.foreign import Foreign, adopt, call_at
 from gibbsite._numba.jit import implement
 from gibbsite.errors import ModelError
 from gibbsite.graphs.local import log_potential
-from gibbsite.graphs.registry import CompiledModel, compiles
+from gibbsite.graphs.registry import CompiledModel, register
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.conditionals import Conditionals
 
@@ -45,7 +45,7 @@ class ConditionalsGraph(NamedTuple):
     nothing: Words64
 
 
-@compiles(Conditionals)
+@register(name="conditionals", model="Conditionals")
 def compile_conditionals(model: Conditionals) -> CompiledModel:
     """Turn conditionals into arrays; compile their functions where Numba can."""
     domains = model.domains

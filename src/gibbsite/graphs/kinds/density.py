@@ -17,7 +17,7 @@ from gibbsite._numba.jit import implement
 from gibbsite.errors import ModelError
 from gibbsite.graphs.functions.gradient_check import check_gradient, random_places
 from gibbsite.graphs.local import log_potential
-from gibbsite.graphs.registry import CompiledModel, compiles
+from gibbsite.graphs.registry import CompiledModel, register
 from gibbsite.models.density import DataDensity, Density, LogDensity
 
 _ROWS = 3  # of the data, at which the gradient of a likelihood is compared in each place
@@ -97,7 +97,7 @@ def _box(model: Density) -> tuple[Ints, Floats, Floats]:
     return model.domains.offset, low.copy(), high.copy()
 
 
-@compiles(LogDensity)
+@register(name="density", model="LogDensity")
 def compile_density(model: LogDensity) -> CompiledModel:
     """Compile the functions of a density, try them, and compare the gradient with finite differences."""
     value = adopt(model.function, "value")
@@ -113,7 +113,7 @@ def compile_density(model: LogDensity) -> CompiledModel:
     return CompiledModel("density", arrays, functions)
 
 
-@compiles(DataDensity)
+@register(name="data", model="DataDensity")
 def compile_data(model: DataDensity) -> CompiledModel:
     """Compile prior and likelihood, try them, and compare the gradients with finite differences."""
     prior = None if model.prior is None else adopt(model.prior, "value")

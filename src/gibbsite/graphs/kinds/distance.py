@@ -12,7 +12,7 @@ from gibbsite.errors import TooLargeError
 from gibbsite.graphs.decay import Decay, fall, make_decay
 from gibbsite.graphs.kinds.base import Cells, groups_of
 from gibbsite.graphs.local import from_logs, log_potential, log_weights, weights
-from gibbsite.graphs.registry import builds
+from gibbsite.graphs.registry import register
 from gibbsite.models.distance import MOST_LISTED
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class DistanceGraph(NamedTuple):
         return np.arange(self.card.size, dtype=np.int32)
 
 
-@builds("distance", DistanceGraph, 3)
+@register(name="distance", rank=3, arity=2, group="DistanceFactors")
 def build_distance(model: FactorGraph) -> tuple[DistanceGraph, float] | None:
     """Couplings of all pairs that are a function of positions, any factors of single sites."""
     from gibbsite.models import DistanceFactors

@@ -16,9 +16,9 @@ from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Ints16, Ints32, 
 from gibbsite._numba.foreign import ROOM, Foreign, adopt, call_at, stack_room
 from gibbsite._numba.jit import Integer, compiled, implement, inlined
 from gibbsite.errors import ModelError
-from gibbsite.graphs.functions.bounds import given_bounds
+from gibbsite.graphs.functions.bounds import FunctionModel, given_bounds
 from gibbsite.graphs.local import log_potential
-from gibbsite.graphs.registry import CompiledModel, compiles
+from gibbsite.graphs.registry import CompiledModel, register
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.continuous import ContinuousModel
 from gibbsite.models.functions import FunctionFactors
@@ -145,7 +145,7 @@ def evaluate_factors(arrays: ContinuousGraph, x: Floats, out: Floats) -> None:
         out[f] = factor_value(arrays, f, x, -1, 0.0, work)
 
 
-@compiles(ContinuousModel)
+@register(name="functions", model="ContinuousModel")
 def compile_functions(model: ContinuousModel) -> CompiledModel:
     """Turn a model of functions into arrays, and compile its functions."""
     groups = model.groups
@@ -192,10 +192,9 @@ def compile_functions(model: ContinuousModel) -> CompiledModel:
         known=known,
         parameter=np.concatenate([np.zeros(0), *parameters]),
     )
-    # of all sites, observed ones too, as factors name them
-    model.structure.update(domains=model.whole, groups=groups, box=model.box, free=np.flatnonzero(place >= 0))
-    model.structure["given bounds"] = given_bounds(groups, *model.box)
-    return CompiledModel("functions", arrays, codes)
+    bounds = given_bounds(groups, *model.box)
+    factors = FunctionModel(model.whole, groups, model.box, np.flatnonzero(place >= 0), bounds)
+    return CompiledModel("functions", arrays, codes, factors=factors)
 
 
 def _adopted(model: ContinuousModel, group: FunctionFactors) -> Foreign:

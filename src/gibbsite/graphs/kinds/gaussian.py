@@ -9,7 +9,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Ints, Words32
 from gibbsite._numba.jit import implement
 from gibbsite.graphs.local import log_potential
-from gibbsite.graphs.registry import CompiledModel, compiles
+from gibbsite.graphs.registry import CompiledModel, register
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.gaussian import Gaussian
 
@@ -30,7 +30,7 @@ class GaussianGraph(NamedTuple):
     mean: Floats
 
 
-@compiles(Gaussian)
+@register(name="gaussian", model="Gaussian")
 def compile_gaussian(model: Gaussian) -> CompiledModel:
     """Turn a normal distribution into arrays."""
     precision, n = model.precision, model.n_sites

@@ -12,7 +12,7 @@ from gibbsite._numba.jit import Integer, implement
 from gibbsite.graphs.column import entry_at
 from gibbsite.graphs.kinds.base import all_binary, groups_of, pair_rows, too_many
 from gibbsite.graphs.local import ONE, log_odds, log_potential, log_weights, log_weights_binary, weights, weights_binary
-from gibbsite.graphs.registry import builds
+from gibbsite.graphs.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph, FactorGroup
@@ -72,7 +72,7 @@ def _as_polynomials(group: FactorGroup, cards: Ints32) -> tuple[Floats, tuple[Fl
     return base, (first, second), tables[:, 1, 1] - base - first - second
 
 
-@builds("ising", IsingGraph, 1, binary=True)
+@register(name="ising", rank=1, binary=True, arity=2)
 def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
     """Binary sites, factors of at most two sites, no zeros."""
     if not all_binary(model) or any(group.arity > 2 for group in groups_of(model)) or too_many(model):

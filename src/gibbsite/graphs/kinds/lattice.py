@@ -10,7 +10,7 @@ from gibbsite._common.arrays import Codes, Floats, Ints32
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite.graphs.kinds.base import all_binary
 from gibbsite.graphs.local import log_odds, log_potential, log_weights, log_weights_binary, weights, weights_binary
-from gibbsite.graphs.registry import builds
+from gibbsite.graphs.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -69,7 +69,7 @@ class LatticeGraph(NamedTuple):
         return parity.ravel()
 
 
-@builds("lattice", LatticeGraph, 0, binary=True)
+@register(name="lattice", rank=0, binary=True, arity=2, group="LatticeFactors")
 def build_lattice(model: FactorGraph) -> tuple[LatticeGraph, float] | None:
     """One binary lattice of at most three dimensions, and fields."""
     from gibbsite.models.lattice import FieldFactors, LatticeFactors

@@ -10,7 +10,7 @@ from gibbsite._common.arrays import Codes, Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement
 from gibbsite.graphs.kinds.base import Cells, Tables, groups_of, pair_rows
 from gibbsite.graphs.local import ONE, TINY, from_logs, log_potential, log_weights, weights
-from gibbsite.graphs.registry import builds
+from gibbsite.graphs.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -35,7 +35,7 @@ class PairwiseGraph(NamedTuple):
     log_value: Floats
 
 
-@builds("pairwise", PairwiseGraph, 4)
+@register(name="pairwise", rank=4, arity=2)
 def build_pairwise(model: FactorGraph) -> tuple[PairwiseGraph, float] | None:
     """Any cardinalities, factors of at most two sites, zeros allowed."""
     if any(group.arity > 2 for group in groups_of(model)):

@@ -10,7 +10,7 @@ from gibbsite._common.arrays import Bools, Codes, Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement
 from gibbsite.graphs.kinds.base import Cells, groups_of, pair_rows, too_many
 from gibbsite.graphs.local import ONE, from_logs, log_potential, log_weights, weights
-from gibbsite.graphs.registry import builds
+from gibbsite.graphs.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -44,7 +44,7 @@ _STEEP = 300.0
 _DENSE = 0.25  # share of coupled pairs from which on the couplings are kept as a matrix, too
 
 
-@builds("potts", PottsGraph, 2)
+@register(name="potts", rank=2, arity=2)
 def build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
     """Equal cardinalities, pairs that reward or punish agreement, any factors of single sites."""
     from gibbsite.models import AgreementFactors, DistanceFactors, LatticeFactors

@@ -12,7 +12,7 @@ from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite.graphs.column import Repeated, code, entry_at, fetch_entry
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import ONE, from_logs, log_odds, log_potential, log_weights, weights
-from gibbsite.graphs.registry import CompiledModel, compiles
+from gibbsite.graphs.registry import CompiledModel, register
 from gibbsite.models.stored import OFFSET, WHICH, StoredPairs, StoredPotts
 
 # How many entries ahead of a row are asked for: entries themselves, in lines of the cache, and the states
@@ -44,14 +44,14 @@ class StoredPottsGraph(NamedTuple):
     states: int
 
 
-@compiles(StoredPairs)
+@register(name="ising", binary=True, model="StoredPairs")
 def compile_stored(model: StoredPairs) -> CompiledModel:
     """Map the arrays of a stored Ising model."""
     arrays = StoredGraph(model.array("start"), model.array("neighbour"), _column(model), model.array("field"))
     return CompiledModel("ising", arrays, log_offset=model.log_offset, on_disk=True)
 
 
-@compiles(StoredPotts)
+@register(name="potts", model="StoredPotts")
 def compile_stored_potts(model: StoredPotts) -> CompiledModel:
     """Map the arrays of a stored Potts model."""
     field = model.array("field")

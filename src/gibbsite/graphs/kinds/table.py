@@ -10,7 +10,7 @@ from gibbsite._common.arrays import Codes, Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite.graphs.kinds.base import Cells, Tables, groups_of
 from gibbsite.graphs.local import ONE, TINY, from_logs, log_potential, log_weights, weights
-from gibbsite.graphs.registry import builds
+from gibbsite.graphs.registry import register
 from gibbsite.graphs.rows import row_starts
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class TableGraph(NamedTuple):
         return np.stack(np.divmod(np.unique(np.concatenate(found)), max(n, 1)), axis=1)
 
 
-@builds("table", TableGraph, 5)
+@register(name="table", rank=5)
 def build_table(model: FactorGraph) -> tuple[TableGraph, float]:
     """Anything discrete."""
     cells, tables = Cells.collect(model), Tables()

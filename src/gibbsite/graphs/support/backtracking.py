@@ -15,7 +15,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.jit import called, compiled_loop
 from gibbsite._numba.random.generators import Words, below, load, store, uniform
-from gibbsite.graphs.support.propagate import TRAIL, WORK, Constraints, LiveStates, Whole, give, kill, propagate, revive
+from gibbsite.graphs.support.possible import TRAIL, WORK, Constraints, LiveStates, Whole, give, kill, propagate, revive
 
 FOUND, IMPOSSIBLE, UNDECIDED = 1, 0, -1
 

@@ -12,7 +12,7 @@ from gibbsite._numba.random.generators import load, store, uniform
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.table import TableGraph
-from gibbsite.graphs.support.propagate import Whole
+from gibbsite.graphs.support.possible import Whole
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

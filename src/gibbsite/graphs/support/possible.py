@@ -1,32 +1,91 @@
 """Which states can occur at all, as far as propagating zeros from factor to factor tells.
 
-What dies never occurs in a state of positive probability. What survives need not occur in one either: that
-would take a search (`gibbsite.graphs.support.start`).
+A state of a site dies when some factor has no positive entry left that contains it and otherwise only living states
+(generalised arc consistency on tables). The algorithm is a worklist over factors that remembers for every (factor,
+member, state) the entry that supported it last, and looks for a new one only when that entry has died, from there on
+and once around (AC-3 with residues: Lecoutre and Hemery 2007). Between two deaths a table is read at most once per
+member and state, however often its factor is visited.
+
+A dead state never occurs in a state of positive probability. Whether a living one does takes a search
+(:mod:`gibbsite.graphs.support.start`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Bools, Ints
-from gibbsite._numba.jit import interpreted
+from gibbsite._common.arrays import Array, Bools, Codes, Ints
+from gibbsite._numba.jit import called, compiled_loop, interpreted
 from gibbsite.errors import SupportError
 from gibbsite.graphs.compile import as_tables
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.kinds.distance import DistanceGraph
-from gibbsite.graphs.kinds.pairwise import PairwiseGraph
-from gibbsite.graphs.kinds.potts import PottsGraph
-from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_lengths, row_starts
-from gibbsite.graphs.support.propagate import Constraints, LiveStates, tighten
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
+Whole: TypeAlias = int | np.int64  # an integer in compiled code
 
 _STEPS = 20.0  # of plain Python, for each state and table entry
+
+
+class Support(NamedTuple):
+    """The factors with zeros of a graph, what survives their propagation, and which sites that concerns.
+
+    ``touched`` are the sites that have more than one living state and zeros around them.
+    """
+
+    constraints: Constraints
+    board: LiveStates
+    touched: Bools
+
+
+class _Zeros(NamedTuple):
+    found: bool
+
+
+class Constraints(NamedTuple):
+    """The factors that forbid something; sites and cells are those of the graph.
+
+    Rows ``start[i]`` to ``start[i + 1]`` of ``factor`` and ``own_stride`` belong to site i. Factor f has
+    the members ``member_start[f]`` to ``member_start[f + 1]``; an entry is possible where
+    ``allowed[table[f] + entry]``. ``slot[m] + a`` numbers the states of all members, ``offset[i] + a`` (the
+    *cells*) those of all sites.
+    """
+
+    start: Ints
+    factor: Ints
+    own_stride: Ints
+    member_start: Ints
+    member: Ints
+    stride: Ints
+    slot: Ints
+    table: Ints
+    allowed: Bools
+    card: Ints
+    offset: Ints
+
+
+class LiveStates(NamedTuple):
+    """What is still possible, and how it came about: everything propagation writes.
+
+    ``alive`` is by cell, ``living`` counts by site. ``trail`` lists the dead cells in the order of their
+    death, ``killer`` the factor that excluded each, ``residue`` the last known support of each slot.
+    ``counters`` holds positions in trail and queue, and the work done so far in table entries.
+    """
+
+    alive: Bools
+    living: Ints
+    residue: Ints
+    trail: Ints
+    owner: Ints
+    killer: Ints
+    queue: Ints
+    queued: Bools
+    digits: Ints
+    counters: Ints
 
 
 def has_zeros(graph: Graph) -> bool:
@@ -39,19 +98,20 @@ def has_zeros(graph: Graph) -> bool:
     >>> has_zeros(compile_graph(FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [1, 1]])])))
     True
     """
-    if graph.binary or graph.on_disk:  # neither can hold infinite numbers
-        return False
-    arrays = _known(graph).arrays
-    logs = [arrays.log_unary]
-    if isinstance(arrays, PairwiseGraph | TableGraph):  # agreements have none
-        logs.append(arrays.log_value)
-    return any(bool(part.size) and bool(np.isneginf(part.min())) for part in logs)
+    kept = graph.cache.get(_Zeros)
+    if kept is None:
+        found = False
+        if not (graph.binary or graph.on_disk):  # neither can hold infinite numbers
+            arrays = _known(graph).arrays
+            logs = [arrays.log_unary, getattr(arrays, "log_value", np.zeros(0))]  # agreements have no zeros
+            found = any(bool(part.size) and bool(np.isneginf(part.min())) for part in logs)
+        kept = graph.cache.put(_Zeros(found))
+    return kept.found
 
 
 def _known(graph: Graph) -> Graph:
     """Return a graph of many-state sites whose zeros can be found: itself, or its model as tables."""
-    known = isinstance(graph.arrays, PairwiseGraph | TableGraph | PottsGraph | DistanceGraph)
-    return graph if known else as_tables(graph)
+    return graph if graph.kind in ("pairwise", "table", "potts", "distance") else as_tables(graph)
 
 
 def alive_states(graph: Graph, model: FactorGraph | None = None) -> Bools:
@@ -84,21 +144,25 @@ def alive_states(graph: Graph, model: FactorGraph | None = None) -> Bools:
     """
     if not has_zeros(graph):
         return np.ones(int(graph.cards.sum(dtype=np.int64)), np.bool_)
-    return propagated(graph, model)[1].alive
+    return find_support(graph, model).board.alive.copy()
 
 
-def propagated(graph: Graph, model: FactorGraph | None = None) -> tuple[Constraints, LiveStates]:
-    """Return the factors with zeros, and the board on which they have been propagated.
+def find_support(graph: Graph, model: FactorGraph | None = None) -> Support:
+    """Propagate the zeros of a graph, once.
 
     Parameters and errors are those of :func:`alive_states`.
     """
-    constraints = find_constraints(graph)
-    board = new_live(constraints, graph)
-    with interpreted(steps_to_propagate(graph)):
-        site = int(tighten(constraints, board, -1, -1))
-    if site >= 0:
-        raise SupportError(_wipe_out_text(constraints, board, site, model))
-    return constraints, board
+    kept = graph.cache.get(Support)
+    if kept is None:
+        constraints = find_constraints(graph)
+        board = new_live(constraints, graph)
+        with interpreted(steps_to_propagate(graph)):
+            site = int(tighten(constraints, board, -1, -1))
+        if site >= 0:
+            raise SupportError(_wipe_out_text(constraints, board, site, model))
+        touched = (np.diff(constraints.start) > 0) & (board.living > 1)
+        kept = graph.cache.put(Support(constraints, board, touched))
+    return kept
 
 
 def steps_to_propagate(graph: Graph) -> float:
@@ -111,8 +175,9 @@ def find_constraints(graph: Graph) -> Constraints:
     """Collect the factors of a graph of many-state sites that have a zero entry."""
     if graph.binary:
         raise TypeError(f"a {graph.kind} graph has no zeros")
-    arrays = _known(graph).arrays
-    if isinstance(arrays, PairwiseGraph):
+    known = _known(graph)
+    arrays = known.arrays
+    if known.kind == "pairwise":
         # every pair is in the rows of both ends; the one seen from the smaller site is taken
         site = np.repeat(np.arange(graph.n_sites), row_lengths(arrays.start))
         taken = np.flatnonzero(arrays.neighbour > site)
@@ -120,12 +185,12 @@ def find_constraints(graph: Graph) -> Constraints:
         stride = np.stack([np.ones_like(taken), arrays.card[site[taken]]], axis=1).ravel()
         table = arrays.table[taken]
         width = np.full(taken.size, 2, np.int64)
-    elif isinstance(arrays, TableGraph):
+    elif known.kind == "table":
         member, stride, table = arrays.member, arrays.stride, arrays.table
         width = row_lengths(arrays.member_start)
     else:  # agreements have no zeros, only single sites do
         member = stride = table = width = np.zeros(0, np.int64)
-    logs = np.zeros(0) if isinstance(arrays, PottsGraph | DistanceGraph) else arrays.log_value
+    logs: Any = getattr(arrays, "log_value", np.zeros(0))
     allowed, card = logs > -np.inf, arrays.card.astype(np.int64)
     kept = _with_zeros(member, table, width, allowed, card)
     of_kept = np.repeat(kept, width)
@@ -211,3 +276,147 @@ def evidence_text(model: FactorGraph) -> str:
     seen = [f"{name}={label!r}" for name, label in model.evidence.items()]
     more = f" and {len(seen) - 3} more" if len(seen) > 3 else ""
     return f" given {', '.join(seen[:3])}{more}" if seen else ""
+
+
+TRAIL, HEAD, QUEUED, WORK = range(4)
+
+
+@compiled_loop
+def tighten(c: Constraints, b: LiveStates, i: Whole, a: Whole) -> Whole:
+    """Give site i the state a (a = -1: nothing is given) and propagate.
+
+    Return -1, or the first site without a state.
+    """
+    if a >= 0:
+        give(c, b, i, a)
+    else:
+        for f in range(c.table.size):
+            _enqueue(b, f)
+    return propagate(c, b)
+
+
+def is_allowed(c: Constraints, x: Codes) -> bool:
+    """Tell whether no factor forbids a state."""
+    if not c.table.size:
+        return True
+    entry = c.table + np.add.reduceat(c.stride * x[c.member], c.member_start[:-1])
+    return bool(c.allowed[entry].all())
+
+
+@called
+def _enqueue(b: LiveStates, f: Whole) -> None:
+    """Put a factor on the worklist."""
+    if not b.queued[f]:
+        b.queued[f] = True
+        b.queue[(b.counters[HEAD] + b.counters[QUEUED]) % b.queue.size] = f
+        b.counters[QUEUED] += 1
+
+
+@called
+def kill(c: Constraints, b: LiveStates, i: Whole, a: Whole, by: Whole) -> None:
+    """Exclude state a of site i on behalf of factor ``by`` (-1: none) and queue the site's factors."""
+    cell = c.offset[i] + a
+    b.alive[cell] = False
+    b.living[i] -= 1
+    b.killer[cell] = by
+    b.trail[b.counters[TRAIL]] = cell
+    b.counters[TRAIL] += 1
+    for k in range(c.start[i], c.start[i + 1]):
+        if c.factor[k] != by:  # no support in ``by`` used this state, or it would not have died
+            _enqueue(b, c.factor[k])
+
+
+@called
+def give(c: Constraints, b: LiveStates, i: Whole, a: Whole) -> None:
+    """Exclude all states of site i except a."""
+    for other in range(c.card[i]):
+        if other != a and b.alive[c.offset[i] + other]:
+            kill(c, b, i, np.int64(other), np.int64(-1))
+
+
+@called
+def revive(b: LiveStates, length: Whole) -> None:
+    """Take back all deaths beyond this length of the trail."""
+    for t in range(length, b.counters[TRAIL]):
+        cell = b.trail[t]
+        b.alive[cell] = True
+        b.living[b.owner[cell]] += 1
+    b.counters[TRAIL] = length
+
+
+@called
+def propagate(c: Constraints, b: LiveStates) -> Whole:
+    """Work off the list; return -1, or the first site without a state (the list is then empty)."""
+    wiped = np.int64(-1)
+    while b.counters[QUEUED] > 0:
+        f = b.queue[b.counters[HEAD]]
+        b.counters[HEAD] = (b.counters[HEAD] + 1) % b.queue.size
+        b.counters[QUEUED] -= 1
+        b.queued[f] = False
+        if wiped >= 0:
+            continue  # only the list is emptied
+        for m in range(c.member_start[f], c.member_start[f + 1]):
+            i = c.member[m]
+            for a in range(c.card[i]):
+                if b.alive[c.offset[i] + a] and not _supported(c, b, f, m, a):
+                    kill(c, b, i, a, f)
+            if b.living[i] == 0:
+                wiped = i
+                break
+    return wiped
+
+
+@called
+def _next_alive(alive: Bools, cell: Whole, last: Whole, first: Whole) -> Whole:
+    """Return the first living cell from ``cell`` on, going on at ``first`` after ``last``."""
+    while cell < last and not alive[cell]:
+        cell += 1
+    if cell == last:
+        cell = first
+        while not alive[cell]:
+            cell += 1
+    return cell
+
+
+@called
+def _supported(c: Constraints, b: LiveStates, f: Whole, own: Whole, state: Whole) -> bool:
+    """Whether factor f has a living positive entry in which its member ``own`` has the given state.
+
+    The entry that was found last is tried first. From there the living combinations of the other members
+    are counted through like an odometer, once around. An entry found supports the states of all its members.
+    """
+    first, last = c.member_start[f], c.member_start[f + 1]
+    known = b.residue[c.slot[own] + state]
+    fresh = known < 0
+    entry, total = np.int64(0), np.int64(1)
+    for m in range(first, last):
+        i = c.member[m]
+        digit = state
+        if m != own:
+            cell = c.offset[i] + (np.int64(0) if known < 0 else known // c.stride[m] % c.card[i])
+            found = _next_alive(b.alive, cell, c.offset[i + 1], c.offset[i])
+            fresh = fresh or found != cell
+            digit = found - c.offset[i]
+            total *= b.living[i]
+        b.digits[m - first] = digit
+        entry += digit * c.stride[m]
+    b.counters[WORK] += 1
+    if not fresh:
+        return True
+    for step in range(total):
+        if c.allowed[c.table[f] + entry]:
+            b.counters[WORK] += step
+            for m in range(first, last):
+                b.residue[c.slot[m] + b.digits[m - first]] = entry
+            return True
+        for m in range(last - 1, first - 1, -1):
+            if m != own:
+                i, digit = c.member[m], b.digits[m - first]
+                cell = c.offset[i] + digit
+                found = _next_alive(b.alive, cell + 1, c.offset[i + 1], c.offset[i])
+                b.digits[m - first] = found - c.offset[i]
+                entry += (found - cell) * c.stride[m]
+                if found > cell:
+                    break
+    b.counters[WORK] += total
+    return False

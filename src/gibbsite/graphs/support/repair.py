@@ -18,7 +18,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Ints, Words64
 from gibbsite._numba.jit import called, compiled_loop
 from gibbsite._numba.random.generators import Words, below, load, store, uniform
-from gibbsite.graphs.support.propagate import Constraints, LiveStates, Whole
+from gibbsite.graphs.support.possible import Constraints, LiveStates, Whole
 
 _NOISE, _GREEDY_NOISE = 0.4, 0.05
 _STAYS_BROKEN = 2**30  # the cost of a move that leaves its own factor violated

@@ -8,30 +8,32 @@ start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Bools, Codes, Ints, Words64
+from gibbsite._common.arrays import Array, Codes, Ints, Words64
 from gibbsite._common.wording import unknown
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.support.given import check_support, read_start
 from gibbsite.graphs.support.possible import (
+    LiveStates,
+    Support,
     copy_live,
     evidence_text,
+    find_support,
     has_zeros,
-    propagated,
+    is_allowed,
     scope_text,
     steps_to_propagate,
+    tighten,
 )
-from gibbsite.graphs.support.propagate import Constraints, LiveStates, is_allowed, tighten
 from gibbsite.graphs.support.start_values import start_values
 
 if TYPE_CHECKING:
+    from gibbsite.graphs.kinds.table import TableGraph
     from gibbsite.graphs.support.forward import Network
     from gibbsite.models import FactorGraph
 
@@ -43,37 +45,17 @@ _STEPS_TO_DRAW = 5.0  # of plain Python, for each state and member of a factor
 _OTHERS = 10  # sites at which a start equal to that of another chain is tried to be made different
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """What is known about the zeros of a graph."""
+class _Drawing(NamedTuple):
+    """The model as a Bayesian network, where it is one."""
 
-    constraints: Constraints
-    board: LiveStates
     network: tuple[TableGraph, Network] | None
-    touched: Bools  # sites that have more than one living state and zeros around them
 
 
-def _pose(model: FactorGraph, graph: Graph) -> _Problem:
-    """Propagate the zeros of a graph; the answer is kept for the next question about the same graph."""
-    kept = graph.structure.get("zeros")
-    if kept is not None and kept[0] == graph.digest:
-        problem: _Problem = kept[1]
-        return problem
-    from gibbsite.graphs.support.forward import find_network
-
-    constraints, board = propagated(graph, model)
-    touched = (np.diff(constraints.start) > 0) & (board.living > 1)
-    problem = _Problem(constraints, board, find_network(model, graph), touched)
-    # one slot: reweighted copies share the dictionary, and their zeros may differ
-    graph.structure["zeros"] = (graph.digest, problem)
-    return problem
-
-
-def _tighten(problem: _Problem, board: LiveStates, graph: Graph, site: int, code: int) -> bool:
+def _tighten(support: Support, board: LiveStates, graph: Graph, site: int, code: int) -> bool:
     """Give a site a state and propagate; tell whether every site has a state left."""
     steps = steps_to_propagate(graph)
     with interpreted(steps, least_charge=steps):
-        return int(tighten(problem.constraints, board, site, code)) < 0
+        return int(tighten(support.constraints, board, site, code)) < 0
 
 
 def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries: int = _TRIES) -> Codes:
@@ -111,8 +93,21 @@ def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries
     """
     if not has_zeros(graph):
         return _uniform_codes(graph, rng)
-    problem = _pose(model, graph)
-    return _found(model, problem, _solve(problem, problem.board, graph, rng, tries))
+    support = find_support(graph, model)
+    x, proved, culprits = _solve(support, support.board, graph, rng, tries)
+    if x is not None:
+        return x
+    fighting = [scope_text(support.constraints, int(f), model) for f in culprits if f >= 0]
+    scopes = f"; the factors over {', '.join(fighting)} stay in conflict" if fighting else ""
+    observed = evidence_text(model)
+    if proved:
+        raise SupportError(
+            f"No state of this model has positive probability{observed}{scopes}; check their zeros and the evidence."
+        )
+    raise SupportError(
+        f"No state of positive probability was found{observed}{scopes}; check the evidence, or give "
+        "a possible state as start=."
+    )
 
 
 def find_state_with(
@@ -147,33 +142,33 @@ def find_state_with(
         x[site] = code
         return x, False
     try:
-        problem = _pose(model, graph)
+        support = find_support(graph, model)
     except SupportError:
         return None, True
-    if not problem.board.alive[problem.constraints.offset[site] + code]:
+    if not support.board.alive[support.constraints.offset[site] + code]:
         return None, True
-    board = copy_live(problem.board)
-    if not _tighten(problem, board, graph, site, code):
+    board = copy_live(support.board)
+    if not _tighten(support, board, graph, site, code):
         return None, True
-    found, proved, _ = _solve(problem, board, graph, rng, _TRIES - 1)
+    found, proved, _ = _solve(support, board, graph, rng, _TRIES - 1)
     return found, proved
 
 
 _Answer = tuple[Codes | None, bool, Ints]
 
 
-def _solve(problem: _Problem, board: LiveStates, graph: Graph, rng: np.random.Generator, tries: int) -> _Answer:
+def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Generator, tries: int) -> _Answer:
     """Return a possible state that lives on the board, or None, whether that is proved, and culprits."""
     from gibbsite.graphs.support.backtracking import FOUND, IMPOSSIBLE, search
     from gibbsite.graphs.support.repair import repair
 
-    c = problem.constraints
+    c = support.constraints
     words = rng.integers(1, 2**64, 4, np.uint64)
     culprits, fewest = np.full(3, -1), c.table.size + 1
     for attempt in range(tries):
         effort = 4**attempt
         patience = effort * (_PATIENCE + _PATIENCE_PER_FACTOR * c.table.size)
-        x = _draw(problem, board, graph, rng, words)
+        x = _draw(support, board, graph, rng, words)
         if is_allowed(c, x):
             return x, False, np.full(3, -1)
         with interpreted(np.inf):  # nobody knows how long these take
@@ -194,21 +189,24 @@ def _solve(problem: _Problem, board: LiveStates, graph: Graph, rng: np.random.Ge
     return None, False, culprits
 
 
-def _draw(problem: _Problem, board: LiveStates, graph: Graph, rng: np.random.Generator, words: Words64) -> Codes:
+def _draw(support: Support, board: LiveStates, graph: Graph, rng: np.random.Generator, words: Words64) -> Codes:
     """Draw a state of living codes: forward in a network, otherwise each site on its own."""
-    if problem.network is not None:
-        from gibbsite.graphs.support.forward import draw_forward
+    from gibbsite.graphs.support.forward import draw_forward, find_network
 
+    kept = graph.cache.get(_Drawing)
+    if kept is None:
+        kept = graph.cache.put(_Drawing(find_network(graph.require_model(), graph)))
+    if kept.network is not None:
         x = np.zeros(graph.n_sites, graph.state_dtype)
-        steps = _STEPS_TO_DRAW * (graph.n_cells + problem.network[0].member.size)
+        steps = _STEPS_TO_DRAW * (graph.n_cells + kept.network[0].member.size)
         with interpreted(steps, least_charge=steps):
-            draw_forward(*problem.network, board.alive, x, words)
+            draw_forward(*kept.network, board.alive, x, words)
         return x
     # the k-th living cell of a site, k uniform
     living = np.flatnonzero(board.alive)
     first = np.cumsum(board.living) - board.living
     cells = living[first + rng.integers(0, board.living)]
-    drawn: Codes = (cells - problem.constraints.offset[:-1]).astype(graph.state_dtype)
+    drawn: Codes = (cells - support.constraints.offset[:-1]).astype(graph.state_dtype)
     return drawn
 
 
@@ -280,48 +278,29 @@ def _chain_rng(entropy: int, chain: int) -> np.random.Generator:
 
 def _automatic(model: FactorGraph, graph: Graph, chains: int, entropy: int) -> list[Codes]:
     states: list[Codes] = []
-    zeros = has_zeros(graph)
+    support = find_support(graph, model) if has_zeros(graph) else None
     for chain in range(chains):
         rng = _chain_rng(entropy, chain)
         x = find_start(model, graph, rng)
-        if zeros:
-            problem = _pose(model, graph)
-            touched = problem.touched
-            if any((x[touched] == other[touched]).all() for other in states):
-                x = _elsewhere(problem, graph, rng, states, x)
+        if support is not None and states:
+            touched = support.touched
+            if (np.stack(states)[:, touched] == x[touched]).all(axis=1).any():
+                x = _elsewhere(support, graph, rng, states, x)
         states.append(x)
     return states
 
 
-def _elsewhere(problem: _Problem, graph: Graph, rng: np.random.Generator, taken: list[Codes], x: Codes) -> Codes:
+def _elsewhere(support: Support, graph: Graph, rng: np.random.Generator, taken: list[Codes], x: Codes) -> Codes:
     """Return a start that differs from all taken ones at some site; ``x`` if none is found quickly."""
-    sites, c = np.flatnonzero(problem.touched), problem.constraints
+    sites, c = np.flatnonzero(support.touched), support.constraints
     for site in rng.permutation(sites)[:_OTHERS].tolist():
-        fresh = problem.board.alive[c.offset[site] : c.offset[site + 1]].copy()
+        fresh = support.board.alive[c.offset[site] : c.offset[site + 1]].copy()
         fresh[[other[site] for other in taken]] = False
         if not fresh.any():
             continue
-        board = copy_live(problem.board)
-        if _tighten(problem, board, graph, site, int(rng.choice(np.flatnonzero(fresh)))):
-            found, _, _ = _solve(problem, board, graph, rng, 1)
+        board = copy_live(support.board)
+        if _tighten(support, board, graph, site, int(rng.choice(np.flatnonzero(fresh)))):
+            found, _, _ = _solve(support, board, graph, rng, 1)
             if found is not None:
                 return found
     return x
-
-
-def _found(model: FactorGraph, problem: _Problem, answer: _Answer) -> Codes:
-    """Return the state in an answer, or raise the error that says why there is none."""
-    x, proved, culprits = answer
-    if x is not None:
-        return x
-    fighting = [scope_text(problem.constraints, int(f), model) for f in culprits if f >= 0]
-    scopes = f"; the factors over {', '.join(fighting)} stay in conflict" if fighting else ""
-    observed = evidence_text(model)
-    if proved:
-        raise SupportError(
-            f"No state of this model has positive probability{observed}{scopes}; check their zeros and the evidence."
-        )
-    raise SupportError(
-        f"No state of positive probability was found{observed}{scopes}; check the evidence, or give "
-        "a possible state as start=."
-    )

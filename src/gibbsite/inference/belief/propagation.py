@@ -152,7 +152,7 @@ def belief_propagation(
     show = choose_progress(progress)
     try:
         with announcing(show.say, "belief propagation"):
-            kept = _find_laid_out(model)
+            kept = model.cache.get(_LaidOut)
             if kept is None or (kept.kind == "lattice" and how.schedule == "sweep"):
                 graph = compile_graph(model)
                 odds = _as_odds(graph, how)
@@ -289,13 +289,6 @@ class _LaidOut(NamedTuple):
     entries: float
 
 
-def _find_laid_out(model: FactorGraph) -> _LaidOut | None:
-    """Return what an earlier call has laid out for the same model."""
-    kept: Any = model.structure.get("messages")
-    known: _LaidOut | None = kept[1] if kept is not None and kept[0] == model.digest else None
-    return known
-
-
 def _lay_out_once(model: FactorGraph, graph: Graph) -> _LaidOut:
     """Lay a model out; what is small is kept for the next call."""
     messages, constant = lay_out(graph, model)
@@ -304,8 +297,7 @@ def _lay_out_once(model: FactorGraph, graph: Graph) -> _LaidOut:
         order, sites, forest = order_messages(messages)
     found = _LaidOut(graph.kind, graph.digest, messages, constant, order, sites, forest, entries)
     if entries <= _KEPT:
-        # one slot: reweighted copies share the dictionary, and their tables differ
-        model.structure["messages"] = (model.digest, found)
+        model.cache.put(found)
     return found
 
 
@@ -318,7 +310,7 @@ def describe_messages(model: FactorGraph) -> tuple[int, float, bool]:
     >>> describe_messages(gs.ising_grid((5,), coupling=0.1))
     (8, 32.0, True)
     """
-    known = _find_laid_out(model) or _lay_out_once(model, compile_graph(model))
+    known = model.cache.get(_LaidOut) or _lay_out_once(model, compile_graph(model))
     return known.graph.n_edges, known.entries, known.forest
 
 

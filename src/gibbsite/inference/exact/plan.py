@@ -62,6 +62,10 @@ class Outline:
         return cost_of_order(self.order) if tree is None else cost_of_tree(tree)
 
 
+class _Orders(dict[int, tuple[Any, Any, Any, Any]]):
+    """Living states, neighbours and elimination order by seed."""
+
+
 def outline(model: FactorGraph, rng: int = 0) -> Outline:
     """Reduce a model and find an elimination order; models that share a structure share the order.
 
@@ -72,12 +76,12 @@ def outline(model: FactorGraph, rng: int = 0) -> Outline:
     16.0
     """
     reduction = reduce_model(model)
-    key = f"elimination-{rng}"
-    known: Any = model.structure.get(key)
+    kept = model.shared.find(_Orders, _Orders)
+    known = kept.get(rng)
     if known is not None and np.array_equal(known[0], reduction.alive):
         return Outline(reduction, *known[1:])
     found = _find(reduction, _lattice_width(model), rng)
-    model.structure[key] = (reduction.alive, found.start, found.neighbour, found.order)
+    kept[rng] = (reduction.alive, found.start, found.neighbour, found.order)
     return found
 
 

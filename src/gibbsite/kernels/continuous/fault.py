@@ -44,7 +44,7 @@ def raise_fault(model: Any, graph: Graph, bounds: Bounds, fault: Floats) -> NoRe
     value = float(fault[VALUE]) / group.weight
     told = f"factor {rank} of {group.name!r} is {value:.10g} at {where}"
     if not math.isfinite(value):
-        raised = graph.structure["functions"][g].cause_at(fault[VALUES:][: scope.size], group.parameters[rank])
+        raised = graph.functions[g].cause_at(fault[VALUES:][: scope.size], group.parameters[rank])
         raise SamplingError(f"{told}; {_DEMAND[math.isnan(value)]}.{cause_text(raised)}") from raised
     low, width = float(bounds.floor[number]) / group.weight, float(bounds.bound[number]) / group.weight
     # not the digits by which bounds were widened for rounding

@@ -19,7 +19,7 @@ from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words
 from gibbsite.errors import ArgumentError, IncompatibleError
-from gibbsite.graphs.functions.bounds import Bounds, all_bounds, known_bounds
+from gibbsite.graphs.functions.bounds import Bounds, all_bounds, factors_of, known_bounds
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.kernels.base import Kernel, Remark, step
@@ -143,11 +143,11 @@ class ContinuousGibbs(Kernel):
         arrays: ContinuousGraph = graph.arrays
         others = np.flatnonzero((arrays.card == 0) & (arrays.degree == 0))
         if others.size:
-            site = int(graph.structure["free"][others[0]])
-            domains, groups = graph.structure["domains"], graph.structure["groups"]
-            guilty = next(g.name for g in groups if g.degree is None and (g.scopes == site).any())
+            factors = factors_of(graph)
+            site = int(factors.free[others[0]])
+            guilty = next(g.name for g in factors.groups if g.degree is None and (g.scopes == site).any())
             raise IncompatibleError(
-                f"the conditional of the site {domains.names[site]!r} cannot be inverted exactly: the "
+                f"the conditional of the site {factors.domains.names[site]!r} cannot be inverted exactly: the "
                 f"factors {guilty!r} do not say that they are polynomials of degree 1 or 2; say degree=, or "
                 "use method='double'."
             )

@@ -53,10 +53,7 @@ class ExactGaussian(Kernel):
 
     def parameters(self, graph: Graph) -> FactorParameters:
         """Return the factor; it is kept with the model."""
-        kept: FactorParameters | None = graph.structure.get("factor")
-        if kept is None:
-            kept = graph.structure["factor"] = _factorise(graph.arrays)
-        return kept
+        return graph.cache.find(FactorParameters, lambda: _factorise(graph.arrays))
 
     def independent(self, graph: Graph) -> bool:
         """Every draw begins anew."""

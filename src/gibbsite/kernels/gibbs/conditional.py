@@ -98,7 +98,7 @@ class ConditionalGibbs(Kernel):
             return
         arrays: ConditionalsGraph = graph.arrays
         sites = arrays.member[arrays.start[block] : arrays.start[block + 1]]
-        codes = graph.structure["functions"]
+        codes = graph.functions
         draw = next(code for code in codes if code.address == arrays.address[block])
         raised = graph.take_raised() or draw.cause_at(memory.place, np.zeros(sites.size), memory.words)
         given = model.place_text(memory.place)

@@ -90,6 +90,10 @@ def remembering_pays(graph: Graph) -> bool:
     return graph.kind == "table" and graph.n_sites <= _MOST_SITES
 
 
+class _KeptBlankets(dict[bool, Blankets]):
+    """Blankets of a graph, with and without the sites themselves."""
+
+
 def find_blankets(graph: Graph, own: bool) -> Blankets:
     """Return the blankets, the configurations of small ones numbered while there is room.
 
@@ -108,11 +112,10 @@ def find_blankets(graph: Graph, own: bool) -> Blankets:
     >>> found.member.tolist(), found.stride.tolist(), found.place.tolist(), found.size
     ([1, 0], [4, 6], [1, 13], 25)
     """
-    key = "blankets and selves" if own else "blankets"
-    if key not in graph.structure:
-        graph.structure[key] = _number(graph, own)
-    found: Blankets = graph.structure[key]
-    return found
+    kept = graph.shared.find(_KeptBlankets, _KeptBlankets)
+    if own not in kept:
+        kept[own] = _number(graph, own)
+    return kept[own]
 
 
 def _number(graph: Graph, own: bool) -> Blankets:

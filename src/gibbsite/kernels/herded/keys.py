@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,12 @@ from gibbsite.graphs.layouts.counted import counts_suffice
 from gibbsite.graphs.rows import row_lengths
 
 Rows = tuple[Words32, Words32]
+
+
+class _Neighbours(NamedTuple):
+    start: Words32
+    neighbour: Words32
+
 
 KEYS = ("blanket", "full", "shared", "binned", "randomised-binned", "site")
 STORAGE = ("auto", "dense", "hash")
@@ -85,20 +92,17 @@ class Keys:
     def others(self) -> Rows:
         """Return the sites whose states are part of the key of each site, in compressed rows.
 
-        They depend on scopes alone, so they are kept with the graph's structure.
+        They depend on scopes alone, so they are kept with the graph.
         """
-        n, structure = self.graph.n_sites, self.graph.structure
+        n = self.graph.n_sites
         if self.kind == "full":
             every = np.arange(n, dtype=np.uint32)
             member = np.concatenate([np.delete(every, i) for i in range(n)]) if n else every
             return (np.arange(n + 1) * max(n - 1, 0)).astype(np.uint32), member
         if self.kind != "blanket" and not self.counts:
             return np.zeros(n + 1, np.uint32), np.zeros(0, np.uint32)
-        if "blankets of herding" not in structure:
-            start, neighbour = markov_graph(self.graph)
-            structure["blankets of herding"] = start.astype(np.uint32), neighbour.astype(np.uint32)
-        found: Rows = structure["blankets of herding"]
-        return found
+        start, neighbour = self.graph.shared.find(_Neighbours, lambda: _Neighbours(*markov_graph(self.graph)))
+        return start.astype(np.uint32, copy=False), neighbour.astype(np.uint32, copy=False)
 
     def sizes(self) -> Floats:
         """Return how many keys each site can have."""

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -113,13 +113,13 @@ def builds_rows(*kinds: str) -> Callable[[Callable[[Graph], Any]], Callable[[Gra
     return register
 
 
+class _DrawnRows(NamedTuple):
+    rows: Any
+
+
 def drawn_rows(graph: Graph) -> Any:
-    """Return the rows of a graph; those of the last one asked for are kept with it."""
-    key = "rows of minibatches"
-    kept = graph.structure.get(key)
-    if kept is None or kept[0] != graph.digest:
-        kept = graph.structure[key] = graph.digest, seal(_BUILDERS[graph.kind](graph))
-    return kept[1]
+    """Return the rows of a graph; they are kept with it."""
+    return graph.cache.find(_DrawnRows, lambda: _DrawnRows(seal(_BUILDERS[graph.kind](graph)))).rows
 
 
 def row_sums(start: Array, values: Floats, step: int = 1) -> Floats:

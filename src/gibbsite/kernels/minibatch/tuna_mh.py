@@ -28,7 +28,7 @@ from gibbsite._numba.jit import implement
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite._numba.random.poisson import poisson
 from gibbsite.errors import IncompatibleError, SamplingError
-from gibbsite.graphs.functions.bounds import Bounds, known_bounds
+from gibbsite.graphs.functions.bounds import Bounds, factors_of, known_bounds
 from gibbsite.graphs.functions.densities import inside
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
@@ -90,8 +90,9 @@ class TunaMH(MinibatchMetropolis):
 
     def _slopes(self, graph: Graph) -> Floats:
         found = []
-        for group in graph.structure["groups"]:
-            slopes = np.zeros(group.size) if group.always else group.steepest(*graph.structure["box"])
+        factors = factors_of(graph)
+        for group in factors.groups:
+            slopes = np.zeros(group.size) if group.always else group.steepest(*factors.box)
             if slopes is None:
                 raise IncompatibleError(
                     f"the factors {group.name!r} do not say how steep they are, which TunaMH needs; give "

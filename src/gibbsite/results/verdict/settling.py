@@ -98,7 +98,7 @@ class _Settlers:
         recording, setup = self.recording, self.setup
         length = int(recording.tapes[0].counters[DRAWS]) * setup.plan.thin + recording.warmup
         fewest = _SWEEPS[0]
-        if all(code.compiled for code in setup.graph.structure.get("functions", ())):
+        if all(code.compiled for code in setup.graph.functions):
             fewest = int(np.clip(_CHEAP / (CHAINS * setup.graph.n_units), *_SWEEPS))
         most = max(fewest, int(_SHARE * len(recording.tapes) * length / CHAINS))
         starts = self._starts()
