@@ -31,8 +31,8 @@ def subclasses(base: type) -> set[type]:
 
 
 def test_every_kernel_of_the_package_is_registered() -> None:
-    rooms = ("gibbsite.kernels.", "gibbsite.inference.importance.")
-    written = {one for one in subclasses(gs.kernels.Kernel) if one.__module__.startswith(rooms)}
+    packages = ("gibbsite.kernels.", "gibbsite.inference.importance.")
+    written = {one for one in subclasses(gs.kernels.Kernel) if one.__module__.startswith(packages)}
     assert written == {one.kernel for one in SHIPPED}
 
 
@@ -42,9 +42,9 @@ def test_every_registered_kernel_is_proved_and_public(one: gs.kernels.registry.R
         assert one.proof_instances(), "a kernel of states has instances for the conformance tests"
     else:
         assert isinstance(one.proof, str), "other kernels name the file with their proofs"
-        assert f"gs.{one.name}(" in (ROOT / one.proof).read_text(encoding="utf-8")
-    room = gs.kernels if one.kernel.__module__.startswith("gibbsite.kernels.") else gs.importance
-    assert getattr(gs, one.name) is one.kernel is getattr(room, one.name)
+        assert f"{one.name}(" in (ROOT / one.proof).read_text(encoding="utf-8")
+    space = gs.kernels if one.kernel.__module__.startswith("gibbsite.kernels.") else gs.importance
+    assert getattr(space, one.name) is one.kernel
     assert set(one.arguments) <= set(one.methods)
     for name, arguments in one.recommend.items():
         assert name.startswith(one.name)
@@ -58,19 +58,20 @@ def test_the_kernels_to_be_proved_are_the_instances() -> None:
 
 
 def test_every_kind_has_one_default_kernel() -> None:
-    kinds = [kind for one in SHIPPED for kind in one.default_for]
-    assert len(kinds) == len(set(kinds))
+    named = [kind for one in SHIPPED for kind in one.default_for]
+    kinds = [*KINDS, *(kind for kind in named if kind != "discrete")]
+    assert len(kinds) == len(set(kinds)) == len(named) - 1 + len(KINDS)
     assert set(kinds) == {kind for one in SHIPPED for kind in one.kernel.kinds}
     assert isinstance(default_kernel(gs.graphs.compile_graph(gs.ising_grid((2, 2)))), gs.Gibbs)
 
 
 def test_names_are_read_without_loading_what_they_are_of() -> None:
-    declared = {name: tasks for one in read_declarations("kernel") for name, tasks in one.get("methods", {}).items()}
+    declared = {name: tasks for one in read_declarations("kernels") for name, tasks in one.get("methods", {}).items()}
     assert declared == {name: tasks for one in SHIPPED for name, tasks in one.methods.items()}
     assert declared.items() <= METHODS.items()
     for name in declared:
         assert isinstance(make_kernel(name), gs.kernels.Kernel)
-    named = {one["name"] for one in read_declarations("scan") if one.get("name")}
+    named = {one["name"] for one in read_declarations("scans") if one.get("name")}
     assert named == {one.name for one in registered_scans()} - {None}
     for name in named:
         assert isinstance(make_scan(name), gs.scans.Scan)
@@ -82,7 +83,7 @@ def test_every_scan_of_the_package_is_registered() -> None:
     assert written == {one.scan for one in shipped}
     assert [one.scan for one in shipped if one.default] == [gs.Systematic]
     for scan in written:
-        assert getattr(gs, scan.__name__) is scan is getattr(gs.scans, scan.__name__)
+        assert getattr(gs.scans, scan.__name__) is scan
     assert {type(scan) for scan in scans(3)} >= written
 
 
@@ -157,11 +158,11 @@ def test_a_file_and_at_most_a_line_make_a_kernel_scan_format_or_kind_part_of_the
     lines = re.findall(
         r"^    (from gibbsite\.\S+ import \S+ as \S+)$", text("docs/new_kernel.md") + text("docs/new_scan.md"), re.M
     )
-    assert len(lines) == 2
-    stub = copy / "__init__.pyi"
-    public = stub.read_text(encoding="utf-8")
-    stub.unlink()
-    stub.write_text("\n".join([public, *lines, ""]), encoding="utf-8")
+    for space, line in zip(("kernels", "scans"), lines, strict=True):
+        stub = copy / space / "__init__.pyi"
+        public = stub.read_text(encoding="utf-8")
+        stub.unlink()
+        stub.write_text("\n".join([public, line, ""]), encoding="utf-8")
     script = """
 import gibbsite as gs
 from gibbsite.cli.parameters import SCANS
@@ -171,8 +172,8 @@ from gibbsite.graphs.support.possible import alive_states
 from gibbsite.testing import KERNELS, scans
 assert gs.__file__.startswith(%r)
 assert METHODS["barker"] == ("MAR", "MAP")
-assert gs.Barker() in KERNELS and gs.kernels.registry.make_kernel("barker") == gs.kernels.Barker()
-assert "tossed" in SCANS and make_scan("tossed") == gs.TossedScan() in scans(3)
+assert gs.kernels.Barker() in KERNELS and gs.kernels.registry.make_kernel("barker") == gs.kernels.Barker()
+assert "tossed" in SCANS and make_scan("tossed") == gs.scans.TossedScan() in scans(3)
 assert "factors" in gs.formats.FORMATS
 coin = gs.FactorGraph({"a": 2, "b": 3}, [("a", [1, 3]), ("b", [1, 1, 0])])
 gs.write_model(coin, %r)

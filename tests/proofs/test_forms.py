@@ -11,10 +11,10 @@ import pytest
 import gibbsite as gs
 from gibbsite._numba.random.generators import BLOCK, stream
 from gibbsite.graphs.color import color_sites
-from gibbsite.graphs.layouts.colored import MOST_ODDS
 from gibbsite.graphs.local import weights
 from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.kernels.base import Team, alone
+from gibbsite.kernels.batched.colored import MOST_ODDS
 from gibbsite.sampling.chain import advance, repeatedly
 from gibbsite.sampling.chain_layout import (
     ChainLayout,

@@ -14,11 +14,11 @@ import gibbsite as gs
 from gibbsite._numba.jit import compiled
 from gibbsite._numba.random.generators import WORDS, chain_key, philox, stream
 from gibbsite.graphs.color import color_sites
-from gibbsite.graphs.layouts.layers import DRAW_ERROR, PIECE, TILE, LayeredGraph, pack_layers
 from gibbsite.graphs.local import log_odds
 from gibbsite.inference.exact.enumeration import Enumeration, enumerate_states
 from gibbsite.kernels.batched import layers
 from gibbsite.kernels.batched.heatbath import exponential, unit
+from gibbsite.kernels.batched.layers import DRAW_ERROR, PIECE, TILE, LayeredGraph, pack_layers
 from gibbsite.sampling import crew
 from gibbsite.sampling.chain_layout import ReplicatedLayout, choose_scan_and_layout
 from gibbsite.sampling.progress import Status

@@ -13,10 +13,9 @@ import re
 import sys
 import threading
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
-
-_MARK = "@register("
 
 #: Held while modules are loaded for users: threads that load modules of one package at the same time may
 #: wait for each other, because Python locks a module before it loads the package that the module is in.
@@ -78,10 +77,11 @@ def load_for_threads() -> None:
             _loaded_all = True
 
 
-def read_declarations(folder: str) -> list[dict[str, Any]]:
-    """Return what is given to ``@register(...)`` in the files of a folder of gibbsite, without loading them.
+@cache
+def read_declarations(folder: str, decorator: str = "register") -> tuple[dict[str, Any], ...]:
+    """Return the arguments of a decorator of classes in the files of a folder of gibbsite, without loading them.
 
-    Arguments that are no literals are left out; "class" is the class that is registered, "module" where it is.
+    Arguments that are not literals are left out; "class" is the class that is registered, "module" where it is.
 
     Examples
     --------
@@ -90,12 +90,10 @@ def read_declarations(folder: str) -> list[dict[str, Any]]:
     """
     found = []
     for path in sorted((_ROOT / folder).rglob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        if f"\n{_MARK}" in text:
-            parts = path.relative_to(_ROOT).with_suffix("").parts
-            module = ".".join(("gibbsite", *parts)).removesuffix(".__init__")
-            found += [{**_read_call(part), "module": module} for part in text.split(f"\n{_MARK}")[1:]]
-    return found
+        module = ".".join(("gibbsite", *path.relative_to(_ROOT).with_suffix("").parts)).removesuffix(".__init__")
+        calls = path.read_text(encoding="utf-8").split(f"\n@{decorator}(")[1:]
+        found += [{**_read_call(call), "module": module} for call in calls]
+    return tuple(found)
 
 
 def _read_call(text: str) -> dict[str, Any]:

@@ -56,7 +56,7 @@ DEFAULT_SECONDS = 10.0
 def known_methods() -> dict[str, tuple[str, ...]]:
     """Return what each method answers, those of kernels that users have registered included."""
     registry = sys.modules.get("gibbsite.kernels.registry")
-    own = () if registry is None else registry.registered_kernels()
+    own = () if registry is None else registry.loaded_kernels()
     more = {name: tasks for one in own for name, tasks in one.methods.items() if name not in METHODS}
     return {**METHODS, **more}
 

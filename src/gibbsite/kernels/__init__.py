@@ -1,7 +1,7 @@
-"""How one site moves: one file per algorithm, in the folder of its family.
+"""How one site moves: a module for each algorithm, in the folder of its family.
 
-Every file of this folder is loaded, so that a new kernel is one file: :mod:`gibbsite.kernels.registry` says
-what is derived from its registration, and docs/new_kernel.md how to write one.
+Kernels are imported when they are used. :mod:`gibbsite.kernels.registry` says what is derived from the
+registration of a kernel, and docs/new_kernel.md how to write one.
 """
 
 from gibbsite._common.public_names import attach_stub

@@ -1,4 +1,4 @@
-"""The kernels of the library: each is registered in its own file, and everything else is derived.
+"""The kernels of the library: each is registered in its own module, and everything else is derived.
 
 From here come the public names of :mod:`gibbsite.kernels`, the methods of :func:`gibbsite.infer` and of the
 command line, what ``info`` and ``warmup`` list, the candidates of :func:`gibbsite.recommend`, the default
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from gibbsite._common.arguments import checked
-from gibbsite._common.loading import load_modules
+from gibbsite._common.loading import import_downwards, load_modules, read_declarations
 from gibbsite.errors import IncompatibleError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Registration:
     arguments : dict
         By such a name: the arguments of the kernel, where they are not the defaults.
     default_for : tuple of str
-        Graph kinds on which a run takes this kernel unless it is told another.
+        Kinds of graphs on which it is the default kernel; "discrete" stands for all kinds of factor graphs.
     recommend : dict
         By name, arguments of the instances that :func:`gibbsite.recommend` tries.
     """
@@ -85,7 +85,8 @@ def register(
 ) -> Callable[[K], K]:
     """Register a kernel; the arguments are the attributes of :class:`Registration`.
 
-    ``methods`` has to be written as a literal: the command line reads it without loading any kernel.
+    ``methods`` and ``default_for`` must be written as literals, because they are read from the source: only
+    kernels that are used are imported.
     """
 
     def add(kernel: K) -> K:
@@ -112,6 +113,11 @@ def registered_kernels() -> tuple[Registration, ...]:
     ['GaussianGibbs', 'BlockedGaussianGibbs', 'ExactGaussian']
     """
     load_modules("gibbsite.kernels")
+    return loaded_kernels()
+
+
+def loaded_kernels() -> tuple[Registration, ...]:
+    """Return the registrations of the kernels whose modules are loaded, in the same order."""
     return tuple(sorted(_REGISTERED.values(), key=lambda one: (not one.default_for, one.family, one.name)))
 
 
@@ -123,13 +129,22 @@ def make_kernel(method: str) -> Kernel:
     >>> make_kernel("gibbs")
     Gibbs(rule='heat-bath')
     """
-    found = next(one for one in registered_kernels() if method in one.methods)
+    found = _load("methods", method)
+    assert found is not None, method
     return found.kernel(**found.arguments.get(method, {}))
 
 
 def default_kernel(graph: Graph) -> Kernel:
-    """Return the kernel that a run takes unless it is told another."""
-    for one in registered_kernels():
-        if graph.kind in one.default_for:
-            return one.kernel()
-    raise IncompatibleError(f"No kernel is the default for {graph.kind} graphs; say which one to use.")
+    """Return the kernel that runs on a graph by default."""
+    found = _load("default_for", "discrete" if graph.discrete else graph.kind)
+    if found is None:
+        raise IncompatibleError(f"No kernel is the default for {graph.kind} graphs; say which one to use.")
+    return found.kernel()
+
+
+def _load(field: str, value: str) -> Registration | None:
+    """Return the kernel that declares a method or a kind of graph; import its module if it is one of ours."""
+    for given in read_declarations("kernels"):
+        if value in given.get(field, ()):
+            import_downwards(given["module"])
+    return next((one for one in _REGISTERED.values() if value in getattr(one, field)), None)

@@ -18,10 +18,10 @@ from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite.graphs.color import color_sites, markov_graph
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.layouts.site_order import PackedModel, Permutation, SiteOrder
 from gibbsite.graphs.nearness import WINDOW, rank_positions, rank_sites
 from gibbsite.kernels.base import MOST_MEMBERS
-from gibbsite.kernels.batched.base import AtOnce, find_way
+from gibbsite.kernels.batched.base import BatchedUpdate, find_batched_update
+from gibbsite.kernels.batched.site_order import PackedModel, Permutation, SiteOrder
 from gibbsite.sampling.chain import State, start_chain
 from gibbsite.sampling.tape import BATCHES, Tape
 from gibbsite.scans.base import Raster
@@ -230,7 +230,7 @@ class AtOnceLayout(ChainLayout):
     graph: Graph
     kernel: Kernel
     layout: TapeLayout
-    way: AtOnce
+    way: BatchedUpdate
     packed: PackedModel
 
     @property
@@ -450,11 +450,11 @@ def renumber_sites(
 
 def pack_chains(model: Model, graph: Graph, kernel: Kernel, layout: TapeLayout, bundle: int) -> ReplicatedLayout | None:
     """Lay many chains out side by side, in bundles of at most so many, if there is a way to move them."""
-    found = find_way(kernel, model, graph, chains=True)
+    found = find_batched_update(kernel, model, graph, chains=True)
     return None if found is None else ReplicatedLayout(graph, kernel, layout, *found, bundle)
 
 
 def pack_sites(model: Model, graph: Graph, kernel: Kernel, layout: TapeLayout) -> PackedLayout | None:
     """Lay one chain out for moves of many sites at once, if there is a way to make them."""
-    found = find_way(kernel, model, graph)
+    found = find_batched_update(kernel, model, graph)
     return None if found is None else PackedLayout(graph, kernel, layout, *found)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.graphs.layouts.colored import pack_columns
-from gibbsite.graphs.layouts.cut import look_across, segment_colors
+from gibbsite.kernels.batched.colored import pack_columns
+from gibbsite.kernels.batched.cut import look_across, segment_colors
 from gibbsite.sampling.chain_layout import choose_scan_and_layout
 from gibbsite.sampling.crew import Crew
 from gibbsite.sampling.executors.partitions.halo import find_halo, host_ranges

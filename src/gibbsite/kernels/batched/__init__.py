@@ -1,9 +1,5 @@
-"""Updates of many sites, or of many chains, at once: one file for each way, which registers it.
+"""Updates of many sites, or of many chains, at once: a module for each, with its layout of the model.
 
-``base`` says what a way is; ``board``, ``heatbath``, ``keyed``, ``lanes`` and ``selected`` are parts that
-several of them use.
+``base`` says what a batched update is, ``site_order`` how sites are reordered and ``cut`` how a layout is
+partitioned; ``board``, ``heatbath``, ``keyed`` and ``lanes`` are shared by several of them.
 """
-
-from gibbsite._common.loading import load_modules
-
-load_modules(__name__)

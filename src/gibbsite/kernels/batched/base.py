@@ -1,16 +1,18 @@
-"""What a way to move many sites, or many chains, at once is.
+"""Batched updates: what they are, and which of them fits a kernel and a model.
 
-Compiled code that moves many sites at once wants the model in another layout, and the memory of a chain is
-another one, too. A *way* is all of that in one file of this folder:
+Compiled code that moves many sites, or many chains, at once needs the model in another layout, and chains with
+another memory. A batched update is both in one module of this folder:
 
-* ``prepare`` lays the model out, where the way fits kernel and graph (:mod:`gibbsite.graphs.layouts`);
+* ``prepare`` lays the model out, or returns None where the update does not fit kernel and graph;
 * ``memory`` allocates what the chains of a bundle carry besides their states;
 * ``move`` is compiled: the implementation of :func:`gibbsite.kernels.base.visit` for these arrays, which also
   adds conditionals to the recorded sums;
-* the order of the packed model takes states there (``pack``), and states and records back (``unpack``).
+* the site order of the packed model converts states to the layout (``pack``), and states and records back
+  (``unpack``).
 
-A class registered with :func:`register_way` is known wherever chains are laid out
-(:mod:`gibbsite.sampling.chain_layout`); no other file names it.
+A class decorated with :func:`register_batched` is found wherever chains are laid out
+(:mod:`gibbsite.sampling.chain_layout`); no other file names it, and its module is imported when a kernel and a
+kind of graph that it declares are used.
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 
 from gibbsite._common.arrays import Array, Words64
+from gibbsite._common.loading import import_downwards, read_declarations
 from gibbsite._numba.jit import implement
 from gibbsite._numba.random.generators import Words
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.layouts.site_order import PackedModel
 from gibbsite.kernels.base import Kernel, sums_up, visit
+from gibbsite.kernels.batched.site_order import PackedModel
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
@@ -34,17 +37,17 @@ if TYPE_CHECKING:
 Streams = list[Words64]
 
 
-class AtOnce(ABC):
-    """A way to move many sites of a chain, or many chains, at once.
+class BatchedUpdate(ABC):
+    """An update of many sites of a chain, or of many chains, at once.
 
     Attributes
     ----------
     name : str
-        Of the way.
+        Name of the update.
     form : str
-        The word for it in plans. Ways of a kernel with the same word give the same states.
+        Name of its layout in plans. Updates of a kernel whose layouts have the same name give the same states.
     rank : int
-        Ways are tried in this order: faster ones, which fit fewer models, first.
+        Updates are tried in this order: faster ones, which fit fewer models, first.
     lanes : int
         Chains that move together; a bundle is filled up to a multiple of them. 1: a bundle is one chain.
     parameters : type
@@ -55,7 +58,7 @@ class AtOnce(ABC):
         The arguments are those of :func:`gibbsite.kernels.base.visit`; ``cond`` are the recorded sums.
     divisible : bool
         Whether several processes can share a chain, each of which moves some positions: new states depend on
-        position, sweep, neighbours, and on what :meth:`carried` returns, but not on who has moved before.
+        position, sweep, neighbours, and on what :meth:`carried` returns, but not on which sites have moved before.
     """
 
     name: ClassVar[str]
@@ -69,10 +72,10 @@ class AtOnce(ABC):
 
     @abstractmethod
     def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
-        """Lay a model out; None where the way does not fit kernel or model."""
+        """Lay a model out; None where the update does not fit kernel or model."""
 
     def arrays(self, packed: PackedModel, chains: int) -> Any:
-        """Return what compiled code sees of a model, for a bundle of so many chains."""
+        """Return what compiled code sees of a model, for a bundle of ``chains`` chains."""
         return packed.arrays
 
     @abstractmethod
@@ -85,31 +88,46 @@ class AtOnce(ABC):
     def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> Array:
         """Return the part of a memory that belongs to positions low to high of a segment: a view.
 
-        Segments are those of :mod:`gibbsite.graphs.layouts.cut`. By default there is none.
+        Segments are those of :mod:`gibbsite.kernels.batched.cut`. By default there is none.
         """
         return np.zeros(0)
 
 
-_WAYS: list[AtOnce] = []
+_REGISTERED: list[BatchedUpdate] = []
 
-Way = TypeVar("Way", bound=type[AtOnce])
+U = TypeVar("U", bound=type[BatchedUpdate])
 
 
-def register_way(way: Way) -> Way:
-    """Register a way to move many sites or chains at once, and its move; a decorator of its class."""
-    for arrays in way.layouts:
-        implement(visit, way.parameters, arrays)(way.move)
-        implement(sums_up, arrays)(_adds_up)
-    _WAYS.append(way())
-    return way
+def register_batched(*, kernel: str, kinds: tuple[str, ...]) -> Callable[[U], U]:
+    """Register a batched update and its compiled move; a decorator of its class.
+
+    Parameters
+    ----------
+    kernel : str
+        Name of the kernel's class.
+    kinds : tuple of str
+        Kinds of graphs that it can lay out, "binary" for all kinds of two-state sites. Both arguments must be
+        literals, because they are read from the source.
+    """
+
+    def add(update: U) -> U:
+        for arrays in update.layouts:
+            implement(visit, update.parameters, arrays)(update.move)
+            implement(sums_up, arrays)(_adds_up)
+        _REGISTERED.append(update())
+        return update
+
+    return add
 
 
 def _adds_up(arrays: Any) -> bool:
     return True
 
 
-def find_way(kernel: Kernel, model: Model, graph: Graph, *, chains: bool = False) -> tuple[AtOnce, PackedModel] | None:
-    """Return the fastest way that fits a kernel and a model, and the model laid out for it.
+def find_batched_update(
+    kernel: Kernel, model: Model, graph: Graph, *, chains: bool = False
+) -> tuple[BatchedUpdate, PackedModel] | None:
+    """Return the fastest batched update that fits a kernel and a model, and the model laid out for it.
 
     Parameters
     ----------
@@ -123,15 +141,20 @@ def find_way(kernel: Kernel, model: Model, graph: Graph, *, chains: bool = False
     >>> import gibbsite as gs
     >>> model = gs.ising_grid((4, 4), coupling=0.25)
     >>> graph = gs.graphs.compile_graph(model)
-    >>> way, packed = find_way(gs.Gibbs(), model, graph)
-    >>> way.name, packed.longest
+    >>> update, packed = find_batched_update(gs.Gibbs(), model, graph)
+    >>> update.name, packed.longest
     ('checkerboard', 8)
-    >>> find_way(gs.Gibbs("suwa-todo"), model, graph) is None
+    >>> find_batched_update(gs.Gibbs("suwa-todo"), model, graph) is None
     True
     """
-    for way in sorted(_WAYS, key=lambda each: each.rank):
-        if (way.lanes > 1) == chains:
-            packed = way.prepare(kernel, model, graph)
+    names = {base.__name__ for base in type(kernel).__mro__}
+    kinds = {graph.kind, "binary"} if graph.binary else {graph.kind}
+    for given in read_declarations("kernels/batched", "register_batched"):
+        if given["kernel"] in names and not kinds.isdisjoint(given["kinds"]):
+            import_downwards(given["module"])
+    for update in sorted(_REGISTERED, key=lambda each: each.rank):
+        if (update.lanes > 1) == chains:
+            packed = update.prepare(kernel, model, graph)
             if packed is not None:
-                return way, packed
+                return update, packed
     return None

@@ -12,21 +12,72 @@ moving (:mod:`gibbsite.kernels.batched.herded_board`).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Codes, Floats32, Ints, Ints32
+from gibbsite._common.arrays import Codes, Floats, Floats32, Ints, Ints32
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, generic, inlined
 from gibbsite._numba.random.generators import BLOCK, WORDS, Words, fill_keyed
-from gibbsite.graphs.layouts.checkered import Checkerboard
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.kinds.lattice import Triple
 from gibbsite.kernels.base import Team
 from gibbsite.kernels.batched.colored import counters, share
+from gibbsite.kernels.batched.site_order import PackedModel, Parity
 from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 
 _U = np.uintp
 _ZERO, _ONE = np.uintp(0), np.uintp(1)
+
+
+class BoardShape(NamedTuple):
+    """The geometry: sizes, periodic or not, and where the rows of both colors begin (2, rows + 1)."""
+
+    size_0: int
+    size_1: int
+    size_2: int
+    wrap_0: int
+    wrap_1: int
+    wrap_2: int
+    start: Ints
+
+
+def pack_two_colors(graph: Graph, arrays: Any, order: Parity) -> PackedModel:
+    """Return a lattice laid out like a checkerboard; what its arrays leave out is what the graph's do."""
+    return PackedModel(arrays, order, graph.n_sites // 2, graph.log_offset)
+
+
+def takes_two_colors(shape: Triple, wraps: Triple) -> bool:
+    """Tell whether the sites of even coordinate sum have odd neighbours only: no periodic axis is odd."""
+    return not any(wrap and size % 2 for size, wrap in zip(shape, wraps, strict=True))
+
+
+def n_directions(shape: Triple) -> int:
+    """Return in how many directions a site of a board looks for neighbours."""
+    return 6 if shape[0] > 1 else 4
+
+
+def toward_neighbours(couplings: Sequence[Floats], shape: Triple, wraps: Triple) -> Iterator[Floats]:
+    """Yield the couplings of all sites by direction: before and after along the last axis, then the others.
+
+    Sites are in the model's order; the coupling is zero where there is no neighbour.
+
+    Examples
+    --------
+    >>> before, after, *_ = toward_neighbours([np.ones(1), np.ones(1), np.array([5.0, 6.0, 7.0])],
+    ...                                       (1, 1, 3), (0, 0, 0))
+    >>> before.tolist(), after.tolist()
+    ([[[0.0, 5.0, 6.0]]], [[[5.0, 6.0, 0.0]]])
+    """
+    for axis in range(2, 2 - n_directions(shape) // 2, -1):
+        after = np.broadcast_to(couplings[axis], math.prod(shape)).reshape(shape).copy()
+        if not wraps[axis]:
+            np.moveaxis(after, axis, 0)[-1] = 0.0  # nothing follows the last layer
+        yield np.roll(after, 1, axis)
+        yield after
 
 
 class Row(NamedTuple):
@@ -51,7 +102,7 @@ NOWHERE = np.uintp(2**64 - 1)
 
 
 @inlined
-def find_row(board: Checkerboard, color: Integer, row: Integer) -> Row:
+def find_row(board: BoardShape, color: Integer, row: Integer) -> Row:
     """Return where a row of a color and its neighbours are."""
     other = 1 - color
     here, there = board.start[color], board.start[other]

@@ -1,20 +1,25 @@
-"""Binary lattices in checkerboard order: the log-odds of a stretch of a row are sums of stretches."""
+"""Gibbs sampling of binary lattices in checkerboard order, a row of one color at a time.
+
+All even sites come before all odd ones, each color row by row; rows run along the last axis. In this order the
+neighbours of adjacent sites of a row are adjacent as well, so the log-odds of a row are sums of contiguous
+arrays and no neighbour is looked up.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats32, Ints8
 from gibbsite._numba.jit import Integer, called, generic, implement, inlined
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.layouts.checkered import PlaneBoard, UniformBoard, pack_checkerboard
-from gibbsite.graphs.layouts.site_order import PackedModel
+from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.batched.base import register_way
+from gibbsite.kernels.batched.base import register_batched
 from gibbsite.kernels.batched.board import (
     NOWHERE,
+    BoardShape,
     Row,
     draw_block,
     find_row,
@@ -22,21 +27,88 @@ from gibbsite.kernels.batched.board import (
     look_inside,
     look_single,
     move_board,
+    n_directions,
     or_own,
+    pack_two_colors,
     right_of,
+    takes_two_colors,
+    toward_neighbours,
 )
+from gibbsite.kernels.batched.colored import MOST_ODDS
 from gibbsite.kernels.batched.heatbath import draw_at_once
 from gibbsite.kernels.batched.keyed import HeatBath, KeyedMemory
+from gibbsite.kernels.batched.site_order import PackedModel, Parity
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
+
+
+class UniformBoard(NamedTuple):
+    """One coupling per axis and one field for all sites; log-odds ``field + sum coupling (x - 1/2)``."""
+
+    board: BoardShape
+    coupling_0: float
+    coupling_1: float
+    coupling_2: float
+    field: float
+
+
+class PlaneBoard(NamedTuple):
+    """A field and couplings of its own for each site: log-odds ``field + sum of coupling * x``.
+
+    Row d of ``coupling`` belongs to one direction: before and after along the last axis, then the middle and
+    the first axis; zero where there is no neighbour. Sites are in this order, not the model's.
+    """
+
+    board: BoardShape
+    coupling: Floats32
+    field: Floats32
+
+
+def pack_checkerboard(graph: Graph) -> PackedModel | None:
+    """Lay a lattice out by color; None if two colors do not suffice or couplings are too large.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> packed = pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((4, 4), coupling=0.25, field=1.0)))
+    >>> packed.arrays.coupling_2, packed.arrays.field, packed.order.shape
+    (1.0, 2.0, (1, 4, 4))
+    >>> pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((3, 3), coupling=0.25, periodic=True))) is None
+    True
+    """
+    g = graph.arrays
+    if not isinstance(g, LatticeGraph):
+        return None
+    shape, wraps = (g.size_0, g.size_1, g.size_2), (g.wrap_0, g.wrap_1, g.wrap_2)
+    if not takes_two_colors(shape, wraps):
+        return None
+    couplings, steps = (g.coupling_0, g.coupling_1, g.coupling_2), (g.step_0, g.step_1, g.step_2)
+    reach = 2 * np.abs(g.field).max() + sum(4 * np.abs(w).max() for w in couplings)
+    if not reach <= MOST_ODDS:
+        return None
+    order = Parity(shape)
+    board = BoardShape(*shape, *wraps, order.starts())
+    arrays: UniformBoard | PlaneBoard
+    if not any(steps) and not g.step_field:
+        w0, w1, w2 = (4.0 * float(w[0]) for w in couplings)
+        arrays = UniformBoard(board, w0, w1, w2, 2.0 * float(g.field[0]))
+    else:
+        planes = np.zeros((n_directions(shape), graph.n_sites), np.float32)
+        field = np.broadcast_to(2.0 * g.field, graph.n_sites).reshape(shape).copy()
+        for d, weight in enumerate(toward_neighbours([4.0 * w for w in couplings], shape, wraps)):
+            field -= 0.5 * weight
+            planes[d] = order.pack(weight.ravel())
+        arrays = PlaneBoard(board, planes, order.pack(field.ravel()).astype(np.float32))
+    return pack_two_colors(graph, arrays, order)
+
 
 _ONE = np.uintp(1)
 F = np.float32
 _HALF = F(0.5)
 
 
-@register_way
+@register_batched(kernel="Gibbs", kinds=("lattice",))
 class Checkerboard(HeatBath):
     """The heat bath on binary lattices."""
 

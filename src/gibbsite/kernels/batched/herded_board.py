@@ -1,30 +1,33 @@
-"""Herded Gibbs on lattices of one coupling: weights by the number of neighbours, a row of a color at a time.
+"""Herded Gibbs on lattices with one coupling: weights by the number of neighbours, a row of a color at a time.
 
-The weights of a stretch of a row are a stretch of a plane for every number of neighbours. A plane is touched
-where the number occurs, without looking anything up, so the loops compile to vector instructions. All
-members of a team do their own part of a color, and as there is no chance the answer is the same for any
-number of them.
+With c neighbours in state 1 the log-odds of a site are ``base + coupling * c``. The probabilities for every c
+are kept as integers, in units of 2^-32, and sites are in checkerboard order.
+
+The herding weights form one plane for each number of neighbours, and those of adjacent sites are contiguous. A
+plane is only touched where its number occurs, without any look-up, so the loops compile to vector instructions.
+Every member of a team moves its own part of a color; herding uses no random numbers, so the result does not
+depend on the number of members.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Bytes, Floats32, Ints8, Ints32, Words32
+from gibbsite._common.arrays import Array, Bytes, Floats, Floats32, Ints8, Ints32, Words32
 from gibbsite._numba.intrinsic import wait_for_all
-from gibbsite._numba.jit import Integer, called, generic, implement, inlined
+from gibbsite._numba.jit import Integer, called, compiled, generic, implement, inlined
 from gibbsite._numba.random.generators import BLOCK, Words
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.layouts.checkered import Checkerboard
-from gibbsite.graphs.layouts.counted import APART, CountedPlanes, CountedUniform, pack_counted
-from gibbsite.graphs.layouts.site_order import PackedModel
+from gibbsite.graphs.kinds.lattice import LatticeGraph, Triple
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Team
-from gibbsite.kernels.batched.base import AtOnce, Streams, register_way
+from gibbsite.kernels.batched.base import BatchedUpdate, Streams, register_batched
 from gibbsite.kernels.batched.board import (
     NOWHERE,
+    BoardShape,
     Row,
     find_row,
     first_row,
@@ -32,15 +35,114 @@ from gibbsite.kernels.batched.board import (
     look_along,
     look_inside,
     look_single,
+    n_directions,
     or_own,
+    pack_two_colors,
     right_of,
+    takes_two_colors,
 )
 from gibbsite.kernels.batched.colored import share
+from gibbsite.kernels.batched.site_order import PackedModel, Parity
 from gibbsite.kernels.herded.herded import HerdedGibbs
+from gibbsite.kernels.herded.keys import counts_suffice
 from gibbsite.kernels.herded.step import HerdedParameters
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
+
+_SCALE = 2.0**32
+# Entries between the planes of two numbers of neighbours: planes a power of two apart compete for the cache.
+APART = 80
+# Log-odds beyond this are the same within the resolution of the shares.
+_MOST = 300.0
+
+
+class CountedUniform(NamedTuple):
+    """One field for all sites; ``share[d, c]`` belongs to sites with d neighbours."""
+
+    board: BoardShape
+    coupling: float
+    field: float
+    share: Words32
+
+
+class CountedPlanes(NamedTuple):
+    """A field of its own for each site: ``base`` in checkerboard order, ``share[c]`` in the same."""
+
+    board: BoardShape
+    coupling: float
+    base: Floats
+    share: Words32
+
+
+def pack_counted(graph: Graph) -> PackedModel | None:
+    """Lay a lattice of one coupling out by color; None for any other graph.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> packed = pack_counted(gs.graphs.compile_graph(gs.ising_grid((4, 4), coupling=0.25)))
+    >>> (packed.arrays.share[4] / 2.0**32).round(3).tolist()
+    [0.119, 0.269, 0.5, 0.731, 0.881]
+    """
+    g = graph.arrays
+    if not isinstance(g, LatticeGraph) or not counts_suffice(g):
+        return None
+    shape, wraps = (g.size_0, g.size_1, g.size_2), (g.wrap_0, g.wrap_1, g.wrap_2)
+    if not takes_two_colors(shape, wraps):
+        return None
+    order = Parity(shape)
+    board = BoardShape(*shape, *wraps, order.starts())
+    coupling = next((4.0 * float(w[0]) for w, size in zip(g[10:13], shape, strict=True) if size > 1), 0.0)
+    most = n_directions(shape)
+    arrays: CountedUniform | CountedPlanes
+    if g.step_field:
+        base = order.pack((2.0 * g.field.reshape(shape) - 0.5 * coupling * _degrees(shape, wraps)).ravel())
+        share = np.empty((most + 1, graph.n_sites + APART), np.uint32)
+        _fill_shares(share, base, coupling)
+        arrays = CountedPlanes(board, coupling, base, share)
+    else:
+        field = 2.0 * float(g.field[0])
+        share = np.empty((most + 1, most + 1), np.uint32)
+        _fill_shares(share.T, field - 0.5 * coupling * np.arange(most + 1.0), coupling)
+        arrays = CountedUniform(board, coupling, field, share)
+    return pack_two_colors(graph, arrays, order)
+
+
+def _degrees(shape: Triple, wraps: Triple) -> Floats:
+    """Return the number of neighbours of every site of a lattice, or an array that broadcasts to it.
+
+    Examples
+    --------
+    >>> _degrees((1, 2, 3), (0, 0, 0)).tolist()
+    [[[2.0, 3.0, 2.0], [2.0, 3.0, 2.0]]]
+    """
+    degree = np.zeros((1, 1, 1))
+    for axis, (size, wrap) in enumerate(zip(shape, wraps, strict=True)):
+        if size > 1:
+            along = np.full(size, 2.0)
+            if not wrap:
+                along[[0, -1]] = 1.0
+            degree = degree + np.expand_dims(along, tuple({0, 1, 2} - {axis}))
+    return degree
+
+
+@compiled
+def _fill_shares(share: Words32, base: Floats, coupling: float) -> None:
+    """Write the probabilities of state 1 for every number of neighbours; none is ever zero or one.
+
+    They are 1 / (1 + exp(-base) exp(-coupling)^c): one exponential per site.
+    """
+    odds = np.empty(base.size)
+    for p in range(base.size):
+        odds[p] = math.exp(min(max(-base[p], -_MOST), _MOST))
+    factor = math.exp(min(max(-coupling, -_MOST), _MOST))
+    for c in range(share.shape[0]):
+        for p in range(base.size):
+            part = np.rint(_SCALE / (1.0 + odds[p]))
+            share[c, p] = np.uint32(np.int64(min(max(part, 1.0), _SCALE - 1.0)))
+            odds[p] *= factor
+
 
 _U, _U8, _U32 = np.uintp, np.uint8, np.uint32
 F = np.float32
@@ -85,7 +187,7 @@ def _missing(row: Row) -> Integer:
 
 
 @inlined
-def _look_around(board: Checkerboard, row: Row, j: Integer, x: Ints8) -> tuple[Integer, Integer]:
+def _look_around(board: BoardShape, row: Row, j: Integer, x: Ints8) -> tuple[Integer, Integer]:
     """Return how many neighbours of site j of a row are in state 1, and how many there are."""
     count, degree = _ZERO, _U(4) - _missing(row)
     for place in (row.above, row.below, row.front, row.back):
@@ -144,7 +246,7 @@ def _herd_each(phase: Any, p: Integer, count: Integer, c: np.uint8, own: Any, se
 
 
 @called
-def _count_neighbours(board: Checkerboard, row: Row, j: Integer, count: Integer, x: Ints8, room: Any) -> Integer:
+def _count_neighbours(board: BoardShape, row: Row, j: Integer, count: Integer, x: Ints8, room: Any) -> Integer:
     """Write how many neighbours of sites of a row are in state 1; return which numbers occur, as bits."""
     side = row.beside + j + row.shift - _ONE
     above, below = or_own(row.above, row) + j, or_own(row.below, row) + j
@@ -267,8 +369,8 @@ def _log_potential(arrays: Any, x: Ints8) -> float:
     return total
 
 
-@register_way
-class HerdedCounts(AtOnce):
+@register_batched(kernel="HerdedGibbs", kinds=("lattice",))
+class HerdedCounts(BatchedUpdate):
     """Herding with keys that are numbers of neighbours, on lattices."""
 
     name, form, rank = "herded counts", "counted", 10

@@ -15,12 +15,11 @@ from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.random.generators import BLOCK, Words
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.layouts.colored import ColoredGraph, pack_columns
-from gibbsite.graphs.layouts.site_order import PackedModel
 from gibbsite.graphs.rows import row_lengths
 from gibbsite.kernels.base import Kernel, Team
-from gibbsite.kernels.batched.base import AtOnce, Streams, register_way
-from gibbsite.kernels.batched.colored import bits_of_all, bits_of_four, find_columns, share
+from gibbsite.kernels.batched.base import BatchedUpdate, Streams, register_batched
+from gibbsite.kernels.batched.colored import ColoredGraph, bits_of_all, bits_of_four, find_columns, pack_columns, share
+from gibbsite.kernels.batched.site_order import PackedModel
 from gibbsite.kernels.herded.herded import HerdedGibbs
 from gibbsite.kernels.herded.herding import herd_entry
 from gibbsite.kernels.herded.step import HerdedParameters
@@ -96,8 +95,8 @@ def _herd_place(x: Ints8, p: Integer, entry: Words64, place: Integer, sums: Floa
         sums[p] += F(own & _LOW) * _TO_UNIT
 
 
-@register_way
-class HerdedColors(AtOnce):
+@register_batched(kernel="HerdedGibbs", kinds=("binary",))
+class HerdedColors(BatchedUpdate):
     """Herding with keys that are states of neighbours, on binary models, color by color."""
 
     name, form, rank = "herded colors", "arranged", 20

@@ -10,9 +10,9 @@ import numpy as np
 from gibbsite._common.arrays import Bytes, Floats32, Words32
 from gibbsite._numba.random.generators import BLOCK, chain_key
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.layouts.site_order import PackedModel
 from gibbsite.kernels.base import MOST_MEMBERS, Kernel
-from gibbsite.kernels.batched.base import AtOnce, Streams
+from gibbsite.kernels.batched.base import BatchedUpdate, Streams
+from gibbsite.kernels.batched.site_order import PackedModel
 from gibbsite.kernels.gibbs.gibbs import Gibbs, GibbsParameters
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class KeyedMemory(NamedTuple):
     room: Floats32
 
 
-class HeatBath(AtOnce):
+class HeatBath(BatchedUpdate):
     """A way of the heat bath, whose new value does not depend on the old one; by default for binary sites."""
 
     parameters = GibbsParameters

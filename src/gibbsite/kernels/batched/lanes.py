@@ -13,7 +13,7 @@ import numpy as np
 from gibbsite._common.arrays import Bytes, Floats32, Ints8, Words32
 from gibbsite._numba.intrinsic import WIDTH
 from gibbsite._numba.jit import DISABLED, Integer, inlined, intrinsic_for
-from gibbsite.graphs.layouts.colored import SCALE
+from gibbsite.kernels.batched.colored import SCALE
 
 _U, _U8, _U32 = np.uintp, np.uint8, np.uint32
 _TO_UNIT = np.float32(1.0 / SCALE)

@@ -1,16 +1,18 @@
 """Gibbs sampling of many chains of a model of two dense layers, a layer at a time, by matrix products.
 
-The log-odds of a layer in all chains are the product of the couplings and the states of the other layer, in
-32-bit floats. It is computed a tile of sites at a time, which are drawn at once, so the product never leaves
-the nearest cache. Sums are taken in an order that depends on the model alone: a chain has the same numbers
-in any company and on any number of threads.
+The layout is for binary graphs of two layers, each site coupled to most of the other layer: restricted
+Boltzmann machines. The sites of a layer depend on the other layer alone, so their log-odds in many chains are
+the product of couplings and states, in 32-bit floats. It is computed a tile of sites at a time, which are drawn
+at once, so the product never leaves the nearest cache. Sums are taken in an order that depends on the model
+alone: the numbers of a chain depend neither on the other chains nor on the number of threads.
 
 Draws do not depend on rounding. A random word gives a bit s and a number v in (0, 1); with u = v / 2 where s
 is 0 and u = 1 - v / 2 where s is 1, a site takes state 1 if u < 1 / (1 + exp(-y)). That is, it takes its
-more probable state unless s says the other one and v (1 + exp|y|) < 2. Small errors of y matter only where
-that product is close to 2, how close is known for each site (:mod:`gibbsite.graphs.layouts.layers`); such
-draws, a few in ten thousand, are made again with the log-odds in 64-bit floats, added up as plain Gibbs does.
-So states have the conditionals of the model to the resolution of u, 2^-32, however large the couplings are.
+more probable state unless s selects the other one and v (1 + exp|y|) < 2. Small errors of y matter only where
+that product is close to 2. How far the product of matrices can be from the sum in 64-bit floats is bounded
+beforehand, for each site, and kept as a margin; draws within the margin, a few in ten thousand, are made again
+with the log-odds in 64-bit floats, added up as plain Gibbs does. So states have the conditionals of the model
+to the resolution of u, 2^-32, however large the couplings are.
 """
 
 from __future__ import annotations
@@ -20,23 +22,153 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats32, Ints8, Ints32, Words32
+from gibbsite._common.arrays import Floats, Floats32, Ints, Ints8, Ints32, Words32
 from gibbsite._numba.intrinsic import VECTOR
-from gibbsite._numba.jit import DISABLED, Integer, called, implement, inlined, intrinsic_for
+from gibbsite._numba.jit import DISABLED, Integer, called, compiled, implement, inlined, interpreted, intrinsic_for
 from gibbsite._numba.random.generators import WORDS, Words
+from gibbsite.graphs.color import color_sites
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.layouts.layers import PIECE, TILE, LayeredGraph, pack_layers
-from gibbsite.graphs.layouts.site_order import PackedModel
+from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Kernel, Team
-from gibbsite.kernels.batched.base import Streams, register_way
+from gibbsite.kernels.batched.base import Streams, register_batched
 from gibbsite.kernels.batched.heatbath import MOST, add_chances, exponential, unit
 from gibbsite.kernels.batched.keyed import HeatBath
 from gibbsite.kernels.batched.replicated import chain_keys, draw_words
+from gibbsite.kernels.batched.site_order import PackedModel, Permutation
 from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
+
+# Sites of a layer whose log-odds are computed together.
+TILE = 8
+# Products that are added up from zero before they are added to the log-odds: errors grow with the number of
+# additions a product takes part in.
+PIECE = 64
+# A layer has at least so many sites, and such a share of all pairs between the layers is coupled: otherwise
+# it takes longer to multiply by zeros than to look neighbours up.
+LEAST_LAYER = 16
+LEAST_SHARE = 0.3
+# Largest error of log-odds; beyond it, too many draws would have to be made again.
+MOST_ERROR = 0.1
+# Relative error of 1 + exp|y| and of its product with a random number, in 32-bit floats.
+DRAW_ERROR = 1e-5
+
+
+class LayeredGraph(NamedTuple):
+    """Two layers; ``start[l]`` to ``start[l + 1]`` are the positions of layer l.
+
+    The coupling of the u-th site of the t-th tile of layer l to input k, the k-th site of the other layer, is
+    ``weight[tile_start[l] + (t * inputs + k) * TILE + u]``; there are zeros for the sites that the last tile
+    lacks. A draw whose random number times ``1 + exp|y|`` is within ``margin`` of 2 is made again from
+    ``rows``, the graph in the model's order; ``site`` and ``position`` take there and back. Entry
+    ``p * chains + c`` of a state is position p of chain c.
+    """
+
+    start: Ints
+    tile_start: Ints
+    weight: Floats32
+    field: Floats32
+    margin: Floats32
+    rows: IsingGraph
+    site: Ints32
+    position: Ints32
+    chains: int
+
+
+def pack_layers(graph: Graph, least_layer: int = LEAST_LAYER) -> PackedModel | None:
+    """Lay a binary graph out in two layers; None if there are not two, or most pairs are not coupled.
+
+    ``least_layer`` is the fewest sites of a layer that is worth while.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> graph = gs.graphs.compile_graph(gs.rbm(np.ones((20, 30))))
+    >>> packed = pack_layers(graph)
+    >>> packed.arrays.start.tolist(), packed.longest
+    ([0, 20, 50], 30)
+    >>> pack_layers(gs.graphs.compile_graph(gs.ising_grid((20, 20)))) is None
+    True
+    """
+    rows = graph.arrays
+    if not isinstance(rows, IsingGraph) or not _may_be_dense(graph.n_sites, rows.neighbour.size, least_layer):
+        return None
+    color = color_sites(graph)
+    sizes = np.bincount(color, minlength=2)
+    pairs = rows.neighbour.size // 2
+    if sizes.size > 2 or sizes.min() < least_layer or pairs < LEAST_SHARE * sizes[0] * sizes[1]:
+        return None
+    order = np.argsort(color, kind="stable").astype(np.int32)
+    position = np.empty_like(order)
+    position[order] = np.arange(order.size, dtype=np.int32)
+    weights, reach = np.zeros((sizes[0], sizes[1])), np.zeros(order.size)
+    with interpreted(rows.neighbour.size):
+        _add_couplings(rows.start, rows.neighbour, rows.coupling, position, weights, reach)
+    margin = _margins(np.abs(rows.field) + reach, sizes[1 - color])
+    if margin is None:
+        return None
+    tiles = [_tiles(weights), _tiles(weights.T)]
+    arrays = LayeredGraph(
+        start=np.array([0, sizes[0], order.size], np.int64),
+        tile_start=np.array([0, tiles[0].size], np.int64),
+        weight=np.concatenate(tiles),
+        field=rows.field[order].astype(np.float32),
+        margin=margin[order],
+        rows=rows,
+        site=order,
+        position=position,
+        chains=1,
+    )
+    return PackedModel(arrays, Permutation(order), int(sizes.max()), graph.log_offset)
+
+
+def _may_be_dense(sites: int, entries: int, least: int) -> bool:
+    """Tell from the number of stored couplings, two for each pair, whether there may be two dense layers."""
+    return sites >= 2 * least > 0 and entries >= 2 * LEAST_SHARE * least * (sites - least)
+
+
+@compiled
+def _add_couplings(
+    start: Words32, neighbour: Words32, coupling: Floats, position: Ints32, weights: Floats, reach: Floats
+) -> None:
+    """Add up the couplings of the first layer to the second one, and the absolute ones of every site."""
+    size = weights.shape[0]
+    for i in range(reach.size):
+        at = position[i]
+        for k in range(start[i], start[i + 1]):
+            reach[i] += abs(coupling[k])
+            if at < size:
+                weights[at, position[neighbour[k]] - size] += coupling[k]
+
+
+def _tiles(weights: Floats) -> Floats32:
+    """Return couplings (sites, inputs) tile by tile, the sites of a tile side by side."""
+    sites, inputs = weights.shape
+    count = -(-sites // TILE)
+    padded = np.zeros((count * TILE, inputs), np.float32)
+    padded[:sites] = weights
+    return np.ascontiguousarray(padded.reshape(count, TILE, inputs).transpose(0, 2, 1)).ravel()
+
+
+def _margins(reach: Floats, inputs: Ints) -> Floats32 | None:
+    """Bound what rounding can change in the draw of each site; None where it is too much.
+
+    ``reach`` bounds the log-odds of each site: the sum of its field and couplings, all absolute. A coupling
+    is rounded once and takes part in at most PIECE additions of its piece and one for every piece:
+    so often the sum of all absolute values, times half a unit of the last place, bounds the error of the
+    log-odds (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
+    """
+    with np.errstate(over="ignore"):
+        roundings = PIECE + -(-inputs // PIECE) + 2
+        error = 1.001 * roundings * 2.0**-24 * reach
+    if not (error <= MOST_ERROR).all():
+        return None
+    relative = np.expm1(error) + DRAW_ERROR
+    margin: Floats32 = (2.001 * relative / (1.0 - relative)).astype(np.float32)
+    return margin
+
 
 _U, _U32 = np.uintp, np.uint32
 F = np.float32
@@ -254,7 +386,7 @@ def _settle(
         add_chances(odds, at, sums, p * chains, chains)
 
 
-@register_way
+@register_batched(kernel="Gibbs", kinds=("ising",))
 class Layers(HeatBath):
     """The heat bath on many chains of a binary model of two dense layers."""
 

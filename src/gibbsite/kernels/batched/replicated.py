@@ -16,15 +16,21 @@ from gibbsite._numba.intrinsic import WIDTH
 from gibbsite._numba.jit import Integer, called, implement, inlined
 from gibbsite._numba.random.generators import BLOCK, BYTES, WORDS, Words, chain_key, philox
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.layouts.colored import ColoredGraph, pack_columns
-from gibbsite.graphs.layouts.site_order import PackedModel
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Kernel, Team
-from gibbsite.kernels.batched.base import Streams, register_way
-from gibbsite.kernels.batched.colored import counters, find_columns, first_without_table, rest_passes
+from gibbsite.kernels.batched.base import Streams, register_batched
+from gibbsite.kernels.batched.colored import (
+    ColoredGraph,
+    counters,
+    find_columns,
+    first_without_table,
+    pack_columns,
+    rest_passes,
+)
 from gibbsite.kernels.batched.heatbath import draw_at_once
 from gibbsite.kernels.batched.keyed import UNIT, HeatBath
 from gibbsite.kernels.batched.lanes import Near, add_lanes, draw_lanes
+from gibbsite.kernels.batched.site_order import PackedModel
 from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 
 if TYPE_CHECKING:
@@ -203,7 +209,7 @@ def chain_keys(streams: Streams) -> Words32:
     return np.stack([chain_key(words) for words in streams], axis=1).ravel()
 
 
-@register_way
+@register_batched(kernel="Gibbs", kinds=("binary",))
 class Replicas(HeatBath):
     """The heat bath on many chains of a binary model, side by side; their states are those of ``Colors``."""
 

@@ -13,7 +13,6 @@ from gibbsite._common.wording import unknown
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.errors import ArgumentError
-from gibbsite.graphs.compile import KINDS
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
@@ -46,7 +45,7 @@ class GibbsParameters(NamedTuple):
 @register(
     methods={"gibbs": ("MAR", "MAP")},
     proof=[{"rule": rule} for rule in RULES],
-    default_for=KINDS,
+    default_for=["discrete"],
     recommend={"Gibbs": {}, "Gibbs, metropolised": {"rule": "metropolised"}},
 )
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from gibbsite.graphs.color import markov_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
-from gibbsite.graphs.layouts.counted import counts_suffice
 from gibbsite.graphs.rows import row_lengths
 
 Rows = tuple[Words32, Words32]
@@ -165,3 +164,14 @@ def named(**parameter: str) -> str:
     """Name herding with a certain parameter in a message, as in ``keys='site'``."""
     ((name, value),) = parameter.items()
     return part("HerdedGibbs", f"{name}={value!r}", **parameter)
+
+
+def counts_suffice(g: LatticeGraph) -> bool:
+    """Tell whether the conditionals of a lattice depend on how many neighbours are in state 1.
+
+    Not if axes have different couplings, or around a ring of two, where a neighbour counts twice.
+    """
+    axes = [(float(w[0]), size, wrap) for w, size, wrap in zip(g[10:13], g[0:3], g[3:6], strict=True)]
+    used = {w for w, size, _ in axes if size > 1}
+    doubled = any(wrap and size == 2 for _, size, wrap in axes)
+    return len(used) <= 1 and not (g.step_0 or g.step_1 or g.step_2) and not doubled

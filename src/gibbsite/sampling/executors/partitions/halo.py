@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arrays import Ints
-from gibbsite.graphs.layouts.cut import cut_positions, look_across, segment_colors
-from gibbsite.graphs.layouts.site_order import PackedModel
+from gibbsite.kernels.batched.cut import cut_positions, look_across, segment_colors
+from gibbsite.kernels.batched.site_order import PackedModel
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def host_ranges(packed: PackedModel, parts: int, hosts: int) -> Ints:
     Examples
     --------
     >>> import gibbsite as gs
-    >>> from gibbsite.graphs.layouts.checkered import pack_checkerboard
+    >>> from gibbsite.kernels.batched.checkered import pack_checkerboard
     >>> packed = pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((6, 3))))
     >>> host_ranges(packed, 3, 2).tolist()
     [[[0, 3], [9, 12]], [[3, 9], [12, 18]]]
@@ -56,7 +56,7 @@ def find_halo(arrays: Any, ranges: Ints, host: int) -> Halo:
     Examples
     --------
     >>> import gibbsite as gs
-    >>> from gibbsite.graphs.layouts.checkered import pack_checkerboard
+    >>> from gibbsite.kernels.batched.checkered import pack_checkerboard
     >>> packed = pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((4, 2))))
     >>> halo = find_halo(packed.arrays, host_ranges(packed, 2, 2), 0)
     >>> [(color, other, at.tolist()) for color in (0, 1) for other, at in halo.sent[color].items()]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arrays import Array, Bools, Ints
-from gibbsite.graphs.layouts.checkered import Checkerboard
-from gibbsite.graphs.layouts.colored import ColoredGraph
-from gibbsite.graphs.layouts.site_order import PackedModel
+from gibbsite.kernels.batched.board import BoardShape
+from gibbsite.kernels.batched.colored import ColoredGraph
+from gibbsite.kernels.batched.site_order import PackedModel
 
 
 def color_starts(arrays: Any) -> Ints:
@@ -25,7 +25,7 @@ def color_starts(arrays: Any) -> Ints:
     Examples
     --------
     >>> import gibbsite as gs
-    >>> from gibbsite.graphs.layouts.checkered import pack_checkerboard
+    >>> from gibbsite.kernels.batched.checkered import pack_checkerboard
     >>> color_starts(pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((3, 3)))).arrays).tolist()
     [0, 5, 9]
     """
@@ -41,7 +41,7 @@ def segment_colors(arrays: Any) -> Ints:
     Examples
     --------
     >>> import gibbsite as gs
-    >>> from gibbsite.graphs.layouts.colored import pack_columns
+    >>> from gibbsite.kernels.batched.colored import pack_columns
     >>> model = gs.ising(([0, 1, 2], [1, 2, 3], [1.0, 1.0, 1.0]))
     >>> segment_colors(pack_columns(model, gs.graphs.compile_graph(model)).arrays).tolist()
     [0, 2, 4]
@@ -55,7 +55,7 @@ def cut_positions(packed: PackedModel, parts: int) -> Ints:
     Examples
     --------
     >>> import gibbsite as gs
-    >>> from gibbsite.graphs.layouts.checkered import pack_checkerboard
+    >>> from gibbsite.kernels.batched.checkered import pack_checkerboard
     >>> cut_positions(pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((4, 3)))), 2).tolist()
     [[0, 3, 6], [6, 9, 12]]
     """
@@ -97,7 +97,7 @@ def look_across(arrays: Any, ranges: Ints) -> Ints:
     Examples
     --------
     >>> import gibbsite as gs
-    >>> from gibbsite.graphs.layouts.colored import pack_columns
+    >>> from gibbsite.kernels.batched.colored import pack_columns
     >>> model = gs.ising(([0, 1], [1, 2], [1.0, 1.0]))
     >>> packed = pack_columns(model, gs.graphs.compile_graph(model))
     >>> packed.arrays.color_start.tolist()
@@ -124,7 +124,7 @@ def _see_columns(arrays: ColoredGraph, k: int, low: int, high: int, seen: Bools)
     seen[edges[:, low - first : high - first].ravel()] = True
 
 
-def _see_rows(board: Checkerboard, color: int, low: int, high: int, seen: Bools) -> None:
+def _see_rows(board: BoardShape, color: int, low: int, high: int, seen: Bools) -> None:
     """Mark all rows of the other color in which positions low to high have neighbours."""
     rows = board.start.shape[1] - 1
     even = int(board.start[0, rows])

@@ -1,4 +1,4 @@
-"""Ways to move many sites at once: the registry, a way of one's own, and one graph in every run."""
+"""Batched updates: the registry, one of a user, and one graph in every run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite._common.loading import load_modules
 from gibbsite._numba.jit import Integer, implement
-from gibbsite.graphs.layouts.site_order import PackedModel, Permutation
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import MOST_MEMBERS, Nothing
 from gibbsite.kernels.batched import base
+from gibbsite.kernels.batched.site_order import PackedModel, Permutation
 from gibbsite.sampling.chain_layout import choose_scan_and_layout
 from gibbsite.sampling.record import lay_out
 
@@ -29,7 +30,7 @@ class FlipArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class Flip(gs.kernels.Kernel):
-    """Flips every site; only its way knows how."""
+    """Flips every site, by a batched update only."""
 
     conditional = False
 
@@ -62,7 +63,7 @@ def _flip(
     return rng
 
 
-class FlipAll(base.AtOnce):
+class FlipAll(base.BatchedUpdate):
     name, form, rank = "flips", "flipped", 5
     parameters = FlipParameters
     layouts = (FlipArrays,)
@@ -78,16 +79,16 @@ class FlipAll(base.AtOnce):
 
 
 @pytest.fixture
-def own_way() -> Iterator[None]:
-    before = list(base._WAYS)
-    base.register_way(FlipAll)
+def own_update() -> Iterator[None]:
+    before = list(base._REGISTERED)
+    base.register_batched(kernel="Flip", kinds=("lattice",))(FlipAll)
     yield
-    base._WAYS[:] = before
+    base._REGISTERED[:] = before
 
 
 @pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
-@pytest.mark.usefixtures("own_way")
-def test_a_registered_way_is_taken_by_runs() -> None:
+@pytest.mark.usefixtures("own_update")
+def test_runs_take_a_registered_update() -> None:
     model = gs.ising_grid((16, 16), coupling=0.1)
     start = np.random.default_rng(1).integers(0, 2, model.n_sites)
     result = gs.sample(
@@ -106,15 +107,16 @@ def test_a_registered_way_is_taken_by_runs() -> None:
     np.testing.assert_array_equal(result.values[0], [1 - start, start, 1 - start])
 
 
-def test_ways_have_names_and_moves_of_their_own() -> None:
-    names = [way.name for way in base._WAYS]
+def test_updates_have_names_and_moves_of_their_own() -> None:
+    load_modules("gibbsite.kernels.batched")
+    names = [update.name for update in base._REGISTERED]
     assert len(set(names)) == len(names)
-    moves = [(way.parameters, arrays) for way in base._WAYS for arrays in way.layouts]
+    moves = [(update.parameters, arrays) for update in base._REGISTERED for arrays in update.layouts]
     assert len(set(moves)) == len(moves)
 
 
 def test_runs_have_one_graph_whatever_is_laid_out() -> None:
-    """A lattice that needs a third color is moved in compressed rows, which nobody else sees."""
+    """A lattice that needs a third color is moved in compressed rows, which are not visible elsewhere."""
     model = gs.ising_grid((15, 16), coupling=0.1, periodic=True)
     graph = gs.graphs.compile_graph(model)
     for kernel in (gs.Gibbs(), gs.HerdedGibbs()):
@@ -132,7 +134,7 @@ def test_memories_have_room_for_the_largest_team() -> None:
     stream = np.arange(1, 5, dtype=np.uint64)
     for model in models:
         for kernel in (gs.Gibbs(), gs.HerdedGibbs(keys="shared")):
-            found = base.find_way(kernel, model, gs.graphs.compile_graph(model))
+            found = base.find_batched_update(kernel, model, gs.graphs.compile_graph(model))
             if found is None:
                 continue
             memory: Any = found[0].memory(kernel, found[1], [stream])
