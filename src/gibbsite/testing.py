@@ -37,7 +37,8 @@ from gibbsite.graphs.compile import KINDS, compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.inference.exact import Enumeration, enumerate_states
 from gibbsite.inference.exact.transition import draw_periods, sweep_matrix, unit_matrix
-from gibbsite.kernels.base import Kernel, RunOutline, transition
+from gibbsite.kernels.base import Kernel, transition
+from gibbsite.kernels.protocols import Resolvable, RunOutline, Stateful, units_of
 from gibbsite.kernels.registry import registered_kernels
 from gibbsite.models.tiny import tiny_models
 from gibbsite.sampling.chain import repeatedly, start_chain
@@ -166,7 +167,8 @@ def check_law(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, swee
         ends = np.empty_like(starts)
         for k in range(size):
             state.x[:] = starts[k]
-            kernel.forget(state.memory)
+            if isinstance(kernel, Stateful):
+                kernel.forget(state.memory)
             move()
             ends[k] = state.x
         p, worst = law_p_value(exact, ends)
@@ -266,8 +268,8 @@ def check_kernel(
             graph = _try_kind(model, kind)
             if graph is None or not kernel.accepts(graph):
                 continue
-            graph = replace(graph, units=kernel.units(graph))
-            exactly = kernel.exact and not kernel.deterministic
+            graph = replace(graph, units=units_of(kernel, graph))
+            exactly = kernel.exact and kernel.error_source != "none"
             for scan in (scans if scans_of is None else scans_of)(graph.n_units):
                 settled = _try_scan(kernel, scan, graph)
                 if settled is None:
@@ -366,7 +368,9 @@ def _try_scan(kernel: Kernel, scan: Scan, graph: Graph) -> Kernel | None:
     try:
         scan.schedule(graph)
         period = scan.cycle(graph)
-        return kernel.resolve(RunOutline(type(scan).__name__, period, period or graph.n_units, 1, None))
+        if isinstance(kernel, Resolvable):
+            kernel = kernel.resolve(RunOutline(type(scan).__name__, period, period or graph.n_units, 1, None))
+        return kernel
     except IncompatibleError:
         return None
 

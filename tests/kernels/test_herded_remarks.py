@@ -11,7 +11,7 @@ import pytest
 import gibbsite as gs
 from gibbsite._numba import jit
 from gibbsite.inference.exact.transition import sweep_matrix
-from gibbsite.kernels.base import Remark
+from gibbsite.kernels.base import KernelWarning
 from gibbsite.kernels.herded.herded import KEYS, RULES
 from gibbsite.kernels.herded.theorem import sweep_of_gibbs
 
@@ -28,9 +28,9 @@ COMPLETE = couple(3, [(0, 1), (0, 2), (1, 2)])
 PATH = couple(3, [(0, 1), (1, 2)])
 
 
-def remarks(model: gs.FactorGraph, scan: Any = None, **settings: Any) -> tuple[Remark, ...]:
+def remarks(model: gs.FactorGraph, scan: Any = None, **settings: Any) -> tuple[KernelWarning, ...]:
     graph = gs.graphs.compile_graph(model)
-    return gs.HerdedGibbs(**settings).remarks(model, graph, scan or gs.Systematic())
+    return gs.HerdedGibbs(**settings).warnings(model, graph, scan or gs.Systematic())
 
 
 def kinds(model: gs.FactorGraph, scan: Any = None, **settings: Any) -> list[str]:

@@ -74,7 +74,7 @@ def test_single_sites_may_have_zeros() -> None:
 def test_the_guarantee_is_said() -> None:
     def remark(size: Any) -> str:
         graph = gs.graphs.compile_graph(MODEL)
-        (found,) = gs.PoissonGibbs(size).remarks(MODEL, graph, gs.RandomScan())
+        (found,) = gs.PoissonGibbs(size).warnings(MODEL, graph, gs.RandomScan())
         return found.text
 
     largest = 59 * 0.02

@@ -12,7 +12,7 @@ import gibbsite as gs
 from gibbsite._numba.jit import compiled
 from gibbsite._numba.random.generators import load, stream
 from gibbsite.graphs.compile import KINDS
-from gibbsite.kernels.base import RunOutline, step, transition
+from gibbsite.kernels.base import step, transition
 from gibbsite.sampling import crew
 from gibbsite.testing import tiny_models
 from tests.proofs.test_twins import compiled_run
@@ -198,12 +198,6 @@ def test_models_without_free_sites() -> None:
     result = sample(PAIR.observe({"a": 0, "b": 0}), chains=1)
     assert result.diagnostics.converged
     assert result.marginals["a"] == {0: 1.0, 1: 0.0}
-
-
-def test_other_kernels_do_not_mind() -> None:
-    course = RunOutline("RandomScan", None, 3, 7, 22)
-    assert gs.Gibbs().resolve(course) == gs.Gibbs()
-    assert gs.Gibbs().natural_sweeps(3) is None
 
 
 # ---- what it gains

@@ -16,6 +16,7 @@ from gibbsite.kernels.base import alone
 from gibbsite.kernels.blocks import strips
 from gibbsite.kernels.blocks.gibbs import BlockPlan
 from gibbsite.kernels.blocks.strips import StripModel, StripPlan, StripTask, draw_half, find_strips
+from gibbsite.kernels.protocols import sites_of, units_of
 from gibbsite.testing import FALSE_ALARM, check_invariance, check_law, check_repeat, law_p_value
 
 
@@ -68,7 +69,7 @@ def test_compiled_loop_stays_in_law(model: gs.FactorGraph) -> None:
     exact, graph = enumerate_states(model), gs.graphs.compile_graph(model)
     for width in (1, 2):
         kernel = Strips(width=width)
-        graph = replace(graph, units=kernel.units(graph))
+        graph = replace(graph, units=units_of(kernel, graph))
         checks = [
             check_law(exact, graph, kernel, gs.Systematic()),
             check_repeat(exact, graph, kernel, gs.scans.Shuffled()),
@@ -85,7 +86,7 @@ def test_marginals_are_exact_given_the_rest(shape: tuple[int, ...], periodic: An
     rng = np.random.default_rng(5)
     for unit in range(kernel.plan(graph).n_blocks):
         x = rng.integers(0, 2, graph.n_sites).astype(np.int8)
-        sites = kernel.sites_of(graph, unit)
+        sites = sites_of(kernel, graph, unit)
         rest = np.setdiff1d(np.arange(graph.n_sites), sites)
         same = (exact.states[:, rest] == x[rest]).all(axis=1)
         law = exact.probabilities[same] / exact.probabilities[same].sum()

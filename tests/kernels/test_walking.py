@@ -347,7 +347,7 @@ def test_sgld_refuses_what_makes_no_sense(options: dict[str, Any]) -> None:
 
 
 def test_biased_kernels_say_so() -> None:
-    (remark,) = gs.kernels.ULA(0.5).remarks(NORMAL, gs.graphs.compile_graph(NORMAL), gs.Systematic())
+    (remark,) = gs.kernels.ULA(0.5).warnings(NORMAL, gs.graphs.compile_graph(NORMAL), gs.Systematic())
     assert remark.grave and "2 s^4 / (2 s^2 - g)" in remark.text
     assert not gs.kernels.ULA(0.5).exact and not gs.kernels.SGLD(0.5, 1).exact
 

@@ -18,6 +18,7 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite.graphs.compile import KINDS
+from gibbsite.kernels.protocols import units_of
 from gibbsite.kernels.registry import registered_kernels
 from gibbsite.testing import _try_scan, scans
 
@@ -43,7 +44,7 @@ def by_schedule(n_sites: int) -> dict[type, list[gs.scans.Scan]]:
 def taken(kernel: gs.kernels.Kernel) -> list[int]:
     """Return the numbers of the types of schedules of which a kernel takes one scan at least."""
     graph = small_graph(3)
-    graph = replace(graph, units=kernel.units(graph))
+    graph = replace(graph, units=units_of(kernel, graph))
     groups = by_schedule(graph.n_units).values()
     return [k for k, group in enumerate(groups) if any(_try_scan(kernel, scan, graph) for scan in group)]
 

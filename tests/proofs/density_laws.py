@@ -12,6 +12,7 @@ from scipy import stats
 
 import gibbsite as gs
 from gibbsite._numba.random.generators import stream
+from gibbsite.kernels.protocols import Adaptive, Fallible, Stateful, units_of
 from gibbsite.sampling.chain import repeatedly, start_chain
 from gibbsite.sampling.record import lay_out
 
@@ -32,7 +33,7 @@ def move_each(
     """Return where each start gets to in some sweeps."""
     graph = gs.graphs.compile_graph(model)
     kernel.check(graph)
-    units = kernel.units(graph)
+    units = units_of(kernel, graph)
     if units is not None:
         graph = replace(graph, units=units)
     scan = gs.Systematic() if scan is None else scan
@@ -40,16 +41,18 @@ def move_each(
     state = start_chain(graph, kernel, scan, starts[0], stream(7, 0), layout.conditional)
     tape, parameters = layout.empty_tape(graph), kernel.parameters(graph)
     schedule: Any = scan.schedule(graph, model)
-    kernel.freeze(state.memory)
+    if isinstance(kernel, Adaptive):
+        kernel.freeze(state.memory)
     steps = sweeps * graph.n_units
     ends = np.empty_like(starts)
     move = repeatedly(parameters, graph.arrays, schedule, state, tape, 1, steps)
     for k, start in enumerate(starts):
         state.x[:] = start
-        kernel.forget(state.memory)
+        if isinstance(kernel, Stateful):
+            kernel.forget(state.memory)
         move()
         ends[k] = state.x
-    if inspect:
+    if inspect and isinstance(kernel, Fallible):
         kernel.inspect(model, graph, state.memory)
     return ends
 

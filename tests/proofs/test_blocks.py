@@ -16,6 +16,7 @@ from gibbsite.graphs.compile import KINDS
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.inference.exact.transition import unit_matrix
 from gibbsite.kernels.blocks.gibbs import BlockPlan
+from gibbsite.kernels.protocols import units_of
 from gibbsite.testing import check_kernel, tiny_models
 
 EXAMPLES = Path(gs.__file__).parent / "formats" / "networks"
@@ -30,7 +31,7 @@ KINDS_OF = [
 
 def graph_of(model: gs.FactorGraph, kernel: gs.BlockGibbs, kind: str | None = None) -> Graph:
     graph = gs.graphs.compile_graph(model, kind)
-    return replace(graph, units=kernel.units(graph))
+    return replace(graph, units=units_of(kernel, graph))
 
 
 def block_matrix(exact: gs.exact.Enumeration, block: list[int]) -> NDArray[np.float64]:

@@ -22,6 +22,7 @@ from gibbsite.graphs.local import log_odds, log_potential
 from gibbsite.inference.exact import enumerate_states
 from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.kernels.base import alone
+from gibbsite.kernels.protocols import units_of
 from gibbsite.kernels.tempered import exchange
 from gibbsite.kernels.tempered.exchange import swap_chance
 from gibbsite.kernels.tempered.ladder import Ladder
@@ -78,7 +79,7 @@ def joint_chain(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the product law of all rungs, and the matrices of a sweep with even and with odd swaps."""
     graph = gs.graphs.compile_graph(model)
-    graph = replace(graph, units=kernel.units(graph))
+    graph = replace(graph, units=units_of(kernel, graph))
     kernel.check(graph)
     exact, parameters = enumerate_states(model), kernel.parameters(graph)
     ladder = kernel.start_ladder(graph)
@@ -220,7 +221,7 @@ def test_the_first_rung_forgets_its_state_whatever_the_kernel(inner: gs.kernels.
     model, states = gs.ising_grid((1, 3), coupling=0.5), np.zeros((2000, 3), np.int8)
     kernel = gs.Tempered(inner, ladder=(0.0, 1.0))
     graph = gs.graphs.compile_graph(model)
-    graph = replace(graph, units=kernel.units(graph))
+    graph = replace(graph, units=units_of(kernel, graph))
     schedule, layout = gs.Systematic().schedule(graph), lay_out(model, graph, kernel, None)
     parameters = kernel.parameters(graph)
     for c, x in enumerate(states):

@@ -28,7 +28,7 @@ MODEL = gs.FactorGraph(
 class Counted(gs.Gibbs):
     """Says of itself that chance has no part in it."""
 
-    deterministic: ClassVar[bool] = True
+    error_source: ClassVar[str] = "none"
 
 
 def sample(kernel: gs.kernels.Kernel, **more: Any) -> gs.Result:

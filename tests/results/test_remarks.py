@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import gibbsite as gs
-from gibbsite.kernels.base import Remark
+from gibbsite.kernels.base import KernelWarning
 
 MODEL = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 2], [2, 13]])])
 ASKED: list[tuple[Any, Any, Any]] = []
@@ -23,9 +23,9 @@ class Talking(gs.Gibbs):
 
     grave: bool = False
 
-    def remarks(self, model: Any, graph: Any, scan: Any) -> tuple[Remark, ...]:
+    def warnings(self, model: Any, graph: Any, scan: Any) -> tuple[KernelWarning, ...]:
         ASKED.append((model, graph, scan))
-        return Remark("Mind the <gap>."), Remark("All is lost.", grave=self.grave)
+        return KernelWarning("Mind the <gap>."), KernelWarning("All is lost.", grave=self.grave)
 
 
 def sample(kernel: gs.kernels.Kernel, **more: Any) -> gs.Result:

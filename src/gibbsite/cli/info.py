@@ -8,6 +8,7 @@ import click
 
 from gibbsite.cli import inputs
 from gibbsite.cli.outputs import echo
+from gibbsite.kernels.protocols import Summarised, is_quick
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -81,7 +82,9 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             arity[str(group.arity)] = arity.get(str(group.arity), 0) + group.size
     cost = predict_exact(model)
     examples = (one.example() for one in registered_kernels() if not isinstance(one.proof, str))
-    kernels = [kernel for kernel in examples if kernel is not None and kernel.accepts(graph) and kernel.quick(graph)]
+    kernels = [
+        kernel for kernel in examples if kernel is not None and kernel.accepts(graph) and is_quick(kernel, graph)
+    ]
     return {
         "sites": model.n_sites,
         "observed": len(model.evidence),
@@ -106,7 +109,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
         **{
             type(kernel).__name__: said
             for kernel in kernels
-            if (said := tune_in(_PILOT_SECONDS, model, graph, kernel).summary(graph))
+            if isinstance(kernel, Summarised) and (said := tune_in(_PILOT_SECONDS, model, graph, kernel).summary(graph))  # type: ignore[attr-defined]
         },
         "kernel_bytes_per_chain": {
             type(kernel).__name__: kernel.memory_bytes(graph) + graph.n_cells * 8 + model.n_sites for kernel in kernels

@@ -16,6 +16,7 @@ from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.inference.efficiency import measure_efficiency
 from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.protocols import is_quick
 from gibbsite.kernels.registry import default_kernel, registered_kernels
 from gibbsite.results.wording import in_words
 from gibbsite.sampling.budget import is_real
@@ -147,7 +148,7 @@ def _candidates(graph: Graph) -> list[Candidate]:
         Candidate(name, kernel)
         for one in registered_kernels()
         for name, given in one.recommend.items()
-        if (kernel := one.kernel(**given)).accepts(graph) and kernel.quick(graph)
+        if (kernel := one.kernel(**given)).accepts(graph) and is_quick(kernel, graph)
     ]
     if graph.discrete:
         default = default_kernel(graph)

@@ -12,6 +12,7 @@ from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.sampling import check_parts
 from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.protocols import Finite
 from gibbsite.results.result import Result
 from gibbsite.results.verdict.judge import Judge
 from gibbsite.sampling.budget import Budget, check_integer, read_budget
@@ -80,7 +81,7 @@ def sample_models(
     with announcing(show.say, name_kernel(kernel)):
         for model, seed in zip(listed, seeds, strict=True):
             one = Standing(model, kernel, scan, keep_marginals(record, kernel), chains, seed, start, sweeps)
-            span = one.kernel.natural_sweeps(model.n_sites)
+            span = one.kernel.natural_sweeps(model.n_sites) if isinstance(one.kernel, Finite) else None
             budgets.append(
                 read_budget(
                     one.graph.n_units, sweeps, None, None, warmup, 1, natural_sweeps=span, warms=one.kernel.estimates
@@ -176,7 +177,7 @@ def _recording(one: Standing, warmup: int, seconds: float) -> Recording:
     """Return what the run of one model leaves behind."""
     one.inspect()
     released = one.released()
-    remarks = one.kernel.remarks(one.model, one.graph, one.scan)
+    remarks = one.kernel.warnings(one.model, one.graph, one.scan)
     setup = Setup(one.model, one.kernel, one.scan, one.layout, one.form, one.plan(warmup), remarks)
     memories = tuple(state.memory for state in one.states)
     report = one.kernel.report(memories)

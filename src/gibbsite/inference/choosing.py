@@ -102,11 +102,12 @@ def choose(
     """Return the method and the reason for it."""
     if not isinstance(method, str):
         from gibbsite.kernels.base import Kernel
+        from gibbsite.kernels.protocols import Replicated
 
         answers: tuple[str, ...] = ("MAR", "PR")
         if isinstance(method, Kernel):
             answers = ("MAR", "MAP") if method.estimates else ("MAP",)
-            answers = (*answers, "PR") if method.crosses else answers
+            answers = (*answers, "PR") if isinstance(method, Replicated) else answers
         elif not is_weighted(method):
             raise ArgumentError(f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}.")
     elif method in known_methods():

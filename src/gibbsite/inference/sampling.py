@@ -16,7 +16,8 @@ from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.support.start import start_states
 from gibbsite.inference.coupling.couple import prepare_couple, run_couple
-from gibbsite.kernels.base import Kernel, RunOutline
+from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.protocols import Finite, Resolvable, RunOutline, Tunable
 from gibbsite.kernels.registry import default_kernel
 from gibbsite.results.make import make_result
 from gibbsite.results.result import Result
@@ -320,15 +321,17 @@ def record_chains(
     scan, form = choose_scan_and_layout(model, graph, kernel, wanted, layout, chains)
     asked = length(graph.n_units)
     visits = asked.visits if asked.counted else None
-    outline = RunOutline(type(scan).__name__, scan.cycle(graph, model), graph.n_units, thin, visits)
-    settled = kernel.resolve(outline)
-    if settled is not kernel:
-        kernel = settled
+    if isinstance(kernel, Resolvable):
+        kernel = kernel.resolve(RunOutline(type(scan).__name__, scan.cycle(graph, model), graph.n_units, thin, visits))
         scan, form = choose_scan_and_layout(model, graph, kernel, wanted, layout, chains)
     kernel.parameters(graph)  # refuses what makes no sense before any work
-    budget = length(graph.n_units, natural_sweeps=kernel.natural_sweeps(model.n_sites), warms=kernel.estimates)
+    budget = length(
+        graph.n_units,
+        natural_sweeps=kernel.natural_sweeps(model.n_sites) if isinstance(kernel, Finite) else None,
+        warms=kernel.estimates,
+    )
     starts = start_states(model, graph, chains, start, entropy)
-    if kernel.tunes:
+    if isinstance(kernel, Tunable) and kernel.tunes:
         pilot = ChainPilot(model, graph, scan, starts, entropy, how["threads"], budget)
         kernel = _tune(kernel, pilot, how)
         scan, form = choose_scan_and_layout(model, graph, kernel, wanted, layout, chains)
@@ -344,24 +347,25 @@ def record_chains(
         entropy=entropy,
         start=start_text(start),
     )
-    setup = Setup(model, kernel, scan, layout, form, plan, kernel.remarks(model, graph, scan))
+    setup = Setup(model, kernel, scan, layout, form, plan, kernel.warnings(model, graph, scan))
     if crew is not None:
         crew = crew.employ(Recipe(model, kernel, wanted, record, chains), progress.say, form)
     return run_chains(setup, starts, budget, progress=progress, crew=crew, **how)
 
 
-def _tune(kernel: Kernel, pilot: ChainPilot, how: dict[str, Any]) -> Kernel:
+def _tune(kernel: Any, pilot: ChainPilot, how: dict[str, Any]) -> Kernel:
     """Let a kernel find out what it needs; a run that is continued takes what it had found."""
     path: Path | None = how.get("checkpoint")
     if path is not None and how.get("resume") and path.exists():
         known = {name.removeprefix(TUNED): one for name, one in load_checkpoint(path, TUNED)[1].items()}
         try:
-            found = kernel.retuned(known) if known else kernel  # of another kernel: the plan tells
+            found: Kernel = kernel.retuned(known) if known else kernel  # of another kernel: the plan tells
             found.parameters(pilot.graph)
         except (TypeError, ValueError, IndexError) as reason:
             raise failure(path)(f"what its kernel had found is damaged ({reason})") from None
         return found
-    return kernel.tune(pilot)
+    tuned: Kernel = kernel.tune(pilot)
+    return tuned
 
 
 def check_parts(model: Any, kernel: Any, scan: Any) -> None:

@@ -12,6 +12,7 @@ from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.answer import Verdict
 from gibbsite.inference.methods import is_weighted
+from gibbsite.kernels.protocols import Replicated, Selecting
 
 if TYPE_CHECKING:
     from gibbsite.inference.belief import BeliefResult
@@ -90,7 +91,7 @@ def _cooling(model: FactorGraph, kernel: Kernel) -> float:
     from gibbsite.kernels.gibbs.temperature import temperature_range
     from gibbsite.models import FactorGraph
 
-    if not kernel.crosses or not isinstance(model, FactorGraph):
+    if not isinstance(kernel, Replicated) or not isinstance(model, FactorGraph):
         return 1.0
     return max(1.0, 1.0 / temperature_range(compile_graph(model)).cold)
 
@@ -149,7 +150,9 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
     from gibbsite.graphs.compile import compile_graph
     from gibbsite.inference.sampling import try_out
 
-    candidates = kernel.candidates(compile_graph(model, among=kernel.kinds))
+    candidates = (
+        kernel.candidates(compile_graph(model, among=kernel.kinds)) if isinstance(kernel, Selecting) else (kernel,)
+    )
     if len(candidates) == 1 or run.get("checkpoint") is not None or run.get("scan") is not None:
         return candidates[0] if len(candidates) == 1 else kernel
     turn = _PILOT_SHARE * seconds / len(candidates)

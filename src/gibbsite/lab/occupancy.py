@@ -19,6 +19,7 @@ from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.kernels.base import Kernel, step
+from gibbsite.kernels.protocols import Fallible
 from gibbsite.models import Model
 from gibbsite.sampling.chain import State, start_chain
 from gibbsite.scans.base import Scan, period, refresh, site_at
@@ -129,7 +130,8 @@ def watch(
             begun = time.thread_time()
             _dwell(*fixed, done, updates)
             spent += time.thread_time() - begun
-            kernel.inspect(model, graph, state.memory)
+            if isinstance(kernel, Fallible):
+                kernel.inspect(model, graph, state.memory)
             errors[chain, k], seconds[chain, k], done = measure(counts), spent, updates
         tick()
         return state.memory

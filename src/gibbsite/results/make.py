@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from gibbsite._common.arrays import Floats
+from gibbsite.kernels.protocols import Finite
 from gibbsite.results.result import JointSets, Result
 from gibbsite.sampling.disk import write_pieces
 from gibbsite.sampling.engine import Recording, Setup
@@ -36,7 +37,7 @@ def make_result(recording: Recording) -> Result:
     model, layout = setup.model, setup.layout
     counters = tapes[0].counters
     draws = int(counters[DRAWS])
-    span = setup.kernel.natural_sweeps(model.n_sites)
+    span = setup.kernel.natural_sweeps(model.n_sites) if isinstance(setup.kernel, Finite) else None
     if layout.to is None:
         totals, means = np.stack([tape.total + tape.open_batch for tape in tapes]), None
     else:

@@ -22,6 +22,7 @@ from gibbsite.graphs.nearness import WINDOW, rank_positions, rank_sites
 from gibbsite.kernels.base import MOST_MEMBERS
 from gibbsite.kernels.batched.base import BatchedUpdate, find_batched_update
 from gibbsite.kernels.batched.site_order import PackedModel, Permutation, SiteOrder
+from gibbsite.kernels.protocols import Shareable, Shared
 from gibbsite.sampling.chain import State, start_chain
 from gibbsite.sampling.tape import BATCHES, Tape
 from gibbsite.scans.base import Raster
@@ -129,8 +130,11 @@ class PlainLayout(ChainLayout):
     @property
     def most_members(self) -> int:
         """As many threads as have enough to do, where they can share steps or colors of sites."""
-        shared = 1 if self.scan.random else self.kernel.members(self.graph)  # one order, one writer
-        if shared > 1 or not (self.scan.by_color and self.kernel.shareable(self.graph)):
+        graph, kernel, shared = self.graph, self.kernel, 1
+        if isinstance(kernel, Shared) and not self.scan.random:  # the members of a team read one order
+            shared = kernel.members(graph)
+        colored = self.scan.by_color and isinstance(kernel, Shareable) and kernel.shareable(graph)
+        if shared > 1 or not colored:
             return shared
         longest = int(np.bincount(color_sites(self.graph)).max(initial=0))
         return min(MOST_MEMBERS, max(1, longest // LEAST_SHARE))

@@ -22,6 +22,7 @@ from gibbsite._common.wording import argument
 from gibbsite._numba.jit import clock
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import CheckpointError, SamplingError
+from gibbsite.kernels.protocols import Adaptive, Fallible, Independent, Replicated, Tunable
 from gibbsite.sampling.budget import Budget
 from gibbsite.sampling.checkpoint import check_stored, failure, load_checkpoint, restore, save_checkpoint
 from gibbsite.sampling.crew import Crew, Threads
@@ -35,7 +36,7 @@ from gibbsite.scans.base import period
 
 if TYPE_CHECKING:
     from gibbsite.graphs.graph import Graph
-    from gibbsite.kernels.base import Kernel, Remark
+    from gibbsite.kernels.base import Kernel, KernelWarning
     from gibbsite.sampling.chain_layout import ChainLayout
     from gibbsite.scans.base import Scan
 
@@ -61,7 +62,7 @@ class Setup:
     layout: TapeLayout
     form: ChainLayout
     plan: Plan
-    remarks: tuple[Remark, ...] = ()
+    remarks: tuple[KernelWarning, ...] = ()
 
     @property
     def graph(self) -> Graph:
@@ -200,7 +201,7 @@ class _Run:
         before = None
         if not self.crew.away:
             self.safe = replace(self.counts)
-            before = self.copied() if self.setup.kernel.fallible else None
+            before = self.copied() if isinstance(self.setup.kernel, Fallible) and self.setup.kernel.fallible else None
         try:
             took = self.crew.move(self, rounds, length, keep)
             self.inspect()
@@ -220,7 +221,8 @@ class _Run:
     def inspect(self) -> None:
         """Refuse to go on where a kernel, or a function of a recorder, has failed."""
         for state, tape in zip(self.states, self.tapes, strict=True):
-            self.setup.kernel.inspect(self.setup.model, self.setup.graph, state.memory)
+            if isinstance(self.setup.kernel, Fallible):
+                self.setup.kernel.inspect(self.setup.model, self.setup.graph, state.memory)
             self.setup.layout.inspect(tape)
 
     def bring(self) -> None:
@@ -314,7 +316,8 @@ class _Run:
         wanted = math.inf if self.budget.draws is None else self.budget.draws
         if not self.counts.draws:
             for state in self.states:
-                self.setup.kernel.freeze(state.memory)
+                if isinstance(self.setup.kernel, Adaptive):
+                    self.setup.kernel.freeze(state.memory)
         while self.counts.draws < wanted and (not self.over() or self.counts.draws == 0):
             # Asked before the next block, not after the last: a run killed in between must ask as well.
             if self.is_check() and self.enough is not None and self.enough(self.recording()):
@@ -334,8 +337,9 @@ class _Run:
     @cached_property
     def first_check(self) -> int:
         """Draws before the first question whether the answer is good enough."""
-        setup = self.setup
-        return _FIRST_INDEPENDENT if setup.kernel.independent(setup.graph) else _FIRST_CHECK
+        kernel, graph = self.setup.kernel, self.setup.graph
+        independent = isinstance(kernel, Independent) and kernel.independent(graph)
+        return _FIRST_INDEPENDENT if independent else _FIRST_CHECK
 
     def is_check(self) -> bool:
         """Whether now is a moment to ask if the answer is good enough."""
@@ -366,7 +370,9 @@ class _Run:
             self.setup.kernel.report([state.memory for state in self.states]),
             tuple(state.memory for state in self.states),
             tuple(self.met(k) for k in range(len(self.meetings))),
-            self.setup.kernel.kept([state.memory for state in self.states]),
+            self.setup.kernel.kept([state.memory for state in self.states])
+            if isinstance(self.setup.kernel, Replicated)
+            else {},
         )
 
     def met(self, number: int) -> Floats:
@@ -403,13 +409,15 @@ class _Run:
         """Write the checkpoint, if there is to be one."""
         if self.path is not None:
             self.bring()
+            kernel = self.setup.kernel
+            tuned = kernel.tuned() if isinstance(kernel, Tunable) else {}
             save_checkpoint(
                 self.path,
                 self.setup.plan.to_dict(),
                 vars(self.counts),
                 list(zip(self.states, self.tapes, strict=True)),
                 {f"meetings/{k}": np.array(found) for k, found in enumerate(self.meetings)}
-                | {f"{TUNED}{name}": found for name, found in self.setup.kernel.tuned().items()},
+                | {f"{TUNED}{name}": found for name, found in tuned.items()},
             )
             self.saved = clock()
 

@@ -13,7 +13,8 @@ from gibbsite._numba.jit import clock
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import SupportError
 from gibbsite.graphs.support.start import start_states
-from gibbsite.kernels.base import Trial, alone
+from gibbsite.kernels.base import alone
+from gibbsite.kernels.protocols import Adaptive, Trial, Tunable
 from gibbsite.sampling.budget import Budget
 from gibbsite.sampling.chain import advance
 from gibbsite.sampling.chain_layout import PlainLayout
@@ -54,7 +55,7 @@ def tune_in(seconds: float | None, model: Model, graph: Graph, kernel: Kernel) -
     """
     from gibbsite.scans.systematic import Systematic
 
-    if not kernel.tunes:
+    if not (isinstance(kernel, Tunable) and kernel.tunes):
         return kernel
     limit = math.inf if seconds is None else seconds / _SHARE
     budget = Budget(None, None, graph.n_units, 0, limit, counted=seconds is None)
@@ -132,7 +133,8 @@ class ChainPilot:
             done += block
             if done == forgotten:
                 for state in states:
-                    kernel.freeze(state.memory)
+                    if isinstance(kernel, Adaptive):
+                        kernel.freeze(state.memory)
         self.starts = [state.x for state in states]
         draws = max(1, (sweeps - forgotten) * len(states))
         means = sum(tape.total + tape.open_batch for tape in tapes) / draws

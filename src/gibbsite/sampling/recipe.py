@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gibbsite.graphs.compile import compile_graph
+from gibbsite.kernels.protocols import units_of
 from gibbsite.sampling.chain_layout import ChainLayout, choose_scan_and_layout
 from gibbsite.sampling.record import TapeLayout, lay_out
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def fit_graph(graph: Graph, kernel: Kernel) -> Graph:
     """Return the graph as a kernel goes through it: in units of its own, where they are not the sites."""
-    units = kernel.units(graph)
+    units = units_of(kernel, graph)
     return graph if units is None else replace(graph, units=units)
 
 

@@ -19,6 +19,7 @@ from gibbsite.graphs.color import markov_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.kernels.base import Buffer, Kernel, Team, alone, visit
+from gibbsite.kernels.protocols import sites_of
 from gibbsite.sampling.tape import probability
 from gibbsite.scans.base import Scan, period, refresh
 
@@ -197,7 +198,7 @@ def make_short_run(
     everywhere = everywhere or scan.random
     visited: Ints32 = wanted if scan.random else np.unique(scan.visits(graph, model)[:steps])
     if graph.units is not None:
-        blocks = [kernel.sites_of(graph, unit) for unit in visited.tolist()]
+        blocks = [sites_of(kernel, graph, unit) for unit in visited.tolist()]
         visited = np.unique(np.concatenate(blocks)).astype(np.int32)
     sites = np.arange(graph.n_sites, dtype=np.int32)
     if not everywhere and visited.size < graph.n_sites:

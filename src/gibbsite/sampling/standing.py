@@ -18,7 +18,8 @@ from gibbsite.errors import ArgumentError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.support.start import start_states
-from gibbsite.kernels.base import Kernel, RunOutline, Team
+from gibbsite.kernels.base import Kernel, Team
+from gibbsite.kernels.protocols import Adaptive, Fallible, Resolvable, RunOutline, Stateful, units_of
 from gibbsite.kernels.registry import default_kernel
 from gibbsite.sampling.chain import State, advance
 from gibbsite.sampling.chain_layout import ChainLayout, PlainLayout, choose_scan_and_layout
@@ -73,7 +74,7 @@ class Standing:
         graph = compile_graph(model, among=given.kinds if given is not None else ())
         kernel = default_kernel(graph) if given is None else given
         kernel.check(graph)
-        units = kernel.units(graph)
+        units = units_of(kernel, graph)
         if units is not None:
             graph = replace(graph, units=units)
         layout = lay_out(model, graph, kernel, self.asked_record)
@@ -81,9 +82,9 @@ class Standing:
             raise ArgumentError(f"{type(layout.meetings[0]).__name__} is recorded by gs.sample only.")
         scan, form = choose_scan_and_layout(model, graph, kernel, self.asked_scan, layout, self.chains)
         visits = None if sweeps is None else sweeps * graph.n_units
-        settled = kernel.resolve(RunOutline(type(scan).__name__, scan.cycle(graph, model), graph.n_units, 1, visits))
-        if settled is not kernel:
-            kernel = settled
+        if isinstance(kernel, Resolvable):
+            outline = RunOutline(type(scan).__name__, scan.cycle(graph, model), graph.n_units, 1, visits)
+            kernel = kernel.resolve(outline)
             scan, form = choose_scan_and_layout(model, graph, kernel, scan, layout, self.chains)
         return graph, kernel, layout, scan, form
 
@@ -137,13 +138,15 @@ class Standing:
     def inspect(self) -> None:
         """Refuse to go on where steps went wrong."""
         for state, tape in zip(self.states, self.tapes, strict=True):
-            self.kernel.inspect(self.model, self.graph, state.memory)
+            if isinstance(self.kernel, Fallible):
+                self.kernel.inspect(self.model, self.graph, state.memory)
             self.layout.inspect(tape)
 
     def freeze(self) -> None:
         """End whatever chains learn in a warmup."""
         for state in self.states:
-            self.kernel.freeze(state.memory)
+            if isinstance(self.kernel, Adaptive):
+                self.kernel.freeze(state.memory)
 
     def erase(self) -> None:
         """Begin a new recording on the same tapes."""
@@ -213,5 +216,6 @@ class Standing:
         """Drop what the memory of a chain says about weights."""
         if is_rebuildable(state.memory):
             return state._replace(memory=self.kernel.memory(self.graph, state.rng))
-        self.kernel.forget(state.memory)
+        if isinstance(self.kernel, Stateful):
+            self.kernel.forget(state.memory)
         return state

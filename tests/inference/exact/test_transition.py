@@ -14,6 +14,7 @@ from gibbsite._numba.jit import implement
 from gibbsite.graphs.graph import Graph
 from gibbsite.inference.exact.transition import sweep_matrix, unit_matrix
 from gibbsite.kernels.base import Kernel, transition
+from gibbsite.kernels.protocols import units_of
 from gibbsite.scans.base import Ordered, shuffled
 from gibbsite.testing import check_scan
 
@@ -69,7 +70,7 @@ def _pair_transition(
 def test_steps_are_counted_in_blocks(scan: gs.scans.Scan) -> None:
     exact, kernel = gs.exact.enumerate(COINS), Pairs()
     graph = gs.graphs.compile_graph(COINS)
-    graph = replace(graph, units=kernel.units(graph))
+    graph = replace(graph, units=units_of(kernel, graph))
     first, second = (unit_matrix(exact, graph, kernel, unit) for unit in range(2))
     # by hand, site 0 slowest: one site is drawn anew, the other keeps its state three times in four
     anew, lazy, same = np.full((2, 2), 0.5), np.array([[0.75, 0.25], [0.25, 0.75]]), np.eye(4)

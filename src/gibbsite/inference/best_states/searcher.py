@@ -34,6 +34,7 @@ from gibbsite.kernels.blocks.messages import CutWorkspace
 from gibbsite.kernels.gibbs.annealed import AnnealedGibbs, AnnealedParameters
 from gibbsite.kernels.gibbs.temperature import TemperatureRange, temperature_range
 from gibbsite.kernels.gibbs.uphill import Neighbourhood, go_uphill, recombine
+from gibbsite.kernels.protocols import Stateful
 from gibbsite.sampling.chain import advance, start_chain
 from gibbsite.sampling.record import lay_out
 from gibbsite.scans.base import Scan
@@ -200,7 +201,8 @@ class Searcher:
             first, last = self._block_temperatures(kind)
             return self._cool_blocks(kind, 1.0 / np.geomspace(first, last, sweeps), fresh, over)
         inverse = 1.0 / np.geomspace(hot, cold, sweeps)
-        self.task.kernel.forget(state.memory)
+        if isinstance(self.task.kernel, Stateful):
+            self.task.kernel.forget(state.memory)
         state.memory.clock[:] = 0
         falling = AnnealedParameters(inverse, n)
         done = 0

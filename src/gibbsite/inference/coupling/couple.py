@@ -27,6 +27,7 @@ from gibbsite.graphs.support.start import start_states
 from gibbsite.inference.coupling.pair import Pair, Times, move_pair
 from gibbsite.inference.coupling.result import Coupling
 from gibbsite.kernels.base import Kernel, transition
+from gibbsite.kernels.protocols import units_of
 from gibbsite.kernels.registry import default_kernel
 from gibbsite.models import FactorGraph
 from gibbsite.sampling.budget import check_integer
@@ -66,7 +67,7 @@ def prepare_couple(model: Any, kernel: Kernel | None = None, scan: Scan | None =
     kernel = default_kernel(graph) if kernel is None else kernel
     kernel.check(graph)
     types = type(kernel.parameters(graph)), type(graph.arrays)
-    single = kernel.units(graph) is None and transition.__dict__["registry"].find(types) is not None
+    single = units_of(kernel, graph) is None and transition.__dict__["registry"].find(types) is not None
     if not (single and kernel.exact and kernel.estimates and kernel.error_source == "draws"):
         name = type(kernel).__name__
         raise IncompatibleError(

@@ -16,6 +16,7 @@ from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.graphs.graph import Graph
 from gibbsite.inference.exact.enumeration import Enumeration
 from gibbsite.kernels.base import Kernel, transition
+from gibbsite.kernels.protocols import sites_of
 from gibbsite.scans.base import Scan, period, refresh, site_at
 
 
@@ -58,7 +59,7 @@ def unit_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, unit: int) -> 
     """
     parameters = kernel.parameters(graph)
     memory = kernel.memory(graph, stream(0, 0))
-    sites = kernel.sites_of(graph, unit)
+    sites = sites_of(kernel, graph, unit)
     values = np.array(list(np.ndindex(*graph.cards[sites].tolist())))  # of the unit, the last site fastest
     row = np.zeros(max(len(values), int(graph.cards.max(initial=1))))  # kernels may use it as scratch space
     matrix = np.zeros((len(exact.states), len(exact.states)))

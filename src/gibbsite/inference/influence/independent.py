@@ -20,6 +20,7 @@ from gibbsite.inference.influence.certificate import make_decay, read_length, re
 from gibbsite.inference.influence.stored import DogsScan
 from gibbsite.inference.influence.target import read_target
 from gibbsite.kernels.gibbs.gibbs import Gibbs
+from gibbsite.kernels.protocols import units_of
 from gibbsite.results.table import SiteTable
 from gibbsite.sampling.budget import check_integer, is_real
 from gibbsite.sampling.executor import Executor, read_threads
@@ -218,7 +219,7 @@ def _make_runs(
     model: FactorGraph, scan: Scan, steps: int, targets: Ints32, runs: int, start: Any, entropy: int, threads: int
 ) -> Sums:
     graph, kernel = compile_graph(model), scan.kernel() or Gibbs()
-    graph = replace(graph, units=kernel.units(graph))
+    graph = replace(graph, units=units_of(kernel, graph))
     run = make_short_run(model, graph, kernel, scan, steps, targets)
     fresh = start is None and not has_zeros(graph)
     x = None if fresh else start_states(model, graph, 1, start, entropy)[0]

@@ -120,11 +120,6 @@ class CutsetGibbs(Kernel):
     width: float = 12
     cutsets: int = 2
 
-    @property
-    def reversible(self) -> bool:
-        """Sites of a cutset are visited in a fixed order."""
-        return False
-
     def units(self, graph: Graph) -> int | None:
         """Visit cutsets."""
         return len(self.plan(graph).orders)

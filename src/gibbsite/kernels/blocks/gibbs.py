@@ -27,6 +27,7 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.graphs.support.reach import leads_to
 from gibbsite.kernels.base import Buffer, Kernel, step, transition
 from gibbsite.kernels.blocks.cover import Limit, cover_sites
 from gibbsite.kernels.blocks.filtering import (
@@ -422,7 +423,7 @@ class BlockGibbs(Kernel):
         """
         plan = self.plan(graph)
         if isinstance(plan, StripPlan):
-            return super().connects(graph, here, there, rng)  # nothing is impossible there
+            return leads_to(graph, here, there, rng)  # nothing is impossible there
         sweeps = int(np.clip(_MEETING_ENTRIES / plan.total, 2, _MEETING_SWEEPS))
         x, y = (np.array(state, graph.state_dtype) for state in (here, there))
         work, words = make_workspace(plan.tables, plan.model, plan.pool), rng.integers(1, 2**63, 4)

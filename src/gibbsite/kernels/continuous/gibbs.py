@@ -22,7 +22,7 @@ from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.functions.bounds import Bounds, all_bounds, factors_of, known_bounds
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
-from gibbsite.kernels.base import Kernel, Remark, step
+from gibbsite.kernels.base import Kernel, KernelWarning, step
 from gibbsite.kernels.continuous.batch import Batch, gather, make_desk
 from gibbsite.kernels.continuous.chebyshev import make_series
 from gibbsite.kernels.continuous.energy import (
@@ -228,18 +228,18 @@ class ContinuousGibbs(Kernel):
         room, energy, density, points, arity = self._sizes(graph)
         return 8 * (4 * points + 8 * room + 2 * energy + 8 * density + 2 * arity + 32)
 
-    def remarks(self, model: Model, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+    def warnings(self, model: Model, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
         """Say what the theorem guarantees of minibatches, and how many sites are updated in full."""
         if self.minibatch is None:
             return ()
         plain, n = int(self._batch(graph).plain.sum()), graph.n_sites
         if plain == n:
-            return (Remark("Every site has so few factors that all are evaluated, which is cheaper."),)
+            return (KernelWarning("Every site has so few factors that all are evaluated, which is cheaper."),)
         text = guarantee(self.size(graph), local_energies(graph).largest)
         if _KINDS[self.method] == INTERPOLATED:
             text += " " + self._interpolant_remark(graph)
         some = f" {plain:,} of {n:,} sites are updated in full, which is cheaper." if plain else ""
-        return (Remark(text + some),)
+        return (KernelWarning(text + some),)
 
     def _interpolant_remark(self, graph: Graph) -> str:
         arrays: ContinuousGraph = graph.arrays

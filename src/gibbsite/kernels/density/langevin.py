@@ -38,7 +38,7 @@ from gibbsite._numba.random.ziggurat import normal
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.functions.densities import density_at, evaluate_gradients, inside
 from gibbsite.graphs.graph import Graph
-from gibbsite.kernels.base import Remark, step
+from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.density.bias import Bias, bias_of_steps, curvature_at
 from gibbsite.kernels.density.moves import (
     ACCEPTED,
@@ -185,9 +185,9 @@ class ULA(WalkingKernel):
         g = float(memories[0].size[0])
         return bias_of_steps(gradients, place, curvature, g, root @ root.T, np.zeros((n, n)))
 
-    def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
+    def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
         """Say that it is biased, and by how much where that is known."""
-        return (Remark(f"ULA has no accept step: {bias_text(self.step)}; gs.MALA() is exact.", grave=True),)
+        return (KernelWarning(f"ULA has no accept step: {bias_text(self.step)}; gs.MALA() is exact.", grave=True),)
 
 
 def bias_text(g: float) -> str:

@@ -35,7 +35,7 @@ from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.graphs.functions.densities import evaluate_gradients, inside
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.density import DataGraph
-from gibbsite.kernels.base import Remark, step
+from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.density.bias import Bias, bias_of_steps, curvature_at
 from gibbsite.kernels.density.langevin import bias_text
 from gibbsite.kernels.density.moves import (
@@ -183,7 +183,7 @@ class SGLD(WalkingKernel):
         """Predict the bytes :meth:`memory` will allocate."""
         return super().memory_bytes(graph) + 72 * self.size(graph)
 
-    def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
+    def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
         """Say why there is no accept step, and what that costs."""
         less = "" if self.replace else " (N - K) / (N - 1)"
         noise = (
@@ -193,7 +193,7 @@ class SGLD(WalkingKernel):
             "the rows' gradients"
         )
         return (
-            Remark(
+            KernelWarning(
                 f"SGLD has no accept step, which would need the likelihood of all {graph.arrays.rows:,} "
                 f"rows: {bias_text(self.step)}. Gradients of minibatches make it larger: {noise}. The "
                 "verdict says how large it is.",

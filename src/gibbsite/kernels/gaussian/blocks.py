@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats, Ints, Words64
+from gibbsite._common.arrays import Floats, Ints, Positions, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words
@@ -89,6 +89,10 @@ class BlockedGaussianGibbs(Kernel):
     def units(self, graph: Graph) -> int | None:
         """Visit blocks."""
         return len(self._read(graph))
+
+    def sites_of(self, graph: Graph, unit: int) -> Positions:
+        """Return the sites of a block."""
+        return self._read(graph)[unit]
 
     def _read(self, graph: Graph) -> list[Ints]:
         try:

@@ -69,7 +69,7 @@ class Gibbs(Kernel):
     rule: str = "heat-bath"
 
     @property
-    def reversible(self) -> bool:
+    def reversible(self) -> bool:  # type: ignore[override]
         """Every rule but Suwa and Todo's."""
         return self.rule != "suwa-todo"
 

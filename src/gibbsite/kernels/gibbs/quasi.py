@@ -19,7 +19,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -32,9 +32,10 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.local import weights
-from gibbsite.kernels.base import Kernel, RunOutline, step, transition
+from gibbsite.kernels.base import Kernel, step, transition
 from gibbsite.kernels.gibbs.draw import is_up, kept_odds, put_cells
 from gibbsite.kernels.gibbs.lfsr import TABLES, Reader, Source, find_register, open_source, read_uniform, start_reading
+from gibbsite.kernels.protocols import RunOutline
 from gibbsite.kernels.registry import register
 from gibbsite.kernels.rules import pick
 
@@ -93,14 +94,10 @@ class QuasiGibbs(Kernel):
     True
     """
 
+    error_source: ClassVar[str] = "chains"  # chains are replicates with different shifts
     m: int | None = None
     table: str = "harase"
     visits: int = field(default=0, repr=False)
-
-    @property
-    def error_source(self) -> str:
-        """Chains are replicates with different shifts."""
-        return "chains"
 
     def natural_sweeps(self, n_sites: int) -> int | None:
         """All rows of the sequence."""

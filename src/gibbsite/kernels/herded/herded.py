@@ -30,7 +30,7 @@ from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.random.generators import chain_key
 from gibbsite.errors import ArgumentError, TooLargeError
 from gibbsite.graphs.graph import Graph
-from gibbsite.kernels.base import Kernel, Remark
+from gibbsite.kernels.base import Kernel, KernelWarning
 from gibbsite.kernels.herded.keys import CODED, KEYS, STORAGE, Keys, named
 from gibbsite.kernels.herded.remarks import holds_all, remark_floor, remark_in_step, remark_theorem
 from gibbsite.kernels.herded.step import RULES, HerdedMemory, HerdedParameters
@@ -101,16 +101,14 @@ class HerdedGibbs(Kernel):
     memory_limit: int = _GIGABYTE
 
     exact: ClassVar[bool] = False
+    reversible: ClassVar[bool] = False  # a deterministic update has no transition probabilities
+    error_source: ClassVar[str] = "none"  # chains have an error in common, also where they converge
+    fallible: ClassVar[bool] = False
 
-    @property
-    def reversible(self) -> bool:
-        """A deterministic update has no transition probabilities, so detailed balance does not apply."""
-        return False
-
-    def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+    def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
         """Say what is proved of a run, or that nothing is, and which sites move in step."""
         told = self.keys == "full" or (self.keys == "blanket" and holds_all(*self.keys_of(graph).others()))
-        found: tuple[Remark, ...] = ()
+        found: tuple[KernelWarning, ...] = ()
         if graph.n_sites > 1 and not told:
             logs = float(np.log2(graph.cards).sum())  # of the number of states
             full = np.exp2(min(logs, 1000.0)) * float((1.0 / graph.cards).sum())
@@ -121,11 +119,6 @@ class HerdedGibbs(Kernel):
         if scan.once and self.keys != "full" and self.rule != "bounded":
             found += remark_in_step(model, graph, self.bins if self.keys == "randomised-binned" else None)
         return found
-
-    @property
-    def error_source(self) -> str:
-        """Chains have an error in common, also where they converge."""
-        return "none"
 
     def shareable(self, graph: Graph) -> bool:
         """Weights of different sites are apart in a table; more than two states need room to work."""

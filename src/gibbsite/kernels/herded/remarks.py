@@ -23,7 +23,7 @@ from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_lengths
-from gibbsite.kernels.base import Remark
+from gibbsite.kernels.base import KernelWarning
 from gibbsite.kernels.herded.keys import named
 from gibbsite.kernels.herded.theorem import herding_bound
 
@@ -51,10 +51,10 @@ def holds_all(start: Words32, member: Words32) -> bool:
     return np.unique(owner * n + member).size == n * (n - 1)  # a neighbour may be there twice
 
 
-def remark_floor(keys: str, full_fits: bool) -> Remark:
+def remark_floor(keys: str, full_fits: bool) -> KernelWarning:
     """Say that nothing is guaranteed where keys leave something out."""
     instead = f"; {named(keys='full')} has none." if full_fits else "."
-    return Remark(
+    return KernelWarning(
         Text(
             "Convergence of herded Gibbs to the joint law is not guaranteed here, because "
             f"{named(keys=keys)} does not tell all states of the other sites apart: errors fall to a floor "
@@ -63,7 +63,7 @@ def remark_floor(keys: str, full_fits: bool) -> Remark:
     )
 
 
-def remark_theorem(model: FactorGraph, scan: Scan) -> tuple[Remark, ...]:
+def remark_theorem(model: FactorGraph, scan: Scan) -> tuple[KernelWarning, ...]:
     """Report the constants of the theorem, where it is about such a model and they are finite."""
     try:
         bound = herding_bound(model, scan)
@@ -71,10 +71,10 @@ def remark_theorem(model: FactorGraph, scan: Scan) -> tuple[Remark, ...]:
         return ()
     if not math.isfinite(bound.rate):
         return ()
-    return (Remark(f"The theorem of herded Gibbs applies: {bound.line()}."),)
+    return (KernelWarning(f"The theorem of herded Gibbs applies: {bound.line()}."),)
 
 
-def remark_in_step(model: FactorGraph, graph: Graph, bins: int | None = None) -> tuple[Remark, ...]:
+def remark_in_step(model: FactorGraph, graph: Graph, bins: int | None = None) -> tuple[KernelWarning, ...]:
     """Name two sites without neighbours that have the same probabilities, if there are any.
 
     ``bins``: probabilities are moved by chance to whole numbers of so many bins, so that only sites are in
@@ -99,7 +99,7 @@ def remark_in_step(model: FactorGraph, graph: Graph, bins: int | None = None) ->
     moved = np.zeros(order.size, np.bool_)
     moved[pairs] = moved[pairs + 1] = True
     return (
-        Remark(
+        KernelWarning(
             Text(
                 f"The sites {names[0]!r} and {names[1]!r} have no neighbours and equal or complementary "
                 "probabilities, so herding moves them in step: their marginals are right, but their joint "

@@ -22,7 +22,7 @@ from gibbsite._common.arrays import Codes, Floats
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.graphs.graph import Graph
-from gibbsite.kernels.base import Remark, step
+from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.minibatch.counting import ACCEPTED, UPDATES
 from gibbsite.kernels.minibatch.energy_estimate import (
     EstimateParameters,
@@ -74,7 +74,7 @@ class DoubleMinGibbs(EstimatingKernel):
         second = estimate_size("second of DoubleMinGibbs", self.second, graph)
         return DoubleMinParameters(proposal_parameters(graph, first), estimate_parameters(graph, second))
 
-    def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
+    def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
         """Say what is guaranteed, and what is not."""
         second = estimate_size("second of DoubleMinGibbs", self.second, graph)
         return (estimate_remark(graph, second, 4, "MGPMH"),)

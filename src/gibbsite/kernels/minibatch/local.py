@@ -18,7 +18,7 @@ from gibbsite._numba.random.generators import Words, below
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
-from gibbsite.kernels.base import Remark, step
+from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.minibatch.counting import DRAWN, KEPT, UPDATES, MinibatchKernel, draw_from_logs, start_logs
 from gibbsite.kernels.minibatch.factors import add_factor, drawn_rows, factor_at
 from gibbsite.kernels.registry import register
@@ -88,12 +88,12 @@ class LocalMinibatchGibbs(MinibatchKernel):
         """Predict the bytes :meth:`memory` will allocate."""
         return super().memory_bytes(graph) + 8 * int(drawn_rows(graph).degree.max(initial=0))
 
-    def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+    def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
         """Say that it is biased."""
         if (drawn_rows(graph).degree <= self.minibatch).all():
             return ()
         return (
-            Remark(
+            KernelWarning(
                 "Local minibatch Gibbs is biased: however long the run, it does not tend to the "
                 "probabilities of the model, and standard errors do not show it; gs.PoissonGibbs() is exact.",
                 grave=True,

@@ -24,7 +24,7 @@ from gibbsite._numba.random.generators import Words, uniform
 from gibbsite._numba.random.poisson import poisson
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
-from gibbsite.kernels.base import Remark, step
+from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.minibatch.counting import (
     ACCEPTED,
     DRAWN,
@@ -108,11 +108,11 @@ class MGPMH(MinibatchKernel):
         """Return lambda for a graph."""
         return proposal_size("minibatch of MGPMH", self.minibatch, graph)
 
-    def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+    def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
         """Say what is guaranteed."""
         largest, size = local_energies(graph).largest, self.size(graph)
         return (
-            Remark(
+            KernelWarning(
                 f"With lambda = {size:.4g} and L = {largest:.4g} the spectral gap of random scans is at "
                 f"least exp(-L^2 / lambda) = {math.exp(-(largest**2) / size):.3g} times that of plain Gibbs."
             ),

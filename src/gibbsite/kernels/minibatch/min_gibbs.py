@@ -22,7 +22,7 @@ from gibbsite._common.arrays import Codes, Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, implement
 from gibbsite._numba.random.generators import Words
 from gibbsite.graphs.graph import Graph
-from gibbsite.kernels.base import Remark, step
+from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.minibatch.counting import UPDATES, MinibatchKernel, draw_from_logs, start_logs
 from gibbsite.kernels.minibatch.energy_estimate import (
     EstimateParameters,
@@ -59,10 +59,10 @@ class EstimatingKernel(MinibatchKernel):
         memory.known[1] = 0.0
 
 
-def estimate_remark(graph: Graph, size: float, power: int, other: str) -> Remark:
+def estimate_remark(graph: Graph, size: float, power: int, other: str) -> KernelWarning:
     """Say what is known of the spectral gap of a kernel that goes by estimates of the energy."""
     spread = local_energies(graph).total / math.sqrt(size)
-    return Remark(
+    return KernelWarning(
         f"Estimates of the energy have a standard deviation of up to Psi / sqrt(lambda) = {spread:.3g}. "
         f"Where all are within d of the energy, the spectral gap is at least exp(-{power} d) times that of "
         f"{other}; Poisson minibatches keep to no such d, so nothing is guaranteed."
@@ -107,7 +107,7 @@ class MinGibbs(EstimatingKernel):
         size = estimate_size("minibatch of MinGibbs", self.minibatch, graph)
         return MinGibbsParameters(estimate_parameters(graph, size))
 
-    def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
+    def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
         """Say what is guaranteed, and what is not."""
         size = estimate_size("minibatch of MinGibbs", self.minibatch, graph)
         return (estimate_remark(graph, size, 6, "plain Gibbs"),)

@@ -33,7 +33,7 @@ from gibbsite._numba.random.generators import Words
 from gibbsite._numba.random.poisson import poisson
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
-from gibbsite.kernels.base import Remark, step
+from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.minibatch.counting import (
     DRAWN,
     KEPT,
@@ -116,15 +116,17 @@ class PoissonGibbs(MinibatchKernel):
             plain = _COST_OF_BATCH + _COST_OF_DRAW * (1.0 + tau) * rows.rate >= rows.degree
         return PoissonParameters(rows, tau, gains(rows, tau, log=True), plain)
 
-    def remarks(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[Remark, ...]:
+    def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
         """Say what the theorem guarantees, and how many sites are updated in full."""
         largest, size = local_energies(graph).largest, self.size(graph)
         plain = int(self.parameters(graph).plain.sum())
         if plain == graph.n_sites:
-            return (Remark("Every site has so few factors that it is updated by plain Gibbs, which is cheaper."),)
+            return (
+                KernelWarning("Every site has so few factors that it is updated by plain Gibbs, which is cheaper."),
+            )
         text = guarantee(size, largest)
         some = f" {plain:,} of {graph.n_sites:,} sites are updated in full, which is cheaper." if plain else ""
-        return (Remark(text + some),)
+        return (KernelWarning(text + some),)
 
 
 @inlined

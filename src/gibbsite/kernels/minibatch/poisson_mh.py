@@ -24,7 +24,7 @@ from gibbsite.graphs.functions.bounds import Bounds, all_bounds
 from gibbsite.graphs.functions.densities import inside
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
-from gibbsite.kernels.base import Remark
+from gibbsite.kernels.base import KernelWarning
 from gibbsite.kernels.density.metropolis import Exactly, weigh
 from gibbsite.kernels.density.moves import DRAWS, MoveMemory
 from gibbsite.kernels.minibatch.factors import read_batch
@@ -97,21 +97,21 @@ class PoissonMH(MinibatchMetropolis):
             return Exactly()
         return ByPoisson(drawn, size / drawn.total if drawn.total > 0.0 else 1.0)
 
-    def remarks(self, model: Any, graph: Graph, scan: Any) -> tuple[Remark, ...]:
+    def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
         """Say what the theorem guarantees."""
         drawn = self._drawn(graph)
         total = drawn.total
         size = self.size(graph, total)
         if self.in_full(drawn, size):
             return (
-                Remark(
+                KernelWarning(
                     f"Minibatches would draw {size + total:,.0f} factors for a move, and there are only "
                     f"{drawn.factor.size:,}: all of them are evaluated instead, as gs.Metropolis() does."
                 ),
             )
         factor = 0.5 * math.exp(-(total**2) / (size + total)) if total > 0.0 else 1.0
         return (
-            Remark(
+            KernelWarning(
                 f"With lambda = {size:.4g} and Psi = {total:.4g} the spectral gap is at least "
                 f"exp(-Psi^2 / (lambda + Psi)) / 2 = {factor:.3g} times that of Metropolis-Hastings with the "
                 "same proposal."

@@ -41,7 +41,7 @@ from gibbsite.models.tempered import blend
 from gibbsite.scans.base import period
 
 if TYPE_CHECKING:
-    from gibbsite.kernels.base import Pilot
+    from gibbsite.kernels.protocols import Pilot
 
 
 # Neighbours of a site, on average, up to which clusters are smaller than the model.
@@ -147,9 +147,9 @@ class PairedTempered(Tempered):
         made, sites = np.sum([memory.tally for memory in memories], axis=0).tolist()
         return {**found, "sites_per_cluster": sites / made} if found and made else found
 
-    def doubts(self, memories: Sequence[PairedMemory]) -> tuple[str, ...] | None:  # type: ignore[override]
+    def crossing_warnings(self, memories: Sequence[PairedMemory]) -> tuple[str, ...] | None:  # type: ignore[override]
         """Ask for round trips on all ladders."""
-        return super().doubts(_ladders(memories))
+        return super().crossing_warnings(_ladders(memories))
 
     def kept(self, memories: Sequence[PairedMemory]) -> dict[str, Array]:  # type: ignore[override]
         """Return what the first ladders have recorded; the second ones depend on them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def make_rungs(graph: Graph, inner: Kernel, ladder: Ladder) -> Rungs:
     """Build the graphs of a ladder."""
     model = graph.model
     assert model is not None
-    settled = inner.settle(graph)
+    settled: Kernel = inner.settle(graph) if hasattr(inner, "settle") else inner
     logs = ladder.log_reference
 
     def between(scale: float, pull: float) -> Graph:
@@ -69,6 +69,12 @@ def make_rungs(graph: Graph, inner: Kernel, ladder: Ladder) -> Rungs:
         beyond.log_offset,
         has_soft_zeros(model),
     )
+
+
+def rung_memory(inner: Kernel, graph: Graph, stream: Words64) -> NamedTuple:
+    """Allocate the memory of one replica; where that of the kernel may depend on its state, another one."""
+    allocate = getattr(inner, "rung_memory", inner.memory)
+    return cast("NamedTuple", allocate(graph, stream))
 
 
 def even_reference(graph: Graph) -> Floats:

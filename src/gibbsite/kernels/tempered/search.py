@@ -21,7 +21,7 @@ from gibbsite.kernels.tempered.ladder import Ladder, spread_rungs
 from gibbsite.kernels.tempered.rungs import fit_reference
 
 if TYPE_CHECKING:
-    from gibbsite.kernels.base import Pilot
+    from gibbsite.kernels.protocols import Pilot
     from gibbsite.kernels.tempered.tempered import Tempered
 
 # Shares of the search for its runs, and after which of them the reference is fitted.

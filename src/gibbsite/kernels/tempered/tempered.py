@@ -26,6 +26,7 @@ from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.rows import row_starts
 from gibbsite.kernels.base import MOST_MEMBERS, Buffer, Kernel, Nothing, Team, visit
 from gibbsite.kernels.gibbs.gibbs import Gibbs
+from gibbsite.kernels.protocols import Independent, is_quick, sites_of, units_of
 from gibbsite.kernels.registry import register
 from gibbsite.kernels.rules import pick
 from gibbsite.kernels.tempered.exchange import (
@@ -45,7 +46,7 @@ from gibbsite.kernels.tempered.exchange import (
     forget_counts,
 )
 from gibbsite.kernels.tempered.ladder import Ladder, check_ladder, first_betas, read_betas
-from gibbsite.kernels.tempered.rungs import Rungs, even_reference, level_of, make_rungs
+from gibbsite.kernels.tempered.rungs import Rungs, even_reference, level_of, make_rungs, rung_memory
 from gibbsite.kernels.tempered.side_by_side import (
     SideParameters,
     fits_side_by_side,
@@ -56,8 +57,8 @@ from gibbsite.kernels.tempered.side_by_side import (
 from gibbsite.scans.base import period
 
 if TYPE_CHECKING:
-    from gibbsite.kernels.base import Pilot
     from gibbsite.kernels.ensemble import Ensemble
+    from gibbsite.kernels.protocols import Pilot
 
 
 #: Product laws that rungs may lead away from, and rungs whose marginals may be kept.
@@ -127,8 +128,7 @@ class Tempered(Kernel):
     True
     """
 
-    crosses: ClassVar[bool] = True
-    replicated: ClassVar[bool] = True
+    reversible: ClassVar[bool] = False  # swaps of even and odd pairs in turn are not, together
     kernel: Kernel = field(default_factory=Gibbs)
     ladder: Any = "auto"
     reference: str = "even"
@@ -140,11 +140,6 @@ class Tempered(Kernel):
         """As the kernel of the replicas."""
         return self.kernel.conditional
 
-    @property
-    def reversible(self) -> bool:
-        """Swaps of even and odd pairs in turn are not, together."""
-        return False
-
     # ---- before a run
 
     def check(self, graph: Graph) -> None:
@@ -155,7 +150,7 @@ class Tempered(Kernel):
         name, instead = type(inner).__name__, "use gs.Gibbs() or gs.BlockGibbs() inside"
         if not inner.estimates or isinstance(inner, Tempered):
             raise IncompatibleError(f"Tempered cannot be around {name}, which has temperatures; {instead}.")
-        if inner.deterministic or inner.error_source != "draws":
+        if inner.error_source != "draws":
             raise IncompatibleError(
                 f"Tempered cannot be around {part(name, name)}: what it remembers from visit to visit "
                 f"belongs to one chain, and swaps of states would corrupt it; {instead}."
@@ -175,7 +170,7 @@ class Tempered(Kernel):
                 f"Tempered is for models of states, not for a {graph.kind} graph; use another kernel."
             )
         graph.require_model()
-        memory = inner.rung_memory(graph, np.ones(4, np.uint64))
+        memory = rung_memory(inner, graph, np.ones(4, np.uint64))
         says_nothing = getattr(memory, "rebuildable", False) or getattr(memory, "stateless", False)
         if not isinstance(memory, Buffer | Nothing) and not says_nothing:
             raise IncompatibleError(
@@ -240,11 +235,11 @@ class Tempered(Kernel):
 
     def units(self, graph: Graph) -> int | None:
         """As the kernel of the replicas."""
-        return self.kernel.units(graph)
+        return units_of(self.kernel, graph)
 
     def sites_of(self, graph: Graph, unit: int) -> Positions:
         """As the kernel of the replicas."""
-        return self.kernel.sites_of(graph, unit)
+        return sites_of(self.kernel, graph, unit)
 
     def parameters(self, graph: Graph) -> TemperedParameters | SideParameters:
         """Return the graphs of all rungs; of replicas side by side, the model and its reference."""
@@ -278,7 +273,7 @@ class Tempered(Kernel):
             rows, work = lanes_for(many), side_work(many, graph.n_sites, stream)
         else:
             inner = rungs.kernel
-            memories = [inner.rung_memory(graph, stream) for _ in range(many)]
+            memories = [rung_memory(inner, graph, stream) for _ in range(many)]
             work = Workspace(make_shelf(memories), memories[-1])
         return TemperedMemory(
             states=np.zeros(rows * graph.n_sites, graph.state_dtype),
@@ -328,7 +323,7 @@ class Tempered(Kernel):
 
     def independent(self, graph: Graph) -> bool:
         """Whether the kernel of the replicas draws all sites at once."""
-        return self.kernel.independent(graph)
+        return isinstance(self.kernel, Independent) and self.kernel.independent(graph)
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Every state is connected with every other by way of the reference."""
@@ -336,7 +331,7 @@ class Tempered(Kernel):
 
     def quick(self, graph: Graph) -> bool:
         """Tell whether a ladder is found in no time: in small models."""
-        return graph.n_sites <= _FEW_SITES and self.kernel.quick(graph)
+        return graph.n_sites <= _FEW_SITES and is_quick(self.kernel, graph)
 
     def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
         """Stand for two replicas on each rung that exchange clusters, where everything is left open.
@@ -367,7 +362,7 @@ class Tempered(Kernel):
             "lowest_swap_rate": float(np.min(rates)),
         }
 
-    def doubts(self, memories: Sequence[TemperedMemory]) -> tuple[str, ...] | None:
+    def crossing_warnings(self, memories: Sequence[TemperedMemory]) -> tuple[str, ...] | None:
         """Ask for round trips in every chain, and swaps at every rung.
 
         A ladder that does not begin at the reference brings no fresh states.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gibbsite.kernels.density.bias import Bias
+from gibbsite.kernels.protocols import Biased
 
 if TYPE_CHECKING:
     from gibbsite.results.result import Result
@@ -37,7 +38,7 @@ def find_bias(recording: Recording, result: Result) -> tuple[str | None, str]:
     mean, sds = numbers.mean[cells], numbers.mean[cells + 1]
     if not (np.isfinite(mean).all() and (sds > 0.0).all()):
         return unknown, ""
-    bias: Bias | None = kernel.bias(setup.graph, mean, sds, recording.memories)
+    bias: Bias | None = kernel.bias(setup.graph, mean, sds, recording.memories) if isinstance(kernel, Biased) else None
     if bias is None:
         return unknown, ""
     off = np.abs(bias.mean) / sds - np.maximum(_ERRORS * numbers.error[cells] / sds, _SMALL_MEAN)

@@ -10,6 +10,7 @@ import numpy as np
 from gibbsite._common.arrays import Positions
 from gibbsite._numba.jit import clock
 from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.protocols import Independent, Replicated
 from gibbsite.results.make import make_result
 from gibbsite.results.measure.energies import count_round_trips
 from gibbsite.results.measure.measurement import measure_cells
@@ -74,7 +75,7 @@ class Judge:
         """Return the share of a time limit that is kept for the verdict."""
         if not self.wanted or (kernel is not None and not kernel.estimates):
             return 0.0
-        return _WITHOUT_LOOK if kernel is not None and kernel.crosses else _RESERVE
+        return _WITHOUT_LOOK if kernel is not None and isinstance(kernel, Replicated) else _RESERVE
 
     def is_enough(self, recording: Recording) -> bool:
         """Tell whether a run may end: its errors are small, it has been about, and it stands a second look.
@@ -120,9 +121,9 @@ class Judge:
         found = make_result(recording)
         if self.query is not None:
             found = found.judged(asked=self.query)
-        if setup.kernel.independent(setup.graph):
+        if isinstance(setup.kernel, Independent) and setup.kernel.independent(setup.graph):
             return found.judged(look=INDEPENDENT if setup.layout.conditional else COUNTED)
-        doubts = setup.kernel.doubts(recording.memories)
+        doubts = setup.kernel.crossing_warnings(recording.memories) if isinstance(setup.kernel, Replicated) else None
         if doubts is not None:
             return found.judged(look=CROSSED, doubts=doubts)
         against, remark = find_bias(recording, found)

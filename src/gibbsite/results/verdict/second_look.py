@@ -32,6 +32,7 @@ from gibbsite.graphs.support.start import find_start
 from gibbsite.graphs.support.start_values import start_values
 from gibbsite.kernels.base import Kernel, alone
 from gibbsite.kernels.gibbs.gibbs import Gibbs
+from gibbsite.kernels.protocols import Adaptive, Fallible, Stateful
 from gibbsite.models import FactorGraph
 from gibbsite.models.tempered import temper
 from gibbsite.results.measure.agreement import compare_chains, compare_energies
@@ -182,7 +183,8 @@ class SecondLook:
             # step sizes and the like were learnt in the warmup of the run
             for number, state in enumerate(self.states):
                 memory = copy.deepcopy(recording.memories[number % len(recording.memories)])
-                self.kernel.forget(memory)
+                if isinstance(self.kernel, Stateful):
+                    self.kernel.forget(memory)
                 self.states[number] = state._replace(memory=memory)
 
     def _fits_rows(self) -> bool:
@@ -268,12 +270,13 @@ class SecondLook:
             tape = self.form.tape(size)
             arrays = self.form.arrays(size)
             for rounds, keep in ((goal - window - self.sweeps, False), (window, True)):
-                if keep:  # what a warmup adapts must not depend on the states that are averaged
+                if keep and isinstance(self.kernel, Adaptive):  # adaptation must not depend on states that are averaged
                     self.kernel.freeze(state.memory)
                 if rounds > 0:
                     advance(parameters, arrays, schedule, state, tape, rounds, graph.n_units, keep, alone())
             try:
-                self.kernel.inspect(self.setup.model, graph, state.memory)
+                if isinstance(self.kernel, Fallible):
+                    self.kernel.inspect(self.setup.model, graph, state.memory)
             except SamplingError:  # a step went wrong: such a chain says nothing
                 return []
             return [

@@ -20,6 +20,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite.errors import SupportError
 from gibbsite.graphs.support.possible import alive_states, has_zeros
 from gibbsite.graphs.support.start import find_start, find_state_with
+from gibbsite.kernels.protocols import connects, sites_of
 from gibbsite.results.verdict.convergence import Unreached
 from gibbsite.sampling.engine import Recording, Setup
 
@@ -66,7 +67,7 @@ def _left_out(recording: Recording) -> list[Unreached]:
     if setup.graph.discrete and setup.graph.units is not None:  # sites that are in no block that is visited
         moved = np.zeros(setup.graph.n_sites, bool)
         for unit in np.setdiff1d(np.arange(setup.graph.n_units), left_out).tolist():
-            moved[setup.kernel.sites_of(setup.graph, unit)] = True
+            moved[sites_of(setup.kernel, setup.graph, unit)] = True
         left_out = np.flatnonzero(~moved)
     for site in left_out.tolist():
         if not setup.graph.discrete:
@@ -91,7 +92,7 @@ def _unreached(
     never = totals[:, : graph.n_cells].max(axis=0) <= 0.0
     suspects = np.flatnonzero(never & alive_states(graph, model))
     sites = np.searchsorted(graph.offset, suspects, side="right") - 1
-    connects = recording.setup.kernel.connects
+    kernel, here = recording.setup.kernel, recording.states[0]
     unreached: list[Unreached] = []
     for number, (site, cell) in enumerate(zip(sites.tolist(), suspects.tolist(), strict=True)):
         code = cell - int(graph.offset[site])
@@ -99,7 +100,7 @@ def _unreached(
         impossible = False
         if number < _SUSPECTS and len(unreached) < _CERTAIN and not late():
             found, impossible = find_state_with(model, graph, site, code, rng)
-        if impossible or (found is not None and connects(graph, recording.states[0], found, rng)):
+        if impossible or (found is not None and connects(kernel, graph, here, found, rng)):
             continue
         label = model.labels(site)[code]
         unreached.append(Unreached(model.domains.names[site], label, found is not None, "state"))
@@ -117,7 +118,7 @@ def _regions(recording: Recording, rng: np.random.Generator) -> list[Unreached]:
             there = others[number] if number < len(others) else find_start(model, graph, rng)
         except SupportError:
             break
-        if not recording.setup.kernel.connects(graph, here, there, rng):
+        if not connects(recording.setup.kernel, graph, here, there, rng):
             site = int(np.flatnonzero(here != there)[0])
             label = model.labels(site)[int(there[site])]
             return [Unreached(model.domains.names[site], label, False, "region")]

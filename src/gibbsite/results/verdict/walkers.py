@@ -13,6 +13,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import SamplingError
 from gibbsite.kernels.base import alone
+from gibbsite.kernels.protocols import Fallible, Stateful
 from gibbsite.sampling.chain import advance
 from gibbsite.sampling.executor import Executor
 
@@ -60,7 +61,8 @@ class Walkers:
             words = stream(setup.plan.entropy, _STREAMS + (group << 20) + number)
             state = self.form.start([start], [words])
             memory = copy.deepcopy(recording.memories[number % len(recording.memories)])
-            setup.kernel.forget(memory)
+            if isinstance(setup.kernel, Stateful):
+                setup.kernel.forget(memory)
             self.states.append(state._replace(memory=memory))
 
     def walk(self, draws: int, thin: int = 1, stop: Callable[[], bool] = lambda: False) -> list[Floats | None]:
@@ -79,7 +81,8 @@ class Walkers:
             tape = form.layout.grow(form.tape(1), draws)
             advance(parameters, form.arrays(1), schedule, state, tape, draws, length, True, alone())
             try:
-                setup.kernel.inspect(setup.model, setup.graph, state.memory)
+                if isinstance(setup.kernel, Fallible):
+                    setup.kernel.inspect(setup.model, setup.graph, state.memory)
             except SamplingError:
                 return None
             places: Floats = tape.values[:draws]

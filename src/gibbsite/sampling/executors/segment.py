@@ -17,6 +17,7 @@ import numpy as np
 from gibbsite._common.arrays import Array
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import SamplingError
+from gibbsite.kernels.protocols import Fallible
 from gibbsite.sampling.chain import State
 from gibbsite.sampling.chain_layout import ChainLayout
 from gibbsite.sampling.checkpoint import flatten, restore
@@ -216,7 +217,8 @@ def pack_segment(state: State, tape: Tape, marks: Marks) -> Arrays:
 def find_fault(worker: LaidOut, recipe: Recipe, memory: Any, tape: Tape) -> SamplingError | None:
     """Return what a kernel, or a function of a recorder, has to say against going on."""
     try:
-        recipe.kernel.inspect(recipe.model, worker.form.graph, memory)
+        if isinstance(recipe.kernel, Fallible):
+            recipe.kernel.inspect(recipe.model, worker.form.graph, memory)
         worker.layout.inspect(tape)
     except SamplingError as wrong:
         return wrong

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Array, Ints
+from gibbsite.kernels.protocols import Replicated
 from gibbsite.sampling.chain_layout import ChainLayout, PackedLayout
 from gibbsite.sampling.crew import Bundles, Crew, Threads
 from gibbsite.sampling.executors.crew import MOST_ATTEMPTS, lost_too_often
@@ -86,7 +87,7 @@ class PartitionedCrew(TogetherCrew):
 
     def employ(self, recipe: Any, say: Callable[[str], None], form: ChainLayout | None = None) -> Crew:
         """Share out the sites of each chain, or its replicas, where it has some."""
-        if recipe.kernel.replicated:
+        if isinstance(recipe.kernel, Replicated):
             self.by_rungs = RungCrew(self.client, self.partitions)
             return self.by_rungs.employ(recipe, say, form)
         if form is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from gibbsite.errors import IncompatibleError
 from gibbsite.kernels.ensemble import Ensemble
+from gibbsite.kernels.protocols import Replicated
 from gibbsite.sampling.crew import Bundles, Threads
 from gibbsite.sampling.executors.crew import MOST_ATTEMPTS, lost_too_often
 from gibbsite.sampling.executors.partitions.rungs import Told, cut_block, forget_door, join_block, move_rungs, open_door
@@ -36,7 +37,7 @@ class RungCrew(TogetherCrew):
         cycle = int(period(chains.schedule))
         if length % cycle or any(state.position[0] for state in chains.states):
             return Threads().move(chains, rounds, length, keep)  # what is left of a last sweep is made here
-        ensemble = self.kernel.ensemble(chains.form.moving)
+        ensemble = self.kernel.ensemble(chains.form.moving) if isinstance(self.kernel, Replicated) else None
         if ensemble is None:
             raise IncompatibleError(
                 f"The replicas of {type(self.kernel).__name__} cannot be shared out to workers; take "

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from gibbsite._numba.jit import clock
 from gibbsite.kernels.ensemble import Chain, Ensemble, Message, Place, Share
+from gibbsite.kernels.protocols import Replicated
 from gibbsite.sampling.chain import State
 from gibbsite.sampling.chain_layout import ChainLayout
 from gibbsite.sampling.executor import Executor
@@ -166,7 +167,7 @@ def _deliver(host: int, messages: Sequence[Message], links: dict[int, Link]) -> 
 
 def find_ensemble(recipe: Recipe, form: ChainLayout) -> Ensemble:
     """Return how replicas are shared out."""
-    found = recipe.kernel.ensemble(form.moving)
+    found = recipe.kernel.ensemble(form.moving) if isinstance(recipe.kernel, Replicated) else None
     assert found is not None
     return found
 

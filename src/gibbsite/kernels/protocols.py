@@ -1,0 +1,265 @@
+"""What a few kernels do besides moving sites: one protocol for each.
+
+Most kernels have none of these methods. Callers ask ``isinstance(kernel, Adaptive)``, or call the function here
+that knows what holds for other kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from gibbsite._common.arrays import Array, Floats, Positions
+from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.support.reach import leads_to
+
+if TYPE_CHECKING:
+    from gibbsite.kernels.base import Kernel
+    from gibbsite.kernels.ensemble import Ensemble
+    from gibbsite.models import Model
+
+
+# ---- before a run
+
+
+class RunOutline(NamedTuple):
+    """What a kernel may need to know about a run.
+
+    Attributes
+    ----------
+    scan : str
+        Name of the scan.
+    period : int or None
+        Visits after which the scan repeats itself; None for random scans.
+    sites, thin : int
+        Visits of a sweep, and sweeps from one recorded draw to the next.
+    visits : int or None
+        Visits after the warmup; None: the kernel may choose.
+    """
+
+    scan: str
+    period: int | None
+    sites: int
+    thin: int
+    visits: int | None
+
+
+class Trial(NamedTuple):
+    """The outcome of a pilot run: the memories of its chains, and the marginals of all cells."""
+
+    memories: list[Any]
+    marginals: Floats
+
+
+class Pilot(Protocol):
+    """Short runs before a run, which tune a kernel (:mod:`gibbsite.sampling.pilot`)."""
+
+    @property
+    def graph(self) -> Graph:
+        """The model that will be sampled."""
+
+    @property
+    def late(self) -> bool:
+        """Whether the time of a search is used up: the next run should be the last one."""
+
+    def run(self, kernel: Kernel, share: float) -> Trial:
+        """Run chains for a share of the pilot's time, from where its last ones ended."""
+
+
+@runtime_checkable
+class Tunable(Protocol):
+    """A kernel with parameters that are found by pilot runs, and do not change during the run."""
+
+    @property
+    def tunes(self) -> bool:
+        """Whether :meth:`tune` has anything left to find."""
+
+    def tune(self, pilot: Pilot) -> Kernel:
+        """Return the kernel with all parameters that pilot runs find."""
+
+    def tuned(self) -> dict[str, Array]:
+        """Return what :meth:`tune` has found, for checkpoints."""
+
+    def retuned(self, found: dict[str, Array]) -> Kernel:
+        """Return the kernel with what :meth:`tuned` has returned before."""
+
+
+@runtime_checkable
+class Finite(Protocol):
+    """A kernel whose run is complete after a number of sweeps."""
+
+    def natural_sweeps(self, n_sites: int) -> int | None:
+        """Return the number of sweeps of a complete run, which is the default; None: any number."""
+
+
+@runtime_checkable
+class Resolvable(Protocol):
+    """A kernel that depends on the length of the run or on the order of visits."""
+
+    def resolve(self, outline: RunOutline) -> Kernel:
+        """Return the kernel with all parameters decided; refuse a run that it cannot make."""
+
+
+@runtime_checkable
+class Costly(Protocol):
+    """A kernel that may take minutes to set up on large models."""
+
+    def quick(self, graph: Graph) -> bool:
+        """Whether set-up is cheap; otherwise commands that compare or describe kernels leave it out."""
+
+
+@runtime_checkable
+class Summarised(Protocol):
+    """A kernel about which ``gibbsite info`` shows figures."""
+
+    def summary(self, graph: Graph) -> dict[str, float]:
+        """Return figures about the kernel on a model, by name."""
+
+
+@runtime_checkable
+class Selecting(Protocol):
+    """A kernel that stands for several."""
+
+    def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
+        """Return the kernels of which :func:`gibbsite.infer` takes the best, after short runs of each."""
+
+
+def is_quick(kernel: Kernel, graph: Graph) -> bool:
+    """Whether a kernel is set up quickly on a graph."""
+    return kernel.quick(graph) if isinstance(kernel, Costly) else True
+
+
+# ---- what a sweep visits
+
+
+@runtime_checkable
+class Blocked(Protocol):
+    """A kernel whose sweeps visit blocks of sites."""
+
+    def units(self, graph: Graph) -> int | None:
+        """Return the number of blocks; None: sites are visited."""
+
+    def sites_of(self, graph: Graph, unit: int) -> Positions:
+        """Return the sites that a visit of a unit may change."""
+
+
+def units_of(kernel: Kernel, graph: Graph) -> int | None:
+    """Return the number of units that a sweep visits where they are not the sites: blocks, or all at once."""
+    return kernel.units(graph) if isinstance(kernel, Blocked) else 1 if kernel.joint else None
+
+
+def sites_of(kernel: Kernel, graph: Graph, unit: int) -> Positions:
+    """Return the sites that a visit of a unit may change."""
+    if isinstance(kernel, Blocked):
+        return kernel.sites_of(graph, unit)
+    return np.arange(graph.n_sites) if kernel.joint else np.array([unit])
+
+
+# ---- what a chain carries
+
+
+@runtime_checkable
+class Adaptive(Protocol):
+    """A kernel that learns about its target during the warmup."""
+
+    def freeze(self, memory: Any) -> None:
+        """End adaptation; called before the first draw."""
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """A kernel whose memory depends on the present state of the chain, such as running sums."""
+
+    def forget(self, memory: Any) -> None:
+        """Discard what the memory holds about the state; called when the state is set from outside."""
+
+
+@runtime_checkable
+class Fallible(Protocol):
+    """A kernel whose steps can go wrong.
+
+    ``fallible``: chains are then restored to where they were before the failed block of steps.
+    """
+
+    fallible: Any
+
+    def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
+        """Raise an error if the memory shows that a step failed; called after every block of steps."""
+
+
+# ---- threads and processes
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """A kernel with an implementation of :func:`gibbsite.kernels.base.visit` that several threads share."""
+
+    def members(self, graph: Graph) -> int:
+        """Return how many threads can share a step."""
+
+
+@runtime_checkable
+class Shareable(Protocol):
+    """A kernel whose steps at independent sites may run on several threads at once.
+
+    Such steps use no random numbers, or keyed ones, and no memory that steps of other sites use.
+    """
+
+    def shareable(self, graph: Graph) -> bool:
+        """Whether that holds on a graph."""
+
+
+@runtime_checkable
+class Replicated(Protocol):
+    """A kernel whose chains consist of replicas that exchange states, and so cross between modes."""
+
+    def ensemble(self, graph: Graph) -> Ensemble | None:
+        """Return how several processes can share a chain; None where they cannot."""
+
+    def kept(self, memories: Sequence[Any]) -> dict[str, Array]:
+        """Return the arrays that chains have recorded in their memories, by name, for ``Result.kept``."""
+
+    def crossing_warnings(self, memories: Sequence[Any]) -> tuple[str, ...] | None:
+        """Return what speaks against chains that cross between modes; None: they do not cross.
+
+        Where they do, and there is no warning, a run needs no dispersed-start check.
+        """
+
+
+# ---- what is known about the draws
+
+
+@runtime_checkable
+class Independent(Protocol):
+    """A kernel that makes independent draws on some graphs."""
+
+    def independent(self, graph: Graph) -> bool:
+        """Whether a sweep ends in an independent draw from the model, wherever it began.
+
+        Such a run cannot have missed a mode: it needs no dispersed-start check, and few draws.
+        """
+
+
+@runtime_checkable
+class Biased(Protocol):
+    """A kernel that is not exact, but whose bias is known."""
+
+    def bias(self, graph: Graph, place: Any, sds: Any, memories: Sequence[Any]) -> Any:
+        """Return the bias (:class:`.density.bias.Bias`), given means and standard deviations of a run."""
+
+
+@runtime_checkable
+class Connecting(Protocol):
+    """A kernel that changes many sites at once, so that single-site moves do not say what it can reach."""
+
+    def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
+        """Whether moves were found that lead from one state to another; False proves nothing."""
+
+
+def connects(kernel: Kernel, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
+    """Whether moves of a kernel were found that lead from one state to another; False proves nothing."""
+    if isinstance(kernel, Connecting):
+        return kernel.connects(graph, here, there, rng)
+    return leads_to(graph, here, there, rng)
