@@ -12,11 +12,10 @@ import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.inference.exact.transition import unit_matrix
-from gibbsite.kernels.base import alone
+from gibbsite.kernels.base import alone, sites_of, units_of
 from gibbsite.kernels.blocks import strips
 from gibbsite.kernels.blocks.gibbs import BlockPlan
 from gibbsite.kernels.blocks.strips import StripModel, StripPlan, StripTask, draw_half, find_strips
-from gibbsite.kernels.protocols import sites_of, units_of
 from gibbsite.testing import FALSE_ALARM, check_invariance, check_law, check_repeat, law_p_value
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite.graphs.compile import KINDS
-from gibbsite.kernels.protocols import units_of
+from gibbsite.kernels.base import units_of
 from gibbsite.kernels.registry import registered_kernels
 from gibbsite.testing import _try_scan, scans
 

@@ -12,7 +12,8 @@ from scipy import stats
 
 import gibbsite as gs
 from gibbsite._numba.random.generators import stream
-from gibbsite.kernels.protocols import Adaptive, Fallible, Stateful, units_of
+from gibbsite.kernels.base import units_of
+from gibbsite.kernels.protocols import Adaptive, Fallible, Stateful
 from gibbsite.sampling.chain import repeatedly, start_chain
 from gibbsite.sampling.record import lay_out
 

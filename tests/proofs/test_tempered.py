@@ -21,8 +21,7 @@ from gibbsite._numba.shelf import take
 from gibbsite.graphs.local import log_odds, log_potential
 from gibbsite.inference.exact import enumerate_states
 from gibbsite.inference.exact.transition import sweep_matrix
-from gibbsite.kernels.base import alone
-from gibbsite.kernels.protocols import units_of
+from gibbsite.kernels.base import alone, units_of
 from gibbsite.kernels.tempered import exchange
 from gibbsite.kernels.tempered.exchange import swap_chance
 from gibbsite.kernels.tempered.ladder import Ladder

@@ -8,7 +8,8 @@ import click
 
 from gibbsite.cli import inputs
 from gibbsite.cli.outputs import echo
-from gibbsite.kernels.protocols import Summarised, is_quick
+from gibbsite.kernels.base import is_quick
+from gibbsite.kernels.protocols import Summarised
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

@@ -15,8 +15,7 @@ from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.inference.efficiency import measure_efficiency
-from gibbsite.kernels.base import Kernel
-from gibbsite.kernels.protocols import is_quick
+from gibbsite.kernels.base import Kernel, is_quick
 from gibbsite.kernels.registry import default_kernel, registered_kernels
 from gibbsite.results.wording import in_words
 from gibbsite.sampling.budget import is_real

@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Positions, Words64
 from gibbsite._common.wording import part
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words
 from gibbsite.errors import IncompatibleError
 from gibbsite.graphs.compile import KINDS
 from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.support.reach import leads_to
+from gibbsite.kernels.protocols import Blocked, Connecting, Costly
 from gibbsite.kernels.registry import default_kernel
 
 if TYPE_CHECKING:
@@ -139,6 +141,30 @@ class Kernel(ABC):
     def describe(self) -> dict[str, Any]:
         """Return name and parameters, for plans and reports."""
         return {"name": type(self).__name__, **vars(self)}
+
+
+def is_quick(kernel: Kernel, graph: Graph) -> bool:
+    """Whether a kernel is set up quickly on a graph."""
+    return kernel.quick(graph) if isinstance(kernel, Costly) else True
+
+
+def units_of(kernel: Kernel, graph: Graph) -> int | None:
+    """Return the number of units that a sweep visits where they are not the sites: blocks, or all at once."""
+    return kernel.units(graph) if isinstance(kernel, Blocked) else 1 if kernel.joint else None
+
+
+def sites_of(kernel: Kernel, graph: Graph, unit: int) -> Positions:
+    """Return the sites that a visit of a unit may change."""
+    if isinstance(kernel, Blocked):
+        return kernel.sites_of(graph, unit)
+    return np.arange(graph.n_sites) if kernel.joint else np.array([unit])
+
+
+def connects(kernel: Kernel, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
+    """Whether moves of a kernel were found that lead from one state to another; False proves nothing."""
+    if isinstance(kernel, Connecting):
+        return kernel.connects(graph, here, there, rng)
+    return leads_to(graph, here, there, rng)
 
 
 @generic

@@ -1,7 +1,7 @@
 """What a few kernels do besides moving sites: one protocol for each.
 
-Most kernels have none of these methods. Callers ask ``isinstance(kernel, Adaptive)``, or call the function here
-that knows what holds for other kernels.
+Most kernels have none of these methods. Callers ask ``isinstance(kernel, Adaptive)``, or call a function of
+:mod:`gibbsite.kernels.base` that also knows what holds for other kernels.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Positions
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.support.reach import leads_to
 
 if TYPE_CHECKING:
     from gibbsite.kernels.base import Kernel
@@ -126,11 +125,6 @@ class Selecting(Protocol):
         """Return the kernels of which :func:`gibbsite.infer` takes the best, after short runs of each."""
 
 
-def is_quick(kernel: Kernel, graph: Graph) -> bool:
-    """Whether a kernel is set up quickly on a graph."""
-    return kernel.quick(graph) if isinstance(kernel, Costly) else True
-
-
 # ---- what a sweep visits
 
 
@@ -143,18 +137,6 @@ class Blocked(Protocol):
 
     def sites_of(self, graph: Graph, unit: int) -> Positions:
         """Return the sites that a visit of a unit may change."""
-
-
-def units_of(kernel: Kernel, graph: Graph) -> int | None:
-    """Return the number of units that a sweep visits where they are not the sites: blocks, or all at once."""
-    return kernel.units(graph) if isinstance(kernel, Blocked) else 1 if kernel.joint else None
-
-
-def sites_of(kernel: Kernel, graph: Graph, unit: int) -> Positions:
-    """Return the sites that a visit of a unit may change."""
-    if isinstance(kernel, Blocked):
-        return kernel.sites_of(graph, unit)
-    return np.arange(graph.n_sites) if kernel.joint else np.array([unit])
 
 
 # ---- what a chain carries
@@ -256,10 +238,3 @@ class Connecting(Protocol):
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Whether moves were found that lead from one state to another; False proves nothing."""
-
-
-def connects(kernel: Kernel, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-    """Whether moves of a kernel were found that lead from one state to another; False proves nothing."""
-    if isinstance(kernel, Connecting):
-        return kernel.connects(graph, here, there, rng)
-    return leads_to(graph, here, there, rng)

@@ -36,12 +36,6 @@ class OtherRule(NamedTuple):
     number: int
 
 
-def rule_type(rule: str) -> HeatBath | OtherRule:
-    """Return a rule as compiled code sees it."""
-    number = RULES.index(rule)
-    return HeatBath(number) if number == HEAT_BATH else OtherRule(number)
-
-
 @generic
 def apply_rule(rule: Any, w: Floats, size: Integer, total: float, now: Integer) -> float:
     """Replace weights by those of the next value from state ``now``; return their sum."""

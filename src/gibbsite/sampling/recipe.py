@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gibbsite.graphs.compile import compile_graph
-from gibbsite.kernels.protocols import units_of
+from gibbsite.kernels.base import units_of
 from gibbsite.sampling.chain_layout import ChainLayout, choose_scan_and_layout
 from gibbsite.sampling.record import TapeLayout, lay_out
 

@@ -18,8 +18,7 @@ from gibbsite._numba.random.generators import load, store
 from gibbsite.graphs.color import markov_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
-from gibbsite.kernels.base import Buffer, Kernel, Team, alone, visit
-from gibbsite.kernels.protocols import sites_of
+from gibbsite.kernels.base import Buffer, Kernel, Team, alone, sites_of, visit
 from gibbsite.sampling.tape import probability
 from gibbsite.scans.base import Scan, period, refresh
 

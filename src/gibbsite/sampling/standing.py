@@ -18,8 +18,8 @@ from gibbsite.errors import ArgumentError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.support.start import start_states
-from gibbsite.kernels.base import Kernel, Team
-from gibbsite.kernels.protocols import Adaptive, Fallible, Resolvable, RunOutline, Stateful, units_of
+from gibbsite.kernels.base import Kernel, Team, units_of
+from gibbsite.kernels.protocols import Adaptive, Fallible, Resolvable, RunOutline, Stateful
 from gibbsite.kernels.registry import default_kernel
 from gibbsite.sampling.chain import State, advance
 from gibbsite.sampling.chain_layout import ChainLayout, PlainLayout, choose_scan_and_layout

@@ -1,4 +1,4 @@
-"""The scans of the library: each is registered in its own file, and everything else is derived.
+"""The scans of the library: each is registered in its own module, and everything else is derived.
 
 From here come the public names of :mod:`gibbsite.scans`, the choices of the command line, what ``warmup``
 compiles, and the scans with which kernels are proved.
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gibbsite._common.loading import load_modules
+from gibbsite._common.loading import import_downwards, load_modules, read_declarations
 
 if TYPE_CHECKING:
     from gibbsite.scans.base import Scan
@@ -32,7 +32,7 @@ class Registration:
     proof : function
         From a number of units to the arguments of the instances with which kernels are proved.
     default : bool
-        Whether a run takes this scan unless it is told another.
+        Whether a run takes this scan by default.
     """
 
     scan: type[Scan]
@@ -47,8 +47,8 @@ _REGISTERED: dict[str, Registration] = {}
 def register(*, name: str | None = None, proof: Proof | None = None, default: bool = False) -> Callable[[S], S]:
     """Register a scan; the arguments are the attributes of :class:`Registration`.
 
-    Without ``proof`` kernels are proved with the scan as it is without arguments. ``name`` has to be written
-    as a literal: the command line reads it without loading any scan.
+    Without ``proof`` kernels are proved with the scan as it is without arguments. ``name`` must be written
+    as a literal, because it is read from the source.
     """
 
     def add(scan: S) -> S:
@@ -72,7 +72,7 @@ def registered_scans() -> tuple[Registration, ...]:
 
 
 def proof_scans(n_units: int) -> tuple[Scan, ...]:
-    """Return instances of every scan, ready for a model of so many sites or blocks.
+    """Return instances of every scan, for a model of ``n_units`` sites or blocks.
 
     Examples
     --------
@@ -90,4 +90,7 @@ def make_scan(name: str) -> Scan:
     >>> make_scan("random")
     RandomScan(weights=None)
     """
-    return next(one.scan() for one in registered_scans() if one.name == name)
+    for given in read_declarations("scans"):
+        if given.get("name") == name:
+            import_downwards(given["module"])
+    return next(one.scan() for one in _REGISTERED.values() if one.name == name)

@@ -13,8 +13,7 @@ import gibbsite as gs
 from gibbsite._numba.jit import implement
 from gibbsite.graphs.graph import Graph
 from gibbsite.inference.exact.transition import sweep_matrix, unit_matrix
-from gibbsite.kernels.base import Kernel, transition
-from gibbsite.kernels.protocols import units_of
+from gibbsite.kernels.base import Kernel, transition, units_of
 from gibbsite.scans.base import Ordered, shuffled
 from gibbsite.testing import check_scan
 

@@ -26,8 +26,7 @@ from gibbsite.graphs.rows import row_starts
 from gibbsite.graphs.support.start import start_states
 from gibbsite.inference.coupling.pair import Pair, Times, move_pair
 from gibbsite.inference.coupling.result import Coupling
-from gibbsite.kernels.base import Kernel, transition
-from gibbsite.kernels.protocols import units_of
+from gibbsite.kernels.base import Kernel, transition, units_of
 from gibbsite.kernels.registry import default_kernel
 from gibbsite.models import FactorGraph
 from gibbsite.sampling.budget import check_integer

@@ -15,8 +15,7 @@ from gibbsite._numba.jit import Integer, compiled
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.graphs.graph import Graph
 from gibbsite.inference.exact.enumeration import Enumeration
-from gibbsite.kernels.base import Kernel, transition
-from gibbsite.kernels.protocols import sites_of
+from gibbsite.kernels.base import Kernel, sites_of, transition
 from gibbsite.scans.base import Scan, period, refresh, site_at
 
 

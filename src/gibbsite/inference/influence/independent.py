@@ -19,8 +19,8 @@ from gibbsite.inference.influence.bound import choose_influence
 from gibbsite.inference.influence.certificate import make_decay, read_length, read_scan
 from gibbsite.inference.influence.stored import DogsScan
 from gibbsite.inference.influence.target import read_target
+from gibbsite.kernels.base import units_of
 from gibbsite.kernels.gibbs.gibbs import Gibbs
-from gibbsite.kernels.protocols import units_of
 from gibbsite.results.table import SiteTable
 from gibbsite.sampling.budget import check_integer, is_real
 from gibbsite.sampling.executor import Executor, read_threads

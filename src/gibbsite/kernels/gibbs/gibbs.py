@@ -33,7 +33,7 @@ from gibbsite.kernels.gibbs.conditional_cache import (
 from gibbsite.kernels.gibbs.draw import is_up, kept_odds, put_cells
 from gibbsite.kernels.gibbs.running_weights import Running, note_change, running_memory, running_pays, running_weights
 from gibbsite.kernels.registry import register
-from gibbsite.kernels.rules import HEAT_BATH, RULES, HeatBath, OtherRule, apply_rule, pick, rule_type
+from gibbsite.kernels.rules import HEAT_BATH, RULES, HeatBath, OtherRule, apply_rule, pick
 
 
 class GibbsParameters(NamedTuple):
@@ -77,12 +77,13 @@ class Gibbs(Kernel):
         """Return the rule."""
         if self.rule not in RULES:
             raise ArgumentError(unknown("Gibbs rule", self.rule, RULES))
-        return GibbsParameters(rule_type(self.rule))
+        number = RULES.index(self.rule)
+        return GibbsParameters(HeatBath(number) if number == HEAT_BATH else OtherRule(number))
 
     def memory(self, graph: Graph, stream: Words64) -> NamedTuple:
         """Keep log-weights or remember conditionals where that pays, otherwise a scratch array."""
         if remembering_pays(graph):
-            return remembered_memory(graph, own=self._looks_back)
+            return remembered_memory(graph, own=self.rule != "heat-bath")
         return running_memory(graph) if running_pays(graph) else super().memory(graph, stream)
 
     def rung_memory(self, graph: Graph, stream: Words64) -> NamedTuple:
@@ -92,14 +93,9 @@ class Gibbs(Kernel):
     def memory_bytes(self, graph: Graph) -> int:
         """Predict the bytes :meth:`memory` will allocate."""
         if remembering_pays(graph):
-            return remembered_bytes(graph, own=self._looks_back)
+            return remembered_bytes(graph, own=self.rule != "heat-bath")
         scratch = super().memory_bytes(graph)
         return scratch * (1 + graph.n_sites) + 8 if running_pays(graph) else scratch
-
-    @property
-    def _looks_back(self) -> bool:
-        """Whether the new value depends on the old one."""
-        return self.rule != "heat-bath"
 
     def forget(self, memory: Any) -> None:
         """Let log-weights be summed up anew; a remembered conditional names the state that it is for."""

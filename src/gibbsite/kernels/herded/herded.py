@@ -32,8 +32,8 @@ from gibbsite.errors import ArgumentError, TooLargeError
 from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.base import Kernel, KernelWarning
 from gibbsite.kernels.herded.keys import CODED, KEYS, STORAGE, Keys, named
-from gibbsite.kernels.herded.remarks import holds_all, remark_floor, remark_in_step, remark_theorem
 from gibbsite.kernels.herded.step import RULES, HerdedMemory, HerdedParameters
+from gibbsite.kernels.herded.warnings import holds_all, remark_floor, remark_in_step, remark_theorem
 from gibbsite.kernels.herded.weight_table import Hashed, Table, make_hashed, make_table
 from gibbsite.kernels.registry import register
 

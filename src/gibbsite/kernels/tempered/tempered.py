@@ -24,9 +24,9 @@ from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.rows import row_starts
-from gibbsite.kernels.base import MOST_MEMBERS, Buffer, Kernel, Nothing, Team, visit
+from gibbsite.kernels.base import MOST_MEMBERS, Buffer, Kernel, Nothing, Team, is_quick, sites_of, units_of, visit
 from gibbsite.kernels.gibbs.gibbs import Gibbs
-from gibbsite.kernels.protocols import Independent, is_quick, sites_of, units_of
+from gibbsite.kernels.protocols import Independent
 from gibbsite.kernels.registry import register
 from gibbsite.kernels.rules import pick
 from gibbsite.kernels.tempered.exchange import (

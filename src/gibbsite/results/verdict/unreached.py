@@ -20,7 +20,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite.errors import SupportError
 from gibbsite.graphs.support.possible import alive_states, has_zeros
 from gibbsite.graphs.support.start import find_start, find_state_with
-from gibbsite.kernels.protocols import connects, sites_of
+from gibbsite.kernels.base import connects, sites_of
 from gibbsite.results.verdict.convergence import Unreached
 from gibbsite.sampling.engine import Recording, Setup
 
