@@ -95,6 +95,7 @@ def _fail(*given: Any) -> Any:
 
 GRID = gs.ising_grid((2, 2), coupling=0.2)
 TABLE = gs.FactorGraph({"a": 2, "b": 3}, [(("a", "b"), [[1, 2, 3], [3, 2, 1]])])
+ASIA = gs.example("asia")
 PAIRS = [[0, 1]]
 FAST: dict[str, Any] = {"sweeps": 8, "rng": 1, "progress": False, "chains": 2}
 
@@ -202,6 +203,24 @@ RUNS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "PairMoments": (_with(gs.recorders.PairMoments), {}),
     "TwoPoint": (_with(gs.recorders.TwoPoint), {}),
 }
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", gs.ConvergenceWarning)
+    _NORMAL = gs.Gaussian(np.zeros(2), covariance=np.eye(2))
+    _RESULTS: dict[str, Any] = {
+        "Result": gs.sample(GRID, record=["marginals", "draws"], **FAST),
+        "Result of numbers": gs.sample(_NORMAL, record=["marginals", "draws"], **FAST),
+        "ExactResult": gs.solve_exact(TABLE),
+        "Inference": gs.infer(TABLE),
+        "WeightedResult": gs.sample_weighted(ASIA, draws=64, rng=1, progress=False),
+    }
+_TRIED = ("at", "errors_of", "hdi", "quantiles", "quantiles_mcse", "save", "summary", "rows")
+#: Methods of results.
+METHODS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    f"{name}.{method}": (getattr(result, method), {})
+    for name, result in _RESULTS.items()
+    for method in (*_TRIED, "log_probability_of")
+    if hasattr(result, method)
+}
 #: A huge number of these is nonsense, but not an error.
 LASTING = ("sweeps", "draws", "steps", "seconds", "warmup", "thin", "iterations")
 #: A function that shows progress fails in its own way if it cannot be called with what it is given.
@@ -236,7 +255,7 @@ def _try_all(function: Callable[..., Any], valid: dict[str, Any], argument: str)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("function", "valid", "argument"), list(_cases(QUICK)))
+@pytest.mark.parametrize(("function", "valid", "argument"), list(_cases({**QUICK, **METHODS})))
 def test_nonsense_as_an_argument(
     function: Callable[..., Any], valid: dict[str, Any], argument: str, tmp_path: Path, monkeypatch: Any
 ) -> None:

@@ -9,6 +9,7 @@ import pty
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ def test_errors_and_pages_have_no_control_characters() -> None:
 
 def test_text_that_is_tagged_is_escaped_on_a_terminal_and_nowhere_else(tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
-    text.write_text("Peter went to\x1b[2J Paris.\n", encoding="utf-8")
+    text.write_bytes(b"Peter went to\x1b[2J Paris.\r\nHe stayed.\r\n")
     words = [sys.executable, "-m", "gibbsite", "ner", "tag", str(text), "-q"]
     plain = subprocess.run(words, capture_output=True, check=True).stdout
     assert b"\x1b[2J" in plain
@@ -100,6 +101,35 @@ def test_text_that_is_tagged_is_escaped_on_a_terminal_and_nowhere_else(tmp_path:
         assert process.wait() == 0
     os.close(ours)
     assert b"\\u001b[2J" in seen and b"\x1b" not in seen
+    assert b"stayed.\r\n" in seen and b"\\u000d" not in seen  # ends of lines are no characters to write out
+
+
+def test_pages_of_tagged_text_have_no_control_characters(run: Any, tmp_path: Path) -> None:
+    text = tmp_path / "a\x1b[2J.txt"
+    text.write_text("Peter\x07 went to\x1b[2J Paris\x9b.\u200f\n", encoding="utf-8")
+    code, page, err = run("ner", "tag", text, "--format", "html", "-q")
+    assert code == 0
+    assert not ACTS.search(page + err)
+    assert page.count("\\u001b[2J") == 2  # of the name and of the text
+    assert "\u200f" in page  # what Arabic and Hebrew need stays
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("asia", "--method", "gibbs", "--sweeps", 20),  # not converged, for several reasons
+        ("asia", "--method", "herded", "--sweeps", 200),  # with remarks
+        ("asia", "--task", "MAP", "--method", "annealed", "--sweeps", 20),
+    ],
+)
+def test_no_sentence_is_said_twice(run: Any, words: tuple[object, ...]) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        code, out, err = run("infer", *words, "--rng", 1)
+    assert code == 0 and not caught  # what would be warned of is in the verdict
+    said = [part.strip(" .") for part in re.split(r"[.;:] |\n", out + err) if len(part) > 25]
+    assert said
+    assert sorted(said) == sorted(set(said))
 
 
 def test_the_layout_follows_the_name_of_the_file(run: Any, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.models.tempered import temper
 from gibbsite.results.measure.agreement import compare_chains, compare_energies
 from gibbsite.results.measure.energies import count_round_trips, measure_disagreement
+from gibbsite.results.verdict.rows import Rows
 from tests.campaigns.verdicts import ACCURACY, tiny
 
 RARE = 0.01
@@ -157,17 +158,45 @@ def test_joint_probabilities_are_compared() -> None:
 
 
 def test_without_a_comparison_a_run_is_not_converged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No other starts are found."""
+    """No other starts are found, which can only happen where there are zeros."""
     from gibbsite.results.verdict import second_look
 
     def refuse(*_: Any) -> Any:
         raise gs.errors.SupportError("no start")
 
     monkeypatch.setattr(second_look, "find_start", refuse)
-    verdict = sample(gs.ising_grid((3, 3), coupling=0.1)).diagnostics
+    model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 1], [1, 0]])])
+    verdict = sample(model).diagnostics
     assert not verdict.converged
     assert verdict.second_look == "impossible"
     assert "no second look was possible" in verdict.reasons[0]
+
+
+COOLED: dict[str, gs.FactorGraph] = {
+    "lattice": gs.ising_grid((3, 4), coupling=0.6, field=0.2),
+    "pairs": gs.ising(np.triu(np.random.default_rng(1).normal(size=(7, 7)), 1), np.linspace(-1, 1, 7)),
+    "tables": gs.FactorGraph(
+        {"a": 2, "b": 3, "c": 3}, [(("a", "b"), [[3, 1, 0], [1, 0, 9]]), (("b", "c"), np.eye(3) + 0.01)]
+    ),
+}
+
+
+@pytest.mark.parametrize("model", COOLED.values(), ids=COOLED)
+@pytest.mark.parametrize("beta", [0.1, 0.55])
+def test_chains_are_cooled_as_the_tempered_model_moves(model: gs.FactorGraph, beta: float) -> None:
+    """The powers of conditional weights are those of a model that is compiled at that temperature."""
+    graph = compile_graph(model)
+    words = np.random.default_rng(3).integers(1, 2**63, (11, 4), np.uint64)
+    start = np.random.default_rng(4).integers(0, 2, (11, model.n_sites))
+    start[:, :3] *= model.n_sites > 3  # possible in every model
+    rows, twin, cold = (
+        Rows(one, start.astype(graph.state_dtype), words.copy())
+        for one in (graph, compile_graph(temper(model, beta), kind=graph.kind), graph)
+    )
+    np.testing.assert_allclose(rows.move(20, beta=beta), twin.move(20), atol=1e-12)
+    np.testing.assert_array_equal(rows.x, twin.x)
+    np.testing.assert_array_equal(rows.words, twin.words)
+    assert not np.allclose(cold.move(20), rows.move(20, beta=beta), atol=0.01)
 
 
 def test_a_kernel_whose_draws_are_no_draws() -> None:

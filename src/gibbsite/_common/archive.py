@@ -43,8 +43,10 @@ def write_archive(path: Path, header: dict[str, Any], arrays: Mapping[str, Any],
 
     The data are written to a temporary file first, whose name contains ``spare``, or else the process id.
     """
-    from gibbsite.errors import CheckpointError
+    from gibbsite.errors import ArgumentError, CheckpointError
 
+    if not path.name:
+        raise ArgumentError(f"path must be that of a file, got {str(path)!r}.")
     text = np.array(json.dumps(header, sort_keys=True).encode("ascii"))
     # Row-major order, because NumPy stores column-major arrays under another header.
     ordered = {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}

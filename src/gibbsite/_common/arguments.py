@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from gibbsite._common.wording import argument
@@ -135,6 +136,20 @@ def checked(function: F) -> F:
         return function(*args, **given)
 
     return call  # type: ignore[return-value]
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse an argument that is no whole number of at least zero.
+
+    Examples
+    --------
+    >>> check_count("most", 0.5)
+    Traceback (most recent call last):
+    gibbsite.errors.ArgumentError: most must be a whole number of at least 0, got 0.5.
+    """
+    whole = isinstance(value, Integral) and not is_flag(value)
+    if not whole or not 0 <= int(value) <= sys.maxsize:
+        raise ArgumentError(f"{argument(name)} must be a whole number of at least 0, got {describe(value)}.")
 
 
 def check_flags(**given: Any) -> None:

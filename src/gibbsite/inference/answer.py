@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._common.arguments import check_count, checked
 from gibbsite._common.wording import Text, argument
 from gibbsite.errors import ArgumentError
 
@@ -175,6 +176,7 @@ class Inference:
         error: float | None = getattr(self.result, "log_z_error", None)
         return error
 
+    @checked
     def log_probability_of(self, log_potential: float) -> float | None:
         """Return the log of the probability, given the evidence, of a state with a log-potential (MAP, MMAP).
 
@@ -235,6 +237,7 @@ class Inference:
         exact (largest clique 2 entries, about 0.001 s)
         a  no 0.2500  yes 0.7500
         """
+        check_count("most", most)
         from gibbsite.inference.showing import answer_lines
 
         lines = [self.line(), *(f"  {reason}" for reason in self.reasons)]
@@ -268,6 +271,7 @@ class Inference:
             for name in piece:
                 yield name, table[name], known[name]
 
+    @checked
     def to_dict(self, sites: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the answer as JSON values, of all or some sites; the schema of ``gibbsite infer --json``."""
         answer: dict[str, Any] = {"task": self.task, "method": self.method, "reason": self.reason}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import is_iterable
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Angle
@@ -111,7 +112,10 @@ def _draws(result: Result, sites: Sites) -> tuple[list[str], Floats]:
         if not wanted:
             raise ArgumentError("Draws of numbers were not recorded; add 'draws' to record=.")
     else:
-        listed = [sites] if isinstance(sites, str | int | np.integer) else list(sites)
+        many: Any = sites
+        listed = [sites] if isinstance(sites, str) or not is_iterable(sites) else list(many)
+        if not listed:
+            raise ArgumentError("Quantiles need at least one site; name some, or leave sites out.")
         wanted = [domains.position(site) for site in listed]
     for site in wanted:
         name = domains.names[site]
@@ -139,7 +143,7 @@ def read_probabilities(given: Any) -> list[float]:
     listed = [given] if isinstance(given, Real) else given
     try:
         found = [float(p) for p in listed]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError(f"Probabilities must be numbers between 0 and 1, got {given!r}.") from None
     if not found or not all(0.0 < p < 1.0 for p in found):
         raise ArgumentError(f"Probabilities must be numbers between 0 and 1, got {given!r}.")

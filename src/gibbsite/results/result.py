@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.archive import write_archive
+from gibbsite._common.arguments import check_count, checked
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32, Positions
 from gibbsite._common.wording import escaped
 from gibbsite.errors import ArgumentError
@@ -622,6 +623,7 @@ class Result:
         most : int
             Number of sites to show, and of observed quantities.
         """
+        check_count("most", most)
         lines = [self.diagnostics.line(), *(f"  {reason}" for reason in self.diagnostics.reasons)]
         if self.interrupted:
             lines.append("  interrupted: this is what there was")
@@ -707,6 +709,7 @@ class Result:
 
         return make_draws_dataframe(self)
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Save to an ``.npz`` file, to be read by :func:`gibbsite.load`."""
         write_archive(Path(path), *self._pack())

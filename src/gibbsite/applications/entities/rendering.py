@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._common.wording import escaped
 from gibbsite.formats.parsing.plain_json import write_json
 
 if TYPE_CHECKING:
@@ -80,30 +81,35 @@ _STYLE = "\n".join(
 )
 
 
+def _escape(text: str) -> str:
+    """Return a text for a page; control characters, which pages must not hold, are written out."""
+    return html.escape(escaped(text, keep="\n\r\t\u061c\u200e\u200f"))  # texts may run from right to left
+
+
 def _html(tagged: Sequence[Tagged]) -> str:
     labels = sorted({e.label for one in tagged for e in one.entities})
     color = {label: _COLORS[k % len(_COLORS)] for k, label in enumerate(labels)}
     out = ["<!doctype html>", '<html lang="en"><head><meta charset="utf-8"><title>Named entities</title>']
     out.append(f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>')
     out.append('<p class="key">')
-    out += [f'<mark style="background:{color[label]}">{html.escape(label)}</mark>' for label in labels]
+    out += [f'<mark style="background:{color[label]}">{_escape(label)}</mark>' for label in labels]
     out.append("<span>probability of the whole entity behind its class; pale: uncertain</span></p>")
     for one in tagged:
         if one.name:
-            out.append(f"<h2>{html.escape(one.name)}</h2>")
+            out.append(f"<h2>{_escape(one.name)}</h2>")
         pieces, at = ['<div class="text">'], 0
         for start, end, entity in _places(one):
-            pieces.append(html.escape(one.text[at:start]))
+            pieces.append(_escape(one.text[at:start]))
             said, strength = "", 100
             if entity.probability is not None:
                 said, strength = f" {entity.probability:.0%}", round(30 + 70 * entity.probability)
             shade = f"color-mix(in srgb, {color[entity.label]} {strength}%, #f4f4f4)"
             title = f"{entity.label}{said}" + (f" ± {entity.error:.1%}" if entity.error else "")
             pieces.append(
-                f'<mark style="background:{shade}" title="{html.escape(title)}">'
-                f"{html.escape(one.text[start:end])}<small>{html.escape(entity.label)}{said}</small></mark>"
+                f'<mark style="background:{shade}" title="{_escape(title)}">'
+                f"{_escape(one.text[start:end])}<small>{_escape(entity.label)}{said}</small></mark>"
             )
             at = end
-        out.append("".join([*pieces, html.escape(one.text[at:]), "</div>"]))
+        out.append("".join([*pieces, _escape(one.text[at:]), "</div>"]))
     out.append("</body></html>")
     return "\n".join(out) + "\n"

@@ -186,7 +186,7 @@ def _print(pieces: Iterable[bytes | str]) -> None:
     seen = sys.stdout.isatty()
     for piece in pieces:
         if isinstance(piece, str) and seen:  # a file may hold what it likes, a terminal would act on it
-            piece = escaped(piece, keep="\n\t")
+            piece = escaped(piece.replace("\r\n", "\n"), keep="\n\t")
         if isinstance(piece, str) and not hasattr(sys.stdout, "buffer"):
             sys.stdout.write(piece)  # a notebook or a test has put itself there
         else:

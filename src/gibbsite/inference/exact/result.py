@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_count
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import escaped
 from gibbsite.results.joint import add_observed, find_free
@@ -172,6 +173,7 @@ class ExactResult(ABC):
         exact: log Z = 1.386294361
         a  no 0.2500  yes 0.7500
         """
+        check_count("most", most)
         names = list(islice(self.marginals, most))
         rows = ((name, self.marginals[name], None) for name in names)
         width = max((len(escaped(name)) for name in names), default=0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.archive import write_archive
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.importance.estimate import Estimate
@@ -126,6 +127,7 @@ class WeightedResult:
 
         return make_dataframe(self.marginals, {"mcse": self.mcse})
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Save to an ``.npz`` file, to be read by :func:`gibbsite.load`."""
         write_archive(Path(path), *self._pack())

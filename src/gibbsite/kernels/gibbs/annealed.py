@@ -178,7 +178,7 @@ class AnnealedGibbs(Kernel):
         """Return temperatures that were given, checked."""
         try:
             given = np.array(self.schedule, np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ArgumentError(f"Temperatures must be numbers, got {self.schedule!r}.") from None
         if given.ndim != 1 or not given.size:
             raise ArgumentError(

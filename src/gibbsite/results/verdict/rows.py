@@ -6,6 +6,7 @@ far longer than the sweeps, so the states of all chains stand in the rows of one
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from gibbsite._common.arrays import Array, Bools, Floats, Ints, Words64
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, uniform
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.local import log_potential, weights
+from gibbsite.graphs.local import log_odds, log_potential, weights
 from gibbsite.kernels.rules import pick
+
+_SIDE_BY_SIDE = 8  # chains whose updates of a site a processor can work on at the same time
 
 
 class Rows:
@@ -43,17 +46,21 @@ class Rows:
     def __init__(self, graph: Graph, x: Array, words: Words64) -> None:
         self.graph, self.x, self.words = graph, x, words
         self.work = np.zeros(int(graph.cards.max(initial=2)))
-        first = np.arange(graph.n_sites) if graph.binary else graph.offset[:-1]
-        self.first = np.asarray(first, np.int64)
+        self.first = np.asarray(graph.offset[:-1], np.int64)
 
-    def move(self, sweeps: int, held: Bools | None = None) -> Floats:
+    def move(self, sweeps: int, held: Bools | None = None, beta: float = 1.0) -> Floats:
         """Make sweeps; return the mean conditional probabilities of all cells (chains, cells) in them.
 
-        Sites of ``held`` (chains, sites) keep their states; their cells are zero.
+        Sites of ``held`` (chains, sites) keep their states; their cells are zero. The chains are those of the
+        model at the inverse temperature ``beta``, whose conditional weights are powers of those of the model.
         """
         cells = np.zeros((len(self.x), self.graph.n_cells))
         held = np.zeros((0, 0), np.bool_) if held is None else held
-        _move_rows(self.graph.arrays, self.x, held, sweeps, self.words, self.work, self.first, self.graph.binary, cells)
+        arrays, x, words = self.graph.arrays, self.x, self.words
+        if self.graph.binary:
+            _move_binary_rows(arrays, x, held, sweeps, words, beta, cells)
+        else:
+            _move_rows(arrays, x, held, sweeps, words, self.work, self.first, beta, cells)
         return cells / max(sweeps, 1)
 
     def log_potentials(self) -> Floats:
@@ -72,27 +79,48 @@ def _move_rows(
     words: Words64,
     work: Floats,
     first: Ints,
-    binary: bool,
+    beta: float,
     cells: Floats,
 ) -> None:
     """Draw sites from their conditionals, sweep after sweep, in every row, and add the conditionals up."""
     some = held.shape[0] > 0
-    for chain in range(x.shape[0]):
-        rng = load(words[chain])
+    for group in range(0, x.shape[0], _SIDE_BY_SIDE):
         for _ in range(sweeps):
             for i in range(x.shape[1]):
-                if some and held[chain, i]:
-                    continue
-                size, total = weights(arrays, x[chain], np.uintp(i), work)
-                rng, u = uniform(rng)
-                if total > 0.0:
-                    x[chain, i] = pick(work, size, u * total)
-                    if binary:
-                        cells[chain, first[i]] += work[1] / total
-                    else:
+                for chain in range(group, min(group + _SIDE_BY_SIDE, x.shape[0])):
+                    if some and held[chain, i]:
+                        continue
+                    size, total = weights(arrays, x[chain], np.uintp(i), work)
+                    if beta != 1.0:
+                        total = 0.0
+                        for a in range(size):
+                            work[a] = work[a] ** beta
+                            total += work[a]
+                    rng, u = uniform(load(words[chain]))
+                    store(words[chain], rng)
+                    if total > 0.0:
+                        x[chain, i] = pick(work, size, u * total)
                         for a in range(size):
                             cells[chain, first[i] + a] += work[a] / total
-        store(words[chain], rng)
+
+
+@compiled_loop
+def _move_binary_rows(
+    arrays: Any, x: Array, held: Bools, sweeps: int, words: Words64, beta: float, cells: Floats
+) -> None:
+    """Do the same where all sites have two states: by log-odds, and without branches that depend on draws."""
+    some = held.shape[0] > 0
+    for group in range(0, x.shape[0], _SIDE_BY_SIDE):
+        for _ in range(sweeps):
+            for i in range(x.shape[1]):
+                for chain in range(group, min(group + _SIDE_BY_SIDE, x.shape[0])):
+                    if some and held[chain, i]:
+                        continue
+                    p = 1.0 / (1.0 + math.exp(-beta * log_odds(arrays, x[chain], np.uintp(i))))
+                    rng, u = uniform(load(words[chain]))
+                    store(words[chain], rng)
+                    x[chain, i] = u >= 1.0 - p
+                    cells[chain, i] += p
 
 
 @compiled_loop

@@ -28,6 +28,7 @@ from gibbsite._common.arrays import Array, Bools, Floats, Positions, Words64
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import SamplingError, SupportError
 from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.graphs.support.start import find_start
 from gibbsite.graphs.support.start_values import start_values
 from gibbsite.kernels.base import Kernel, alone
@@ -135,6 +136,20 @@ class SecondLook:
         setup = self.setup
         graph = setup.graph
         self.lay_out(_choose_cells(setup, _MOST_CELLS // CHAINS, self.asked))
+        starts = self._find_starts(stop)
+        if graph.discrete and isinstance(setup.model, FactorGraph):
+            half = len(starts) // 2
+            starts[half:] = self._cool(starts[half:], half, sweeps) if starts else []
+        if len(starts) > 1:
+            self.start(starts, recording)
+
+    def _find_starts(self, stop: Callable[[float], bool]) -> list[Array]:
+        """Return random states of positive probability, of fewer chains where time or states run out."""
+        setup, graph = self.setup, self.setup.graph
+        if self._fits_rows() and not has_zeros(graph):
+            rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 2)))
+            cards = 2 if graph.binary else graph.cards
+            return list(rng.integers(0, cards, (CHAINS, graph.n_sites), graph.state_dtype))
         starts: list[Array] = []
         for chain in range(CHAINS):
             if chain >= CHAINS // 4 and stop(0.0):
@@ -148,11 +163,7 @@ class SecondLook:
                 )
             except SupportError:
                 break
-        if graph.discrete and isinstance(setup.model, FactorGraph):
-            half = len(starts) // 2
-            starts[half:] = self._cool(starts[half:], half, sweeps) if starts else []
-        if len(starts) > 1:
-            self.start(starts, recording)
+        return starts
 
     def lay_out(self, cells: Positions) -> None:
         """Decide how the short chains move, and which cells they record."""
@@ -204,7 +215,7 @@ class SecondLook:
     def _words(self, chains: int, stage: int) -> Words64:
         """Return generators for some chains (chains, 4)."""
         seed = np.random.SeedSequence(self.setup.plan.entropy, spawn_key=(stage, 4))
-        return np.asarray(seed.generate_state(4 * chains, np.uint64), np.uint64).reshape(chains, 4)
+        return np.random.default_rng(seed).integers(0, 2**64 - 1, (chains, 4), np.uint64, endpoint=True)
 
     def stream(self, chain: int, stage: int) -> Words64:
         """Return a generator of its own for a chain: the run's have numbers from zero up."""
@@ -216,15 +227,15 @@ class SecondLook:
         Blocks are chosen for the model as it is: kernels that move blocks leave the cooling to single sites.
         """
         setup = self.setup
+        if self._fits_rows():
+            rows = Rows(setup.graph, np.stack(starts), self._words(len(starts), 1))
+            for beta in _BETAS:
+                rows.move(sweeps, beta=beta)
+            return list(rows.x)
         kernel = self.kernel if setup.graph.units is None else Gibbs()
         for stage, beta in enumerate(_BETAS, 1):
             model = temper(setup.model, beta)
             graph = compile_graph(model, kind=setup.graph.kind)
-            if self._fits_rows():
-                rows = Rows(graph, np.stack(starts), self._words(len(starts), stage))
-                rows.move(sweeps)
-                starts = list(rows.x)
-                continue
             cooled = replace(setup, model=model)
             form = _form_of(cooled, kernel, self.form.layout, graph)  # type: ignore[attr-defined]
             if form is None:
@@ -351,6 +362,8 @@ def _choose_cells(setup: Setup, most: int, asked: Positions | None) -> Positions
     Of angles cosine and sine are taken, which together are a direction. Of a very large model, about ``most``
     evenly spread cells, and as many of those that were asked for.
     """
+    if setup.graph.discrete and setup.layout.n_cells <= most:
+        return np.arange(setup.layout.n_cells)
     first, turns = _number_cells(setup)
     cells = np.setdiff1d(np.arange(setup.layout.n_cells), first[~turns] + 1)
     if cells.size > most:
