@@ -6,17 +6,21 @@ than a quarter of itself; otherwise it is wrong. *False* is a run called converg
 runs that are right and not called converged because of other modes, although there is nothing else against
 them.
 
-What is true is known where a target is a mixture, and found by a long run of another kind where it has one
-mode.
+What is true is known where a target is a mixture, summed over a grid where it is a posterior of data, and
+found by a long run of another kind where it has one mode.
 
 Suites
     unimodal    posteriors of regressions, hierarchical models, funnels, bananas, hidden Markov models,
                 conditionals, models with states and numbers: 40 of them, from 10 families
     multimodal  mixtures with 2 to 5 modes of weights 0.5 to 0.05, 9 to 100 standard deviations apart, and
                 others: 40 of them, from 10 families
+    of data     posteriors of data with two modes, of weights 0.5 to 0.05: two families, for kernels that look
+                at minibatches and for those that need gradients
+    weak        mixtures with modes of weights 0.02 to 0.05: three families; runs that miss such a mode are
+                counted, but not required to be refused
 
 Options
-    --suite NAME      unimodal or multimodal (default: both)
+    --suite NAME      one of them (default: all)
     --targets A:B     numbers of the targets (default 0:40); there are as many as you like
     --seeds A:B       seeds (default 0:1); with even ones all chains start in the first of several modes
     --only TEXT       targets, or kernels, whose name contains the text
@@ -492,6 +496,125 @@ def two_bananas(rng: np.random.Generator) -> Target:
     return Target("two bananas", model, _walks(), 20_000, truth, np.zeros(2))
 
 
+def _of_grid(logs: np.ndarray, axes: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return means and standard deviations of a density in two dimensions, and its values, from a grid."""
+    p = np.exp(logs - logs.max())
+    p /= p.sum()
+    laws = [p.sum(axis=1), p.sum(axis=0)]
+    mean = np.array([law @ axis for law, axis in zip(laws, axes, strict=True)])
+    square = np.array([law @ axis**2 for law, axis in zip(laws, axes, strict=True)])
+    return mean, np.sqrt(square - mean**2), p
+
+
+def factors_of_data(rng: np.random.Generator) -> Target:
+    """The means a and a + b of two groups of data, which may be swapped; many factors of small weight."""
+    rows, prior = 4000, 4.0
+    axes = [np.linspace(-5.0, 5.0, 201), np.linspace(-8.0, 8.0, 321)]
+    a, b = axes[0][:, None], axes[1][None, :]
+    while True:
+        data = np.concatenate([rng.normal(-2.0, 1.0, rows // 2), rng.normal(2.0, 1.0, rows // 2)])
+        worth, away = float(rng.uniform(20.0, 40.0)), float(rng.uniform(-8.0, 8.0))
+        logs = -0.5 * (((a - away) / prior) ** 2 + (b / prior) ** 2)
+        for value in data:
+            logs = logs + worth / rows * np.logaddexp(-0.5 * (value - a) ** 2, -0.5 * (value - a - b) ** 2)
+        mean, sds, p = _of_grid(logs, axes)
+        if 0.05 <= p[:, axes[1] > 0.0].sum() <= 0.95:
+            break
+    factors = [
+        gs.factors.mixture_factors(["a", "b"], data, 1.0, weight=worth / rows),
+        gs.factors.normal_factors(["a", "b"], [away, 0.0], prior),
+    ]
+    model = gs.ContinuousModel({"a": gs.Interval(-5.0, 5.0), "b": gs.Interval(-8.0, 8.0)}, factors)
+    kernels = {"PoissonMH": gs.kernels.PoissonMH(), "TunaMH": gs.kernels.TunaMH(), "Metropolis": gs.Metropolis()}
+    return Target("factors of data", model, kernels, 3000, (mean, sds), np.array([-2.0, 4.0]))
+
+
+def rows_of_data(rng: np.random.Generator) -> Target:
+    """A number of which data show only the square, and the slope of a regression."""
+    rows = int(rng.integers(100, 400))
+    size, prior = float(rng.uniform(1.5, 4.0)), float(rng.uniform(0.2, 0.8))
+    lean = float(rng.uniform(-1.4, 1.4)) / size
+    seen = size * rng.normal(size=rows)
+    value = 0.5 * size**2 + seen + rng.normal(size=rows)
+
+    def log_prior(x: Any) -> Any:
+        return lean * x[0] - 0.5 * (prior * x[0]) ** 2 - 0.125 * x[1] ** 2
+
+    def prior_slope(x: Any) -> Any:
+        return np.array([lean - prior**2 * x[0], -0.25 * x[1]])
+
+    def likelihood(x: Any, row: Any) -> Any:
+        return -0.5 * (row[1] - 0.5 * x[0] ** 2 - x[1] * row[0]) ** 2
+
+    def slope(x: Any, row: Any) -> Any:
+        d = row[1] - 0.5 * x[0] ** 2 - x[1] * row[0]
+        return np.array([d * x[0], d * row[0]])
+
+    axes = [np.linspace(-6.0, 6.0, 2401), np.linspace(0.5, 1.5, 1001)]
+    a, b = axes[0][:, None], axes[1][None, :]
+    half = 0.5 * a**2
+    squares = (value @ value - 2.0 * half * value.sum() + rows * half**2) - 2.0 * b * (value @ seen)
+    squares = squares + 2.0 * half * b * seen.sum() + b**2 * (seen @ seen)
+    mean, sds, _ = _of_grid(lean * a - 0.5 * (prior * a) ** 2 - 0.125 * b**2 - 0.5 * squares, axes)
+    data = np.stack([seen, value], axis=1)
+    model = gs.DataDensity(log_prior, likelihood, data, prior_grad=prior_slope, likelihood_grad=slope, dim=2)
+    step, home = 0.15 / (rows * size**2), np.array([-size, 1.0])
+    kernels = {
+        **_walks(),
+        "MALA": gs.MALA(),
+        "ULA": gs.kernels.ULA(step),
+        "SGLD": gs.kernels.SGLD(step, batch=rows // 2, control_variates=home),
+    }
+    return Target("rows of data", model, kernels, 10_000, (mean, sds), home)
+
+
+# ---- modes that weigh little
+
+
+def _weak(rng: np.random.Generator, modes: int) -> np.ndarray:
+    """Return weights of which the last is between 0.02 and 0.05, and the others are larger."""
+    last = float(rng.uniform(0.02, 0.05))
+    while True:
+        rest = (1.0 - last) * rng.dirichlet(np.ones(modes - 1))
+        if rest.min() >= 0.05:
+            return np.append(rest, last)
+
+
+def a_weak_normal(rng: np.random.Generator) -> Target:
+    n = int(rng.integers(1, 5))
+    w = _weak(rng, 2)
+    means = _apart(rng, 2, n, 9.0, 100.0)
+    model = gs.LogDensity(_normal_mixture(w, means, np.stack([np.eye(n)] * 2)), dim=n)
+    truth = _mixture_moments(w, means, np.ones((2, n)))
+    return Target("a weak normal", model, _walks(), 4000, truth, means[0])
+
+
+def a_weak_narrow_normal(rng: np.random.Generator) -> Target:
+    n = int(rng.integers(1, 5))
+    w = _weak(rng, 2)
+    sds = np.array([1.0, float(rng.uniform(0.3, 1.0))])
+    means = _apart(rng, 2, n, 9.0, 60.0)
+    model = gs.LogDensity(_normal_mixture(w, means, np.stack([np.eye(n) / sd for sd in sds])), dim=n)
+    truth = _mixture_moments(w, means, np.repeat(sds[:, None], n, axis=1))
+    return Target("a weak narrow normal", model, _walks(), 4000, truth, means[0])
+
+
+def a_weak_well(rng: np.random.Generator) -> Target:
+    """Between bounds, as factors."""
+    w, gap = _weak(rng, 2), float(rng.uniform(9.0, 30.0))
+    lean = math.log(w[1] / w[0])
+
+    def well(v: Any) -> Any:
+        a, b = -0.5 * v[0] ** 2, -0.5 * (v[0] - gap) ** 2 + lean
+        return max(a, b) + math.log1p(math.exp(-abs(a - b)))
+
+    factors = [(well, [0]), gs.factors.normal_factors([1], 0.0, 1.0)]
+    model = gs.ContinuousModel(2, factors, states=gs.Interval(-10.0, 40.0))
+    kernels = {**_walks(), "ContinuousGibbs": gs.kernels.ContinuousGibbs()}
+    mean, sds = _mixture_moments(w, np.array([[0.0, 0.0], [gap, 0.0]]), np.ones((2, 2)))
+    return Target("a weak well", model, kernels, 4000, (mean, sds), np.zeros(2))
+
+
 UNIMODAL = (
     a_normal,
     a_logistic_regression,
@@ -516,16 +639,21 @@ MULTIMODAL = (
     a_mixed_model_with_modes,
     two_bananas,
 )
+OF_DATA = (factors_of_data, rows_of_data)
+WEAK = (a_weak_normal, a_weak_narrow_normal, a_weak_well)
 SUITES: dict[str, tuple[Callable[[np.random.Generator], Target], ...]] = {
     "unimodal": UNIMODAL,
     "multimodal": MULTIMODAL,
+    "of data": OF_DATA,
+    "weak": WEAK,
 }
+_STREAMS = {"multimodal": 0, "unimodal": 1, "of data": 2, "weak": 3}
 
 
 def make(suite: str, number: int) -> Target:
     """Return a target of a suite by its number."""
     families = SUITES[suite]
-    return families[number % len(families)](np.random.default_rng([number, sorted(SUITES).index(suite)]))
+    return families[number % len(families)](np.random.default_rng([number, _STREAMS[suite]]))
 
 
 def model_numbers(model: Any) -> np.ndarray:
