@@ -102,10 +102,10 @@ def _lattice(side: int, repetitions: int, rows: list[list[str]], data: dict[str,
     seconds = []
     for _ in range(repetitions + 1):
         begun = time.process_time()
-        one = _quietly(lambda: gs.belief_propagation(model, schedule="sweep", sweeps=1, progress=False))
+        one = _quietly(lambda: gs.belief_propagation(model, schedule="sweep", max_iterations=1, progress=False))
         first = time.process_time() - begun
         begun = time.process_time()
-        _quietly(lambda: gs.belief_propagation(model, schedule="sweep", sweeps=11, tolerance=0, progress=False))
+        _quietly(lambda: gs.belief_propagation(model, schedule="sweep", max_iterations=11, tolerance=0, progress=False))
         seconds.append((time.process_time() - begun - first) / 10)
     sweep = Spread.of(seconds[1:])
     rows.append([f"a sweep of {side:,} x {side:,}", f"{1000 * sweep.median:,.1f} ms", _range(sweep, 1000)])
@@ -134,7 +134,7 @@ def _until_settled(rows: list[list[str]], data: dict[str, Any]) -> list[Target]:
         counts = {
             schedule: _quietly(
                 lambda schedule=schedule, model=model: gs.belief_propagation(
-                    model, schedule=schedule, tolerance=_SETTLED, sweeps=_MOST, progress=False
+                    model, schedule=schedule, tolerance=_SETTLED, max_iterations=_MOST, progress=False
                 )
             )
             for schedule in ("residual", "sweep")
@@ -265,7 +265,7 @@ def _pgmax() -> Contest:
     model = gs.ising_grid((side, side), coupling=coupling, field=field)
 
     def ours() -> Any:
-        return gs.belief_propagation(model, schedule="sweep", sweeps=rounds, tolerance=0, progress=False)
+        return gs.belief_propagation(model, schedule="sweep", max_iterations=rounds, tolerance=0, progress=False)
 
     beliefs = infer.get_marginals(engine.get_beliefs(theirs()))[variables]
     exact = gs.belief_propagation(model, progress=False).marginals.to_array()

@@ -56,9 +56,9 @@ def error_of(result: gs.inference.BeliefResult | gs.Result, model: gs.FactorGrap
 def trace(model: gs.FactorGraph, known: np.ndarray, **way: object) -> tuple[list[float], list[float]]:
     """Return seconds and errors of ever longer runs of messages."""
     seconds, errors = [], []
-    gs.belief_propagation(model, sweeps=1, progress=False, **way)
+    gs.belief_propagation(model, max_iterations=1, progress=False, **way)
     for power in range(10):
-        again = [gs.belief_propagation(model, sweeps=2**power, progress=False, **way) for _ in range(3)]
+        again = [gs.belief_propagation(model, max_iterations=2**power, progress=False, **way) for _ in range(3)]
         found = min(again, key=lambda one: one.seconds)  # a machine has other things to do
         seconds.append(found.seconds)
         errors.append(max(error_of(found, model, known), 1e-7))
@@ -74,7 +74,7 @@ def draw(data: Path, picture: str) -> None:
         model, known = read_case(data / case)
         for name, way in WAYS.items():
             axes.loglog(*trace(model, known, **way), marker="o", markersize=3, label=name)
-        gs.sample(model, sweeps=10, rng=1, progress=False)
+        gs.sample(model, max_iterations=10, rng=1, progress=False)
         runs = [gs.sample(model, seconds=s, chains=2, threads=1, rng=1, progress=False) for s in (0.1, 0.4, 1.6)]
         errors = [error_of(run, model, known) for run in runs]
         axes.loglog([run.seconds for run in runs], errors, color="gray", marker="s", markersize=3, label="Gibbs")
@@ -96,9 +96,9 @@ def tabulate(data: Path) -> None:
     for path in sorted(data.glob("*/*.uai.MAR")):
         case = path.with_suffix("").with_suffix("")
         model, known = read_case(case)
-        found = gs.belief_propagation(model, seconds=2, sweeps=2000, progress=False)
+        found = gs.belief_propagation(model, seconds=2, max_iterations=2000, progress=False)
         if not found.settled:
-            found = gs.belief_propagation(model, damping=0.5, seconds=2, sweeps=2000, progress=False)
+            found = gs.belief_propagation(model, damping=0.5, seconds=2, max_iterations=2000, progress=False)
         bound = gs.belief_propagation(model, kind="tree-reweighted", seconds=2, progress=False)
         log_z = float(Path(f"{case}.uai.PR").read_text(encoding="utf-8").split()[1]) * math.log(10)
         print(

@@ -91,7 +91,7 @@ def test_a_huge_r_hat_is_not_told_digit_by_digit():
 
 def test_a_mean_field_that_bounds_nothing_reads_well():
     model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [0, 1]])])
-    field = gs.mean_field(model, start="uniform", sweeps=1, damping=0.5)
+    field = gs.mean_field(model, start="uniform", max_iterations=1, damping=0.5)
     assert field.log_z == -np.inf
     for text in (field.line(), repr(field)):
         assert not NOT_FOR_PEOPLE.search(text), text

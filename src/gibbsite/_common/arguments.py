@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
+from math import inf
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -150,6 +151,31 @@ def check_count(name: str, value: Any) -> None:
     whole = isinstance(value, Integral) and not is_flag(value)
     if not whole or not 0 <= int(value) <= sys.maxsize:
         raise ArgumentError(f"{argument(name)} must be a whole number of at least 0, got {describe(value)}.")
+
+
+def check_seconds(seconds: Any) -> float:
+    """Return a time limit, infinite for None; refuse anything but a positive number."""
+    if seconds is None:
+        return inf
+    if not (is_number(seconds) and 0.0 < seconds < inf):
+        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
+    return float(seconds)
+
+
+def check_share(name: str, value: Any) -> float:
+    """Return a number between 0 and 1, without both; refuse anything else."""
+    if not (is_number(value) and 0.0 < value < 1.0):
+        raise ArgumentError(f"{argument(name)} must be a number between 0 and 1, got {value!r}.")
+    return float(value)
+
+
+def check_iteration(damping: Any, tolerance: Any) -> tuple[float, float]:
+    """Return step and stopping tolerance of a fixed-point iteration; refuse what makes no sense."""
+    if not is_number(damping) or not 0.0 < damping <= 1.0:
+        raise ArgumentError(f"{argument('damping')} must be a number above 0 and at most 1, got {damping!r}.")
+    if not is_number(tolerance) or not 0.0 <= tolerance < inf:
+        raise ArgumentError(f"{argument('tolerance')} must be a number of at least 0, got {tolerance!r}.")
+    return float(damping), float(tolerance)
 
 
 def check_flags(**given: Any) -> None:

@@ -92,7 +92,7 @@ def average(
                 parallel=method.endswith("parallel"),
                 damping=damping,
                 start="unary" if start is not None else "random",
-                sweeps=sweeps,
+                max_iterations=sweeps,
                 rng=rng,
                 progress=progress,
             )

@@ -148,7 +148,7 @@ def _answer_in_other_ways(model: FactorGraph) -> None:
     for task in ("MAR", "MAP"):
         gs.solve_exact(model, task=task)
     answer_all(model, ["gibbs"])
-    gs.mean_field(model, sweeps=2, progress=False)
+    gs.mean_field(model, max_iterations=2, progress=False)
     for kind in ("sum", "max", "tree-reweighted"):
         gs.belief_propagation(model, kind=kind, progress=False)
     gs.belief_propagation(model, schedule="sweep", progress=False)

@@ -89,7 +89,7 @@ class Advice:
         return self.table()
 
 
-def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any = 0) -> Advice:
+def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any = None) -> Advice:
     """Try the methods that apply to a target, and return them by effective draws a second.
 
     Biased methods (ULA, SGLD) are left out: no number of draws makes up for a bias.
@@ -102,8 +102,8 @@ def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any =
         Time for all methods together, without compiling.
     chains : int
         Chains of every method.
-    rng : int
-        Seed.
+    rng : int, optional
+        Seed of every method; by default a fixed one.
 
     Returns
     -------
@@ -120,8 +120,8 @@ def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any =
         raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
     graph = compile_graph(model)
     candidates = _candidates(graph)
-    share = seconds / len(candidates)
-    tried = [_try(model, candidate, share, chains, rng) for candidate in candidates]
+    share, seed = seconds / len(candidates), 0 if rng is None else rng
+    tried = [_try(model, candidate, share, chains, seed) for candidate in candidates]
     ranked = sorted(tried, key=lambda candidate: -math.inf if math.isnan(candidate.rate) else candidate.rate)
     return Advice(tuple(reversed(ranked)))
 

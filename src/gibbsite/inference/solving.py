@@ -50,7 +50,7 @@ def solve(
     if method == "mean-field":
         from gibbsite.inference.mean_field import mean_field
 
-        budget: dict[str, Any] = {} if sweeps is None else {"sweeps": sweeps}
+        budget: dict[str, Any] = {} if sweeps is None else {"max_iterations": sweeps}
         law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
         return law, _judge_mean_field(law, task)
     if is_weighted(method):
@@ -58,7 +58,7 @@ def solve(
     if method == "bp":
         from gibbsite.inference.belief import belief_propagation
 
-        budget = {} if sweeps is None else {"sweeps": sweeps}
+        budget = {} if sweeps is None else {"max_iterations": sweeps}
         beliefs = belief_propagation(model, seconds=seconds, progress=progress, **budget, **_read_messages(run, task))
         return beliefs, _judge_beliefs(beliefs, task)
     from gibbsite.inference.sampling import sample

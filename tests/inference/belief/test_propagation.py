@@ -112,7 +112,7 @@ def check_bounds(models: int, seed: int) -> None:
         model = random_model(rng)
         log_z = gs.exact.enumerate(model).log_z
         sweeps, damping = ((1, 1.0), (2, 0.5), (100, 1.0))[number % 3]
-        found = propagate(model, kind="tree-reweighted", sweeps=sweeps, damping=damping)
+        found = propagate(model, kind="tree-reweighted", max_iterations=sweeps, damping=damping)
         assert math.isfinite(found.log_z)
         assert log_z - found.log_z <= 1e-12 * max(1.0, abs(log_z))
         assert found.log_z_bounds[1] == found.log_z
@@ -326,7 +326,7 @@ def test_what_has_not_settled_says_so() -> None:
     fields = [((i,), np.exp(rng.normal(size=2))) for i in range(12)]
     frustrated = named([2] * 12, fields + [(pair, np.exp(2 * rng.normal() * spins)) for pair in pairs])
     with pytest.warns(gs.ConvergenceWarning, match="still change"):
-        found = propagate(frustrated, sweeps=20)
+        found = propagate(frustrated, max_iterations=20)
     assert found.converged is False
     assert found.residual > found.tolerance
     assert found.line().startswith("NOT CONVERGED")
@@ -361,7 +361,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "NaN damping": ({"damping": np.nan}, ["damping", "nan"]),
     "weight of sums": ({"weight": 0.5}, ["weight", "kind='fractional'"]),
     "no weight": ({"kind": "fractional", "weight": 0}, ["weight", "positive"]),
-    "zero sweeps": ({"sweeps": 0}, ["sweeps", "at least 1"]),
+    "zero iterations": ({"max_iterations": 0}, ["max_iterations", "at least 1"]),
     "negative tolerance": ({"tolerance": -1.0}, ["tolerance", "-1.0"]),
     "zero seconds": ({"seconds": 0}, ["seconds", "positive"]),
 }
@@ -395,7 +395,7 @@ def test_what_beliefs_do_not_know() -> None:
 def test_reasons_are_in_words() -> None:
     rng = np.random.default_rng(3)
     model = gs.ising(np.triu(rng.normal(size=(12, 12)), 1) * 3.0, rng.normal(size=12))
-    found = gs.belief_propagation(model, sweeps=1, progress=False)
+    found = gs.belief_propagation(model, max_iterations=1, progress=False)
     assert found.converged is False
     assert all(reason.isprintable() for reason in found.reasons)
-    assert found.reasons[0].endswith("use more sweeps, or a damping below 1.")
+    assert found.reasons[0].endswith("allow more iterations, or use a damping below 1.")

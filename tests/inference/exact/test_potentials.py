@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 from gibbsite.inference.exact import potentials as module
+from gibbsite.inference.exact.plan import EliminationPlan
 from gibbsite.inference.exact.potentials import fill_potentials
 from tests.inference.exact.naive import all_states, plan_of, random_model
 
 pytestmark = pytest.mark.usefixtures("plain")
+
+
+def clique_of(plan: EliminationPlan, g: int) -> int:
+    """Return the first clique that has a potential's sites: the home of the one that is eliminated first."""
+    potentials = plan.potentials
+    return int(plan.tree.home[potentials.site[potentials.axis[g] : potentials.axis[g + 1]]].min())
 
 
 @pytest.mark.parametrize("joined", [1, 12, 1 << 14])
@@ -24,8 +31,10 @@ def test_all_tables_together_are_the_model(
     tree, problem, potentials = plan.tree, plan.reduction.problem, plan.potentials
     axes = []
     for g, mask in enumerate(potentials.mask.tolist()):
-        begin, end = tree.start[potentials.clique[g]], tree.start[potentials.clique[g] + 1]
-        axes.append([site for a, site in enumerate(tree.site[begin:end].tolist()) if mask >> a & 1])
+        axes.append(potentials.site[potentials.axis[g] : potentials.axis[g + 1]].tolist())
+        clique = clique_of(plan, g)
+        sites = tree.site[tree.start[clique] : tree.start[clique + 1]].tolist()
+        assert axes[-1] == [site for a, site in enumerate(sites) if mask >> a & 1]
         assert potentials.table[g + 1] - potentials.table[g] == np.prod(tree.card[axes[-1]])
     factors = [
         problem.member[problem.member_start[f] : problem.member_start[f + 1]].tolist()
@@ -33,12 +42,12 @@ def test_all_tables_together_are_the_model(
     ]
     for f, scope in enumerate(factors):
         assert set(scope) <= set(axes[potentials.group[f]])
-        assert potentials.clique[potentials.group[f]] == min(tree.home[scope])
+        assert clique_of(plan, potentials.group[f]) == min(tree.home[scope])
     for g, sites in enumerate(axes):  # joined only as far as allowed, or within the largest factor
         parts = [np.prod(tree.card[scope]) for f, scope in enumerate(factors) if potentials.group[f] == g]
         assert np.prod(tree.card[sites]) <= max(joined, *parts)
     pool = np.full(potentials.table[-1], np.nan)
-    shift, lowest = fill_potentials(tree, problem, potentials, pool)
+    shift, lowest = fill_potentials(problem, potentials, pool)
     tables = [
         pool[potentials.table[g] : potentials.table[g + 1]].reshape(tree.card[sites]) for g, sites in enumerate(axes)
     ]
@@ -62,7 +71,7 @@ def test_messages_lie_after_the_potentials_and_belong_to_the_children(seed: int)
     assert np.diff(operands.message).tolist() == tree.separator.tolist()
     for c in range(tree.own.size):
         first, inner, last = operands.start[c], operands.inner[c], operands.start[c + 1]
-        mine = np.flatnonzero(plan.potentials.clique == c)
+        mine = [g for g in range(plan.potentials.mask.size) if clique_of(plan, g) == c]
         assert operands.table[first:inner].tolist() == plan.potentials.table[mine].tolist()
         assert operands.mask[first:inner].tolist() == plan.potentials.mask[mine].tolist()
         children = np.flatnonzero(tree.parent == c).tolist()

@@ -38,7 +38,7 @@ def test_log_z_is_bounded_from_below_on_the_way_and_at_the_end(name: str, start:
     oracle = Oracle(MODELS[name])
     for parallel in (False, True):
         for damping in (1.0, 0.5):
-            found = solve(MODELS[name], start=start, parallel=parallel, damping=damping, sweeps=60, rng=1)
+            found = solve(MODELS[name], start=start, parallel=parallel, damping=damping, max_iterations=60, rng=1)
             assert (found.bounds <= oracle.exact.log_z + 1e-9).all()
             assert found.log_z == pytest.approx(oracle.bound(as_law(found)), rel=1e-9, abs=1e-9)
 
@@ -141,7 +141,7 @@ def magnetisations(fields: np.ndarray, j: float, damping: float, parallel: bool,
 def test_spins_follow_the_damped_tanh_iteration(parallel: bool, damping: float, sweeps: int) -> None:
     fields = np.random.default_rng(4).normal(size=(6, 7)) / 4.0  # y / sigma^2 of a noisy image
     model = gs.ising_grid((6, 7), coupling=1.0, field=fields)
-    found = solve(model, start="unary", parallel=parallel, damping=damping, sweeps=sweeps, tolerance=0.0)
+    found = solve(model, start="unary", parallel=parallel, damping=damping, max_iterations=sweeps, tolerance=0.0)
     wanted = magnetisations(fields, 1.0, damping, parallel, sweeps)
     assert found.sweeps == sweeps
     assert np.allclose(2.0 * found.cells.reshape(6, 7) - 1.0, wanted, rtol=0, atol=1e-13)
@@ -151,7 +151,7 @@ def test_parallel_steps_may_swing_for_ever_and_damping_ends_it() -> None:
     pair = gs.ising(np.array([[0.0, -2.0], [-2.0, 0.0]]))
     given = [0.9, 0.9]
     with pytest.warns(gs.ConvergenceWarning, match="still change"):
-        swinging = solve(pair, parallel=True, start=given, sweeps=200)
+        swinging = solve(pair, parallel=True, start=given, max_iterations=200)
     assert swinging.converged is False
     assert swinging.sweeps == 200
     assert solve(pair, parallel=True, damping=0.5, start=given).settled
@@ -161,7 +161,7 @@ def test_parallel_steps_may_swing_for_ever_and_damping_ends_it() -> None:
 def test_damping_does_not_pass_for_convergence() -> None:
     # a step of a millionth changes little, but the law is far from where it should be
     with pytest.warns(gs.ConvergenceWarning):
-        found = solve(gs.ising_grid((3,), field=1.0), damping=1e-6, sweeps=5)
+        found = solve(gs.ising_grid((3,), field=1.0), damping=1e-6, max_iterations=5)
     assert found.change > 0.3
 
 
@@ -233,7 +233,7 @@ def test_evidence_and_constants_are_part_of_the_bound() -> None:
 
 
 def test_seeds_repeat_and_differ() -> None:
-    laws = [solve(MODELS["glass"], start="random", rng=seed, sweeps=1).cells.tobytes() for seed in (1, 1, 2)]
+    laws = [solve(MODELS["glass"], start="random", rng=seed, max_iterations=1).cells.tobytes() for seed in (1, 1, 2)]
     assert laws[0] == laws[1] != laws[2]
 
 
@@ -245,7 +245,7 @@ def test_small_models_run_without_the_compiler_and_give_the_same_bytes(monkeypat
         for patience in (-1.0, 1e9):
             monkeypatch.setattr(jit._Patience, "steps", patience)
             monkeypatch.setattr(jit.Entry, "_at_hand", lambda entry: False)
-            found.append(solve(MODELS[name], rng=1, sweeps=5))
+            found.append(solve(MODELS[name], rng=1, max_iterations=5))
         assert found[0].cells.tobytes() == found[1].cells.tobytes()
         assert found[0].bounds.tobytes() == found[1].bounds.tobytes()
 
@@ -292,7 +292,7 @@ BAD: dict[str, tuple[dict[str, Any], list[str]]] = {
     "too much damping": ({"damping": 1.5}, ["damping", "at most 1", "1.5"]),
     "NaN damping": ({"damping": np.nan}, ["damping", "nan"]),
     "damping as a word": ({"damping": "half"}, ["damping", "'half'"]),
-    "zero sweeps": ({"sweeps": 0}, ["sweeps", "at least 1"]),
+    "zero iterations": ({"max_iterations": 0}, ["max_iterations", "at least 1"]),
     "negative tolerance": ({"tolerance": -1e-3}, ["tolerance", "-0.001"]),
     "endless tolerance": ({"tolerance": np.inf}, ["tolerance", "inf"]),
     "zero seconds": ({"seconds": 0}, ["seconds", "positive"]),

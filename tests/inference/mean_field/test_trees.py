@@ -45,7 +45,7 @@ def test_trees_are_solved_exactly(states: int) -> None:
     factors = [((f"v{i}", f"v{rng.integers(0, i)}"), np.exp(rng.normal(size=(states, states)))) for i in range(1, 9)]
     factors.append((("v8", "w", "u"), np.exp(rng.normal(size=(states, 2, 2)))))
     model = gs.FactorGraph({**{f"v{i}": states for i in range(9)}, "w": 2, "u": 2}, factors)
-    even = gs.mean_field(model, sweeps=1, tolerance=1.0, start="uniform", progress=False)
+    even = gs.mean_field(model, max_iterations=1, tolerance=1.0, start="uniform", progress=False)
     exact = gs.exact.enumerate_states(model).log_z
     assert math.isclose(bound_by_trees(model, even.marginals), exact, rel_tol=1e-13)
 

@@ -215,7 +215,7 @@ def label_field(
         begun = clock()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # so many sweeps were asked for
-            found = mean_field(model, start="unary", sweeps=rounds, rng=rng, progress=False)
+            found = mean_field(model, start="unary", max_iterations=rounds, rng=rng, progress=False)
         return _labelled(found.cells, alone, rounds * model.n_sites, clock() - begun)
     kernel, scan = _parts(method, shape, coupling, neighbours, region)
     length = len(scan.order) if isinstance(scan, DogsScan) else None

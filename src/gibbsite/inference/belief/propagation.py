@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import check_iteration, check_seconds, checked, is_number
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import announcing, interpreted
@@ -55,7 +55,7 @@ from gibbsite.inference.belief.messages import (
 )
 from gibbsite.inference.belief.order import order_messages
 from gibbsite.inference.belief.result import BeliefResult
-from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.interrupt import catch_interrupt
 from gibbsite.sampling.plan import package_version
 from gibbsite.sampling.progress import Progress, Status, choose_progress
@@ -81,7 +81,7 @@ def belief_propagation(
     schedule: str = "residual",
     damping: float = 1.0,
     weight: float | None = None,
-    sweeps: int = 1000,
+    max_iterations: int = 1000,
     tolerance: float = 1e-8,
     seconds: float | None = None,
     progress: Any = None,
@@ -105,8 +105,8 @@ def belief_propagation(
         some that were not reached are.
     weight : float, optional
         Power of all factors for "fractional", 0.5 by default; 1 is "sum".
-    sweeps : int
-        At most so many messages for each edge.
+    max_iterations : int
+        Largest number of messages for each edge.
     tolerance : float
         Messages have settled when none of them would change by more; their maximum is one.
     seconds : float, optional
@@ -148,7 +148,7 @@ def belief_propagation(
     >>> gs.belief_propagation(pair, kind="max").assignment
     {'a': 1, 'b': 0}
     """
-    how = _read_settings(model, kind, schedule, damping, weight, sweeps, tolerance, seconds)
+    how = _read_settings(model, kind, schedule, damping, weight, max_iterations, tolerance, seconds)
     show = choose_progress(progress)
     try:
         with announcing(show.say, "belief propagation"):
@@ -177,13 +177,13 @@ class _Settings(NamedTuple):
     schedule: str
     damping: float
     weight: float
-    sweeps: int
+    max_iterations: int
     tolerance: float
     seconds: float
 
 
 def _read_settings(
-    model: Any, kind: Any, schedule: Any, damping: Any, weight: Any, sweeps: Any, tolerance: Any, seconds: Any
+    model: Any, kind: Any, schedule: Any, damping: Any, weight: Any, max_iterations: Any, tolerance: Any, seconds: Any
 ) -> _Settings:
     from gibbsite.models import FactorGraph
 
@@ -196,20 +196,14 @@ def _read_settings(
         raise ArgumentError(unknown("kind", kind, KINDS))
     if schedule not in SCHEDULES:
         raise ArgumentError(unknown("schedule", schedule, SCHEDULES))
-    if not is_real(damping) or not 0.0 < damping <= 1.0:
-        raise ArgumentError(f"{argument('damping')} must be a number above 0 and at most 1, got {damping!r}.")
     if weight is not None and kind != "fractional":
         raise ArgumentError(f"{argument('weight')} is for {argument('kind', 'fractional')}; leave it out.")
     weight = (0.5 if kind == "fractional" else 1.0) if weight is None else weight
-    if not is_real(weight) or not 0.0 < weight < math.inf:
+    if not is_number(weight) or not 0.0 < weight < math.inf:
         raise ArgumentError(f"{argument('weight')} must be a positive number, got {weight!r}.")
-    if not is_real(tolerance) or not 0.0 <= tolerance < math.inf:
-        raise ArgumentError(f"{argument('tolerance')} must be a number of at least 0, got {tolerance!r}.")
-    if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
-        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
-    limit = math.inf if seconds is None else float(seconds)
-    most = check_integer("sweeps", sweeps, 1)
-    return _Settings(kind, schedule, float(damping), float(weight), most, float(tolerance), limit)
+    step, least = check_iteration(damping, tolerance)
+    most = check_integer("max_iterations", max_iterations, 1)
+    return _Settings(kind, schedule, step, float(weight), most, least, check_seconds(seconds))
 
 
 def _describe(digest: str, how: _Settings) -> dict[str, Any]:
@@ -317,7 +311,7 @@ def describe_messages(model: FactorGraph) -> tuple[int, float, bool]:
 def _on_tables(model: FactorGraph, laid_out: _LaidOut, how: _Settings, show: Progress) -> BeliefResult:
     """Propagate on tables, whatever they are."""
     graph, forest = laid_out.graph, laid_out.forest
-    with interpreted(_STEPS_PER_ENTRY * laid_out.entries * min(how.sweeps, _USUAL_SWEEPS)):
+    with interpreted(_STEPS_PER_ENTRY * laid_out.entries * min(how.max_iterations, _USUAL_SWEEPS)):
         shares = None
         if how.kind == "tree-reweighted":
             power, shares = grow_forests(graph)
@@ -387,15 +381,15 @@ def _settle(run: _Run, once: bool, begun: float, show: Progress, interrupt: Any)
         return 0.0
     mode, passes = NOTED if how.schedule == "residual" else ALL, 0
     while True:
-        count = min(max(edges, _AT_ONCE), how.sweeps * edges - run.messages)
+        count = min(max(edges, _AT_ONCE), how.max_iterations * edges - run.messages)
         done, residual = run.advance(mode, count)
         passes += 1
         elapsed = time.monotonic() - begun
         made = -(-run.messages // edges)
-        show.show(Status("belief propagation", made, how.sweeps, elapsed, how.seconds, 1))
+        show.show(Status("belief propagation", made, how.max_iterations, elapsed, how.seconds, 1))
         if mode != SOME and residual <= how.tolerance:
             return residual
-        if made >= how.sweeps or interrupt.up or elapsed >= how.seconds:
+        if made >= how.max_iterations or interrupt.up or elapsed >= how.seconds:
             return residual
         if mode != ALL:  # all are looked at once more when none should change
             mode = NOTED if mode == SOME and done < count else SOME
@@ -462,8 +456,8 @@ def _on_lattice(model: FactorGraph, graph: Graph, odds: OddsLattice, how: _Setti
             residual = sweep_lattice(odds, 2, how.damping)
             sweeps += 1
             elapsed = time.monotonic() - begun
-            show.show(Status("belief propagation", sweeps, how.sweeps, elapsed, how.seconds, 1))
-            if residual <= how.tolerance or sweeps == how.sweeps or interrupt.up or elapsed >= how.seconds:
+            show.show(Status("belief propagation", sweeps, how.max_iterations, elapsed, how.seconds, 1))
+            if residual <= how.tolerance or sweeps == how.max_iterations or interrupt.up or elapsed >= how.seconds:
                 break
     log_odds, log_z = summarise_lattice(odds)
     chain = edges == line and odds.along_2[odds.size_2 - 1 :: odds.size_2].max(initial=1.0) == 1.0

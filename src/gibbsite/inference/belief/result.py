@@ -165,7 +165,7 @@ class BeliefResult(ApproximateLaw):
         if not self.settled:
             reasons.append(
                 f"messages still change by up to {self.residual:.2g} after {self.messages:,} of them, more "
-                f"than {self.tolerance:g}; use more sweeps, or a {argument('damping')} below 1."
+                f"than {self.tolerance:g}; allow more iterations, or use a {argument('damping')} below 1."
             )
         if self.kind == "max" and self.log_potential == -np.inf:
             reasons.append(

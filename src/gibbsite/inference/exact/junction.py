@@ -98,7 +98,7 @@ class Elimination(ExactResult):
         return np.array(list(cells.values())).reshape(shape)
 
     def _solve(self, model: FactorGraph) -> Elimination:
-        return Elimination(model, outline(model, 0), self.limits)
+        return Elimination(model, outline(model), self.limits)
 
     def rank(self, many: int) -> Ints:
         """Return the most probable states of the free sites in order, as codes (states, sites).
@@ -213,7 +213,7 @@ def solve_exact(
     limit_bytes: float | None = None,
     limit_entries: float = Limits.entries,
     seconds: float | None = None,
-    rng: int = 0,
+    rng: int | None = None,
 ) -> ExactResult:
     """Solve a model exactly, if it can be afforded.
 
@@ -231,8 +231,8 @@ def solve_exact(
         Entries of the largest table that is passed through; none of that size is stored.
     seconds : float, optional
         Refuse what is predicted to take longer.
-    rng : int
-        Seed of the search for an elimination order; the answer does not depend on it.
+    rng : int, optional
+        Seed of the search for an elimination order, by default a fixed one: the answer does not depend on it.
 
     Returns
     -------
@@ -267,14 +267,14 @@ def solve_exact(
 
 
 @checked
-def predict_exact(model: FactorGraph, rng: int = 0) -> ExactCost:
+def predict_exact(model: FactorGraph, rng: int | None = None) -> ExactCost:
     """Predict what :func:`solve_exact` would cost, without solving anything.
 
     Parameters
     ----------
     model : FactorGraph
         The model, with any evidence folded in.
-    rng : int
+    rng : int, optional
         Seed of the search for an elimination order; `solve_exact` uses the same order for the same seed.
 
     Returns

@@ -66,7 +66,7 @@ class _Orders(dict[int, tuple[Any, Any, Any, Any]]):
     """Living states, neighbours and elimination order by seed."""
 
 
-def outline(model: FactorGraph, rng: int = 0) -> Outline:
+def outline(model: FactorGraph, rng: int | None = None) -> Outline:
     """Reduce a model and find an elimination order; models that share a structure share the order.
 
     Examples
@@ -76,6 +76,7 @@ def outline(model: FactorGraph, rng: int = 0) -> Outline:
     16.0
     """
     reduction = reduce_model(model)
+    rng = 0 if rng is None else rng
     kept = model.shared.find(_Orders, _Orders)
     known = kept.get(rng)
     if known is not None and np.array_equal(known[0], reduction.alive):
@@ -129,7 +130,7 @@ class EliminationPlan:
     def load(self, ring: Ring) -> Loaded:
         """Allocate what is needed for passes over the tree, and write the potentials."""
         pool = np.empty(int(self.operands.message[-1]))
-        shift, lowest = fill_potentials(self.tree, self.reduction.problem, self.potentials, pool)
+        shift, lowest = fill_potentials(self.reduction.problem, self.potentials, pool)
         if isinstance(ring, Sum):
             head = pool[: self.potentials.table[-1]]
             np.exp(head, out=head)

@@ -25,14 +25,15 @@ _JOINED = 1 << 14
 class Potentials(NamedTuple):
     """Products of factors: factor f is part of potential ``group[f]``.
 
-    Potential g lies at ``table[g]`` of the pool, up to ``table[g + 1]``, and has the axes ``mask[g]`` of
-    ``clique[g]``; bit a is axis a.
+    Potential g lies at ``table[g]`` of the pool, up to ``table[g + 1]``. Its axes are the sites ``site[axis[g]]``,
+    ..., and the bits of ``mask[g]`` mark them among the axes of its clique.
     """
 
     group: Ints
     table: Ints
-    clique: Ints
     mask: Ints
+    axis: Ints
+    site: Ints
 
 
 class Operands(NamedTuple):
@@ -74,14 +75,15 @@ def plan_tables(tree: CliqueTree, problem: Reduced) -> tuple[Potentials, Operand
         if n_factors
         else np.zeros(0, np.int64)
     )
-    group, clique, mask = np.zeros((3, n_factors), np.int64)
-    potentials = Potentials(group, np.zeros(n_factors + 1, np.int64), clique, mask)
+    group, mask = np.zeros((2, n_factors), np.int64)
+    table, axis = np.zeros((2, n_factors + 1), np.int64)
+    potentials = Potentials(group, table, mask, axis, np.zeros(problem.member.size, np.int64))
     group_start = np.zeros(n_cliques + 1, np.int64)
     by_clique = np.argsort(owner, kind="stable")
     row = row_starts(np.bincount(owner, minlength=n_cliques))
     _group_factors(tree, problem, by_clique, row, np.zeros(tree.home.size, np.int64), potentials, group_start)
     count = int(group_start[-1])
-    potentials = Potentials(group, potentials.table[: count + 1], clique[:count], mask[:count])
+    potentials = Potentials(group, table[: count + 1], mask[:count], axis[: count + 1], potentials.site)
     children = np.bincount(tree.parent[tree.parent >= 0], minlength=n_cliques)
     start = row_starts(np.diff(group_start) + children)
     operands = Operands(
@@ -126,12 +128,18 @@ def _group_factors(
                     chosen, least = g, grown - size
             if chosen < 0:
                 chosen = count
-                potentials.mask[chosen], potentials.clique[chosen] = 0, c
+                potentials.mask[chosen] = 0
                 count += 1
             potentials.mask[chosen] |= mask
             potentials.group[f] = chosen
         for g in range(group_start[c], count):
             potentials.table[g + 1] = potentials.table[g] + np.int64(entries(tree, begin, potentials.mask[g]))
+            free = potentials.axis[g]
+            for k in range(begin, tree.start[c + 1]):
+                if potentials.mask[g] >> (k - begin) & 1:
+                    potentials.site[free] = tree.site[k]
+                    free += 1
+            potentials.axis[g + 1] = free
         group_start[c + 1] = count
 
 
@@ -175,34 +183,75 @@ def _inside(tree: CliqueTree, c: int, up: int) -> int:
     return mask
 
 
-def fill_potentials(tree: CliqueTree, problem: Reduced, potentials: Potentials, pool: Floats) -> tuple[float, float]:
-    """Write the logarithms of all potentials into the pool, each with maximum zero.
+class Odometer(NamedTuple):
+    """Scratch space to count through the axes of a table: digits, strides of a factor, and the way back to digit 0."""
 
-    Returns the sum of what was taken out, minus infinity when a potential has no positive entry, and the
-    lowest logarithm.
-    """
-    odometer = _Odometer(*np.zeros((4, MOST_AXES + 4), np.int64))
-    shift, lowest = _fill(tree, problem, potentials, pool, odometer)
-    return float(shift), float(lowest)
-
-
-class _Odometer(NamedTuple):
-    """The axes of a potential: their sites, where each stands, a factor's strides, the way back."""
-
-    site: Ints
     digit: Ints
     stride: Ints
     back: Ints
 
 
+def make_odometer() -> Odometer:
+    """Allocate an odometer for the largest number of axes."""
+    return Odometer(*np.zeros((3, MOST_AXES + 4), np.int64))
+
+
+@called
+def add_factors(
+    problem: Reduced, group: Ints, table: Ints, axis: Ints, site: Ints, odometer: Odometer, pool: Floats
+) -> None:
+    """Add the logarithms of every factor f to table ``group[f]`` of the pool.
+
+    Table t begins at ``table[t]``, and its axes are the sites ``site[axis[t]]``, ..., the last of them fastest.
+    """
+    digit, stride, back = odometer.digit, odometer.stride, odometer.back
+    for f in range(problem.table.size):
+        begin, width = axis[group[f]], axis[group[f] + 1] - axis[group[f]]
+        source, total = problem.table[f], 1
+        for a in range(width):
+            digit[a], stride[a] = 0, 0
+            total *= problem.cards[site[begin + a]]
+        for m in range(problem.member_start[f], problem.member_start[f + 1]):
+            i = problem.member[m]
+            for a in range(width):
+                if site[begin + a] == i:
+                    stride[a] = problem.stride[m]
+            source += problem.code[problem.code_start[i]] * problem.stride[m]
+        for a in range(width):
+            i = site[begin + a]
+            last = problem.code[problem.code_start[i + 1] - 1]
+            back[a] = (last - problem.code[problem.code_start[i]]) * stride[a]
+        target = table[group[f]]
+        for k in range(total):
+            pool[target + k] += problem.value[source]
+            a = width - 1
+            while a >= 0:
+                i = site[begin + a]
+                d = digit[a] + 1
+                if d < problem.cards[i]:
+                    digit[a] = d
+                    here = problem.code_start[i] + d
+                    source += (problem.code[here] - problem.code[here - 1]) * stride[a]
+                    break
+                digit[a] = 0
+                source -= back[a]
+                a -= 1
+
+
+def fill_potentials(problem: Reduced, potentials: Potentials, pool: Floats) -> tuple[float, float]:
+    """Write the logarithms of all potentials into the pool, each scaled to maximum zero.
+
+    Returns the sum of the maxima, minus infinity if a potential has no positive entry, and the lowest logarithm.
+    """
+    shift, lowest = _fill(problem, potentials, make_odometer(), pool)
+    return float(shift), float(lowest)
+
+
 @compiled_loop
-def _fill(
-    tree: CliqueTree, problem: Reduced, potentials: Potentials, pool: Floats, axes: _Odometer
-) -> tuple[float, float]:
+def _fill(problem: Reduced, potentials: Potentials, odometer: Odometer, pool: Floats) -> tuple[float, float]:
     for k in range(potentials.table[-1]):
         pool[k] = 0.0
-    for f in range(problem.table.size):
-        _add_factor(tree, problem, potentials, pool, axes, f)
+    add_factors(problem, potentials.group, potentials.table, potentials.axis, potentials.site, odometer, pool)
     shift, lowest = 0.0, 0.0
     for g in range(potentials.mask.size):
         first, last = potentials.table[g], potentials.table[g + 1]
@@ -216,50 +265,3 @@ def _fill(
                 if -np.inf < pool[k] < lowest:
                     lowest = pool[k]
     return shift, lowest
-
-
-@called
-def _add_factor(
-    tree: CliqueTree, problem: Reduced, potentials: Potentials, pool: Floats, axes: _Odometer, f: int
-) -> None:
-    """Add a factor's log-potentials to its group, counting through the group's axes like an odometer."""
-    g = potentials.group[f]
-    begin = tree.start[potentials.clique[g]]
-    site, digit, stride, back = axes.site, axes.digit, axes.stride, axes.back
-    width = 0
-    mask = potentials.mask[g]
-    at = begin
-    total = 1
-    while mask:
-        if mask & 1:
-            site[width], digit[width], stride[width] = tree.site[at], 0, 0
-            total *= tree.card[tree.site[at]]
-            width += 1
-        mask >>= 1
-        at += 1
-    source = problem.table[f]
-    for m in range(problem.member_start[f], problem.member_start[f + 1]):
-        i = problem.member[m]
-        for a in range(width):
-            if site[a] == i:
-                stride[a] = problem.stride[m]
-        source += problem.code[problem.code_start[i]] * problem.stride[m]
-    for a in range(width):
-        i = site[a]
-        last = problem.code[problem.code_start[i + 1] - 1]
-        back[a] = (last - problem.code[problem.code_start[i]]) * stride[a]
-    target = potentials.table[g]
-    for k in range(total):
-        pool[target + k] += problem.value[source]
-        a = width - 1
-        while a >= 0:
-            i = site[a]
-            d = digit[a] + 1
-            if d < tree.card[i]:
-                digit[a] = d
-                here = problem.code_start[i] + d
-                source += (problem.code[here] - problem.code[here - 1]) * stride[a]
-                break
-            digit[a] = 0
-            source -= back[a]
-            a -= 1

@@ -50,8 +50,24 @@ class SweepWorkspace(NamedTuple):
     result: Floats
 
 
+def allocate_workspace(rows: int, strides: int, positions: int, longest: int, results: int) -> SweepWorkspace:
+    """Allocate a workspace: rows for tables, their strides and positions, the longest slab, and the sums."""
+    return SweepWorkspace(
+        card=np.zeros(MOST_AXES, np.int64),
+        digit=np.zeros(MOST_AXES, np.int64),
+        slab=np.empty(longest),
+        mask=np.zeros(rows, np.int64),
+        base=np.zeros(rows, np.uintp),
+        kind=np.zeros(rows, np.int64),
+        inner=np.zeros(rows, np.uintp),
+        stride=np.zeros(strides, np.int64),
+        position=np.zeros(positions, np.uint32),
+        result=np.zeros(results),
+    )
+
+
 def make_workspace(tree: CliqueTree, operands: Operands) -> SweepWorkspace:
-    """Allocate a workspace for the largest clique of a tree, and room for what is added up there."""
+    """Allocate a workspace for the largest clique of a tree."""
     width = np.diff(tree.start)
     cards = tree.card[tree.site]
     own = np.zeros(width.size, np.int64)
@@ -63,18 +79,12 @@ def make_workspace(tree: CliqueTree, operands: Operands) -> SweepWorkspace:
     rows = np.diff(operands.start) + np.bincount(parent, minlength=width.size) + tree.own + 2
     longest = int(max(SLAB, cards.max(initial=1)))
     listed = np.where(width > 2, rows * np.minimum(tree.size, longest), 0)
-    most = int(rows.max(initial=1))
-    return SweepWorkspace(
-        card=np.zeros(MOST_AXES, np.int64),
-        digit=np.zeros(MOST_AXES, np.int64),
-        slab=np.empty(longest),
-        mask=np.zeros(most, np.int64),
-        base=np.zeros(most, np.uintp),
-        kind=np.zeros(most, np.int64),
-        inner=np.zeros(most, np.uintp),
-        stride=np.zeros(int((rows * width).max(initial=1)), np.int64),
-        position=np.zeros(int(listed.max(initial=1)), np.uint32),
-        result=np.empty(int((below + own).max(initial=1)) + longest),
+    return allocate_workspace(
+        int(rows.max(initial=1)),
+        int((rows * width).max(initial=1)),
+        int(listed.max(initial=1)),
+        longest,
+        int((below + own).max(initial=1)) + longest,
     )
 
 
@@ -98,81 +108,70 @@ def sweep(
     The clique has d axes with the numbers of states ``workspace.card``; ``mask`` and ``base`` of the rows are
     given. Tables are read from ``pool`` and added to in ``out``.
     """
-    high, n = split(workspace.card, d)
-    slabs = np.int64(1)
-    for a in range(high):
-        slabs *= workspace.card[a]
-        workspace.digit[a] = 0
-    listed = np.int64(0)
-    for r in range(n_in + n_out):
-        listed = _lay_out(workspace, r, d, high, n, listed)
+    high, n, slabs = _lay_out_rows(workspace, d, n_in + n_out)
     size = np.uintp(n)
+    slab, base, kind, inner = workspace.slab, workspace.base, workspace.kind, workspace.inner
     for _ in range(slabs):
-        scalar = ring.one
-        for r in range(n_in):
-            if workspace.kind[r] == ABSENT:
-                scalar = join(ring, scalar, pool[workspace.base[r]])
+        scalar = _scalar(ring, workspace, n_in, pool)
         if scalar != ring.zero:
-            for i in range(size):
-                workspace.slab[i] = scalar
-            for r in range(n_in):
-                if workspace.kind[r] != ABSENT:
-                    _multiply(
-                        ring,
-                        workspace.slab,
-                        size,
-                        pool,
-                        workspace.base[r],
-                        workspace.kind[r],
-                        workspace.inner[r],
-                        workspace.position,
-                    )
+            _multiply_rows(ring, workspace, n_in, scalar, slab, size, pool)
             known, total = False, ring.zero
             for r in range(n_in, n_in + n_out):
-                if workspace.kind[r] == ABSENT:
+                if kind[r] == ABSENT:
                     if not known:
-                        known, total = True, _total(ring, workspace.slab, size)
-                    out[workspace.base[r]] = gather(ring, out[workspace.base[r]], total)
+                        known, total = True, _total(ring, slab, size)
+                    out[base[r]] = gather(ring, out[base[r]], total)
                 else:
-                    _collapse(
-                        ring,
-                        workspace.slab,
-                        size,
-                        out,
-                        workspace.base[r],
-                        workspace.kind[r],
-                        workspace.inner[r],
-                        workspace.position,
-                    )
+                    _collapse(ring, slab, size, out, base[r], kind[r], inner[r], workspace.position)
         _next_slab(workspace, d, high, n_in + n_out)
 
 
 @called
 def multiply_out(ring: Ring, workspace: SweepWorkspace, d: Integer, n_in: Integer, pool: Floats, out: Floats) -> None:
-    """Write the product of the tables of the first ``n_in`` rows, all of it, to ``out``."""
+    """Write the whole product of the tables of the first ``n_in`` rows to ``out``."""
+    high, n, slabs = _lay_out_rows(workspace, d, n_in)
+    size = np.uintp(n)
+    for number in range(slabs):
+        scalar = _scalar(ring, workspace, n_in, pool)
+        _multiply_rows(ring, workspace, n_in, scalar, out[number * n : (number + 1) * n], size, pool)
+        _next_slab(workspace, d, high, n_in)
+
+
+@called
+def _lay_out_rows(workspace: SweepWorkspace, d: Integer, rows: Integer) -> tuple[Integer, Integer, Integer]:
+    """Lay out all tables; return the first axis of the slabs, their size and their number."""
     high, n = split(workspace.card, d)
     slabs = np.int64(1)
     for a in range(high):
         slabs *= workspace.card[a]
         workspace.digit[a] = 0
     listed = np.int64(0)
-    for r in range(n_in):
+    for r in range(rows):
         listed = _lay_out(workspace, r, d, high, n, listed)
-    size = np.uintp(n)
-    for number in range(slabs):
-        slab = out[number * n : (number + 1) * n]
-        scalar = ring.one
-        for r in range(n_in):
-            if workspace.kind[r] == ABSENT:
-                scalar = join(ring, scalar, pool[workspace.base[r]])
-        for i in range(size):
-            slab[i] = scalar
-        for r in range(n_in):
-            if workspace.kind[r] != ABSENT:
-                _multiply(
-                    ring, slab, size, pool, workspace.base[r], workspace.kind[r], workspace.inner[r], workspace.position
-                )
-        _next_slab(workspace, d, high, n_in)
+    return high, n, slabs
+
+
+@called
+def _scalar(ring: Ring, workspace: SweepWorkspace, n_in: Integer, pool: Floats) -> float:
+    """Return the product of the tables that are constant in this slab."""
+    scalar = ring.one
+    for r in range(n_in):
+        if workspace.kind[r] == ABSENT:
+            scalar = join(ring, scalar, pool[workspace.base[r]])
+    return scalar
+
+
+@called
+def _multiply_rows(
+    ring: Ring, workspace: SweepWorkspace, n_in: Integer, scalar: float, slab: Floats, size: Integer, pool: Floats
+) -> None:
+    """Write the product of all tables to a slab, given that of the constant ones."""
+    for i in range(size):
+        slab[i] = scalar
+    for r in range(n_in):
+        kind = workspace.kind[r]
+        if kind != ABSENT:
+            _multiply(ring, slab, size, pool, workspace.base[r], kind, workspace.inner[r], workspace.position)
 
 
 @called

@@ -27,10 +27,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
-from gibbsite._common.wording import argument
+from gibbsite._common.arguments import check_seconds, check_share, checked
 from gibbsite._numba.jit import clock
-from gibbsite.errors import ArgumentError, ConvergenceWarning
+from gibbsite.errors import ConvergenceWarning
 from gibbsite.inference.belief import belief_propagation
 from gibbsite.inference.exact.plan import Outline, outline
 from gibbsite.inference.importance.base import ImportanceProposal
@@ -42,7 +41,6 @@ from gibbsite.inference.importance.verdict import WeightDiagnostics
 from gibbsite.inference.mean_field import mean_field
 from gibbsite.inference.mean_field.trees import bound_by_trees
 from gibbsite.results.wording import in_words
-from gibbsite.sampling.budget import is_real
 from gibbsite.sampling.interrupt import whole_runs_only
 
 if TYPE_CHECKING:
@@ -190,13 +188,10 @@ def bound_log_z(
     >>> found.lower < found.probable[0] < exact < found.probable[1] < found.upper
     True
     """
-    if not (is_real(confidence) and 0.0 < confidence < 1.0):
-        raise ArgumentError(f"{argument('confidence')} must be a number between 0 and 1, got {confidence!r}.")
-    if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
-        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
+    confidence = check_share("confidence", confidence)
     if seconds is None and draws is None:
         seconds = 10.0
-    limit = math.inf if seconds is None else float(seconds)
+    limit = check_seconds(seconds)
     begun = clock()
     found = outline(model)
     most = getattr(proposal, "entries", None) or _MOST
@@ -233,7 +228,7 @@ def bound_log_z(
         lower=lower,
         upper=upper,
         probable=(min(max(low, lower), upper), max(min(high, upper), lower)),
-        confidence=float(confidence),
+        confidence=confidence,
         log_z=upper if exact else drawn.log_z,
         log_z_error=0.0 if exact else drawn.log_z_error,
         lower_by=lower_by,

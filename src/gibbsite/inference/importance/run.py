@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import checked, read_query
+from gibbsite._common.arguments import check_seconds, check_share, checked, read_query
 from gibbsite._common.arrays import Array, Bools
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
@@ -19,7 +19,7 @@ from gibbsite.inference.importance.estimate import Estimate, estimate
 from gibbsite.inference.importance.result import WeightedResult
 from gibbsite.inference.importance.tally import GROUPS, Tally
 from gibbsite.inference.importance.verdict import WeightDiagnostics, judge
-from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.executor import Executor, read_threads
 from gibbsite.sampling.interrupt import Flag, catch_interrupt
 from gibbsite.sampling.plan import as_data, package_version, read_entropy
@@ -113,10 +113,7 @@ def sample_weighted(
         raise ArgumentError(
             f"{argument('proposal')} must be a proposal such as gs.importance.Forward(), got {proposal!r}."
         )
-    if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
-        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
-    if not (is_real(accuracy) and 0.0 < accuracy < 1.0):
-        raise ArgumentError(f"{argument('accuracy')} must be a number between 0 and 1, got {accuracy!r}.")
+    limit, accuracy = check_seconds(seconds), check_share("accuracy", accuracy)
     if draws is not None:
         draws = check_integer("draws", draws, 1)
     elif seconds is None:
@@ -124,13 +121,7 @@ def sample_weighted(
     asked = np.full(model.n_sites, query is None)
     if query is not None:
         asked[read_query(model, query)] = True
-    budget = _Budget(
-        None if draws is None else -(-draws // BLOCK),
-        math.inf if seconds is None else float(seconds),
-        float(accuracy),
-        bool(stop_early),
-        bool(marginals),
-    )
+    budget = _Budget(None if draws is None else -(-draws // BLOCK), limit, accuracy, bool(stop_early), bool(marginals))
     entropy, members = read_entropy(rng), read_threads(threads)
     show = choose_progress(progress)
     try:

@@ -12,13 +12,14 @@ References
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite.graphs.elimination.order import find_order, interaction_graph
+from gibbsite.graphs.rows import row_starts
+from gibbsite.inference.importance.mini_buckets.buckets import split_bucket
 
 Table = tuple[tuple[int, ...], Floats]
 
@@ -46,44 +47,24 @@ def bound_sum(tables: Sequence[Table], cards: Ints, entries: int) -> float:
     if not left:
         return constant
     member = np.array([site for sites, _ in left for site in sites], np.int64)
-    start = np.concatenate([[0], np.cumsum([len(sites) for sites, _ in left])]).astype(np.int64)
-    rows = interaction_graph(start, member, cards.size)
-    order = find_order(*rows, np.maximum(cards, 2), tries=10).sites
+    start = row_starts(np.array([len(sites) for sites, _ in left]))
+    order = find_order(*interaction_graph(start, member, cards.size), np.maximum(cards, 2), tries=10).sites
     rank = np.empty(cards.size, np.int64)
     rank[order] = np.arange(cards.size)
-    buckets: list[list[Table]] = [[] for _ in range(cards.size)]
-
-    def put(sites: tuple[int, ...], table: Floats) -> float:
-        if not sites:
-            return float(table)
-        by_rank = sorted(range(len(sites)), key=lambda a: rank[sites[a]])
-        buckets[rank[sites[by_rank[0]]]].append((tuple(sites[a] for a in by_rank), table.transpose(by_rank)))
-        return 0.0
-
+    card: list[int] = cards[order].tolist()
+    buckets: list[list[Table]] = [[] for _ in card]
     for sites, table in left:
-        constant += put(sites, table)
+        axes = np.argsort(rank[list(sites)])
+        places = tuple(rank[list(sites)][axes].tolist())
+        buckets[places[0]].append((places, table.transpose(axes)))
     for bucket in buckets:
-        for part in _split(bucket, cards, entries):
-            members = sorted({site for sites, _ in part for site in sites}, key=lambda site: rank[site])
-            total = np.zeros((1,) * len(members))
-            for sites, table in part:
-                has = set(sites)
-                total = total + table.reshape([int(cards[site]) if site in has else 1 for site in members])
-            constant += put(tuple(members[1:]), total.max(axis=0))
+        for product, members in split_bucket([places for places, _ in bucket], card, entries):
+            total = np.zeros((1,) * len(product))
+            for places, table in (bucket[k] for k in members):
+                total = total + table.reshape([card[place] if place in places else 1 for place in product])
+            if len(product) > 1:
+                buckets[product[1]].append((product[1:], total.max(axis=0)))
+            else:
+                constant += float(total.max(axis=0))
         bucket.clear()
     return constant
-
-
-def _split(bucket: list[Table], cards: Ints, entries: int) -> list[list[Table]]:
-    """Put the tables of a site together, large ones first, where what they make stays within ``entries``."""
-    parts: list[tuple[set[int], list[Table]]] = []
-    for one in sorted(bucket, key=lambda one: -one[1].size):
-        for sites, tables in parts:
-            joined = sites.union(one[0])
-            if math.prod(int(cards[site]) for site in joined) <= entries:
-                sites |= joined
-                tables.append(one)
-                break
-        else:
-            parts.append((set(one[0]), [one]))
-    return [tables for _, tables in parts]

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import check_share, checked
 from gibbsite._common.arrays import Array, Floats
-from gibbsite._common.wording import argument
-from gibbsite.errors import ArgumentError, ConvergenceWarning
+from gibbsite.errors import ConvergenceWarning
 from gibbsite.inference.log_z.path import AnnealingPath, bound_log_mean, log_mean, streams
 from gibbsite.inference.sampling import sample
 from gibbsite.kernels.tempered.tempered import Tempered
-from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.interrupt import whole_runs_only
 from gibbsite.sampling.plan import read_entropy
 
@@ -114,8 +113,7 @@ def annealed_importance(
     (True, True)
     """
     steps, particles = check_integer("steps", steps, 1), check_integer("particles", particles, 2)
-    if not (is_real(confidence) and 0.0 < confidence < 1.0):
-        raise ArgumentError(f"{argument('confidence')} must be a number between 0 and 1, got {confidence!r}.")
+    confidence = check_share("confidence", confidence)
     entropy = read_entropy(rng)
     path = AnnealingPath(model, steps)
     states = path.draw_reference(particles, np.random.default_rng([entropy, 1]))
@@ -134,9 +132,7 @@ def annealed_importance(
             path.sweep(path.at(k), states, words)
     fails = 0.5 * (1.0 - confidence)
     lower, upper = sorted((bound_log_mean(forward, fails), -bound_log_mean(backward, fails)))
-    return AnnealedEstimate(
-        lower, upper, log_mean(forward), float(confidence), forward, backward, converged, path.betas
-    )
+    return AnnealedEstimate(lower, upper, log_mean(forward), confidence, forward, backward, converged, path.betas)
 
 
 def _draw_model(path: AnnealingPath, count: int, sweeps: int, entropy: int) -> tuple[Array, bool]:

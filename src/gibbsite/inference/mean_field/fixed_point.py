@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import check_iteration, check_seconds, checked
 from gibbsite._common.arrays import Floats
-from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, interpreted
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.graphs.compile import compile_graph
@@ -34,7 +33,7 @@ from gibbsite.inference.mean_field._expected import KINDS, make_workspace
 from gibbsite.inference.mean_field._sweep import bound, sweep
 from gibbsite.inference.mean_field.result import MeanFieldResult
 from gibbsite.inference.mean_field.start import start_law
-from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.interrupt import catch_interrupt
 from gibbsite.sampling.plan import as_data, package_version, read_entropy
 from gibbsite.sampling.progress import Progress, Status, choose_progress
@@ -54,7 +53,7 @@ def mean_field(
     parallel: bool = False,
     damping: float = 1.0,
     start: Any = None,
-    sweeps: int = 1000,
+    max_iterations: int = 1000,
     tolerance: float = 1e-6,
     seconds: float | None = None,
     rng: Any = None,
@@ -77,8 +76,8 @@ def mean_field(
         probabilities: an array (sites, states), for two-state sites also (sites,), or a result with
         marginals. None: uniform, and should that end at a law that does not exclude the impossible, once
         more from "support".
-    sweeps : int
-        Sweeps at most.
+    max_iterations : int
+        Largest number of sweeps.
     tolerance : float
         It has come to rest when no probability is further than this from the one its site should have.
     seconds : float, optional
@@ -117,14 +116,14 @@ def mean_field(
     >>> gs.compare(field, exact).max_abs < 0.02
     True
     """
-    how = _read_settings(model, parallel, damping, sweeps, tolerance, seconds)
+    how = _read_settings(model, parallel, damping, max_iterations, tolerance, seconds)
     entropy = read_entropy(rng)
     draw = np.random.default_rng(entropy)
     show = choose_progress(progress)
     try:
         with announcing(show.say, "mean field"):
             graph = compile_graph(model, among=KINDS)
-            steps = min(how.sweeps, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
+            steps = min(how.max_iterations, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
             with interpreted(steps):
                 arrays = _exclude_impossible(graph, model)
                 for way in ("uniform", "support") if start is None else (start,):
@@ -146,24 +145,21 @@ class _Settings(NamedTuple):
 
     parallel: bool
     damping: float
-    sweeps: int
+    max_iterations: int
     tolerance: float
     seconds: float
 
 
-def _read_settings(model: Any, parallel: Any, damping: Any, sweeps: Any, tolerance: Any, seconds: Any) -> _Settings:
+def _read_settings(
+    model: Any, parallel: Any, damping: Any, max_iterations: Any, tolerance: Any, seconds: Any
+) -> _Settings:
     from gibbsite.models import FactorGraph
 
     if not isinstance(model, FactorGraph):
         raise ArgumentError(f"mean_field needs a model, got {type(model).__name__}.")
-    if not is_real(damping) or not 0.0 < damping <= 1.0:
-        raise ArgumentError(f"{argument('damping')} must be a number above 0 and at most 1, got {damping!r}.")
-    if not is_real(tolerance) or not 0.0 <= tolerance < math.inf:
-        raise ArgumentError(f"{argument('tolerance')} must be a number of at least 0, got {tolerance!r}.")
-    if seconds is not None and not (is_real(seconds) and 0.0 < seconds < math.inf):
-        raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
-    limit = math.inf if seconds is None else float(seconds)
-    return _Settings(bool(parallel), float(damping), check_integer("sweeps", sweeps, 1), float(tolerance), limit)
+    step, least = check_iteration(damping, tolerance)
+    most = check_integer("max_iterations", max_iterations, 1)
+    return _Settings(bool(parallel), step, most, least, check_seconds(seconds))
 
 
 def _describe(graph: Graph, how: _Settings) -> dict[str, Any]:
@@ -200,8 +196,8 @@ def _iterate(
             law, fresh = fresh, law
             bounds.append(bound(arrays, law, workspace) + graph.log_offset)
             elapsed = time.monotonic() - begun
-            show.show(Status("mean field", len(bounds), how.sweeps, elapsed, how.seconds, 1))
-            if changes[-1] <= how.tolerance or len(bounds) == how.sweeps:
+            show.show(Status("mean field", len(bounds), how.max_iterations, elapsed, how.seconds, 1))
+            if changes[-1] <= how.tolerance or len(bounds) == how.max_iterations:
                 break
             if interrupt.up or elapsed >= how.seconds:
                 break

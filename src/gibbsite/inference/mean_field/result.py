@@ -161,7 +161,7 @@ class MeanFieldResult(ApproximateLaw):
         if not self.settled:
             reasons.append(
                 f"probabilities still change by up to {self.change:.2g} in sweep {self.sweeps:,}, more than "
-                f"{self.tolerance:g}; use more sweeps or damping, or go in place."
+                f"{self.tolerance:g}; allow more iterations, use damping, or update in place."
             )
         if self.log_z == -np.inf:
             reasons.append(

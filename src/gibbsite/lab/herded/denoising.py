@@ -89,7 +89,13 @@ def _iterate(model: gs.FactorGraph, how: MeanField, sweeps: Ints) -> Floats:
         warnings.simplefilter("ignore", gs.ConvergenceWarning)  # thirty sweeps are what there is
         for more in np.diff(sweeps, prepend=0).tolist():
             law = gs.mean_field(
-                model, parallel=how.parallel, damping=how.damping, start=law, sweeps=more, tolerance=0.0, progress=False
+                model,
+                parallel=how.parallel,
+                damping=how.damping,
+                start=law,
+                max_iterations=more,
+                tolerance=0.0,
+                progress=False,
             ).cells
             found.append(law)
     return np.array(found)

@@ -12,6 +12,7 @@ site of a bucket is the slowest axis of all tables in it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -156,6 +157,29 @@ def plan_buckets(found: Outline, entries: int) -> BucketPlan:
     return draft.finish()
 
 
+def split_bucket(
+    scopes: Sequence[tuple[int, ...]], card: Sequence[int], entries: int
+) -> list[tuple[tuple[int, ...], list[int]]]:
+    """Share the tables of a bucket out among mini-buckets: the largest first, each to the first that has space for it.
+
+    Returns the scope of each product, of at most ``entries`` entries, and the positions of its tables in ``scopes``.
+    """
+    minis: list[tuple[tuple[int, ...], list[int]]] = []
+    for t in sorted(range(len(scopes)), key=lambda t: -_entries(scopes[t], card)):
+        for k, (product, members) in enumerate(minis):
+            union = _union(product, scopes[t])
+            if _entries(union, card) <= entries:
+                minis[k] = (union, [*members, t])
+                break
+        else:
+            minis.append((scopes[t], [t]))
+    return minis
+
+
+def _entries(scope: tuple[int, ...], card: Sequence[int]) -> int:
+    return math.prod([card[place] for place in scope])
+
+
 class _Draft:
     """A plan in the making; scopes are ascending tuples of places in the order."""
 
@@ -197,20 +221,13 @@ class _Draft:
         return group
 
     def entries_of(self, scope: tuple[int, ...]) -> int:
-        return math.prod([self.card[place] for place in scope])
+        return _entries(scope, self.card)
 
     def fill_bucket(self, place: int) -> None:
         """Share out the tables of a bucket, and make the messages."""
         here = self.by_bucket[place]
-        minis: list[tuple[tuple[int, ...], list[int]]] = []
-        for t in sorted(here, key=lambda t: -self.entries_of(self.scopes[t])):
-            for k, (product, members) in enumerate(minis):
-                union = _union(product, self.scopes[t])
-                if self.entries_of(union) <= self.entries:
-                    minis[k] = (union, [*members, t])
-                    break
-            else:
-                minis.append((self.scopes[t], [t]))
+        shares = split_bucket([self.scopes[t] for t in here], self.card, self.entries)
+        minis = [(product, [here[k] for k in members]) for product, members in shares]
         if not minis:  # a site of no factor
             minis.append(((place,), []))
         held = 0

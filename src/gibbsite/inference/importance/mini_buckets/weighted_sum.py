@@ -23,8 +23,9 @@ from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.exponential import exp_below, log_above
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite.graphs.elimination.rings import Max
+from gibbsite.inference.exact.potentials import Odometer, add_factors, make_odometer
 from gibbsite.inference.exact.reduce import Reduced
-from gibbsite.inference.exact.sweep import SLAB, SweepWorkspace, multiply_out
+from gibbsite.inference.exact.sweep import SLAB, SweepWorkspace, allocate_workspace, multiply_out
 from gibbsite.inference.exact.tree import MOST_AXES
 from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, Buckets, BucketTables
 
@@ -35,7 +36,7 @@ _STRETCH = 512
 class BucketWorkspace(NamedTuple):
     """Room to work: products, a stretch of sums and maxima, weights and shifts of a bucket."""
 
-    workspace: SweepWorkspace
+    sweeping: SweepWorkspace
     product: Floats
     top: Floats
     total: Floats
@@ -50,20 +51,9 @@ def make_workspace(plan: BucketPlan) -> BucketWorkspace:
     minis = int(np.diff(buckets.mini).max(initial=0))
     most_states = int(buckets.card.max(initial=1))
     longest = max(SLAB, most_states)
-    workspace = SweepWorkspace(
-        card=np.zeros(MOST_AXES, np.int64),
-        digit=np.zeros(MOST_AXES, np.int64),
-        slab=np.empty(longest),
-        mask=np.zeros(tables, np.int64),
-        base=np.zeros(tables, np.uintp),
-        kind=np.zeros(tables, np.int64),
-        inner=np.zeros(tables, np.uintp),
-        stride=np.zeros(tables * MOST_AXES, np.int64),
-        position=np.zeros(tables * longest, np.uint32),
-        result=np.zeros(1),
-    )
+    sweeping = allocate_workspace(tables, tables * MOST_AXES, tables * longest, longest, 1)
     return BucketWorkspace(
-        workspace,
+        sweeping,
         np.empty(plan.scratch),
         np.empty(_STRETCH),
         np.empty(_STRETCH),
@@ -75,58 +65,15 @@ def make_workspace(plan: BucketPlan) -> BucketWorkspace:
 def fill_pool(plan: BucketPlan, problem: Reduced) -> Floats:
     """Allocate the pool and write the logarithms of the potentials."""
     pool = np.empty(plan.pooled)
-    place = np.empty(plan.order.size, np.int64)
-    place[plan.order] = np.arange(plan.order.size)
-    site_of = plan.order
-    digit, stride = np.zeros((2, MOST_AXES + 4), np.int64)
     potentials = int(plan.group.max(initial=-1)) + 1
-    filled = plan.pooled if potentials == plan.tables.at.size else int(plan.tables.at[potentials])
-    _fill(plan.tables, plan.buckets.card, problem, plan.group, place, site_of, digit, stride, filled, pool)
+    pool[: plan.pooled if potentials == plan.tables.at.size else int(plan.tables.at[potentials])] = 0.0
+    _fill(problem, plan.group, plan.tables, plan.order[plan.tables.site], make_odometer(), pool)
     return pool
 
 
 @compiled_loop
-def _fill(
-    tables: BucketTables,
-    card: Ints,
-    problem: Reduced,
-    group: Ints,
-    place: Ints,
-    site_of: Ints,
-    digit: Ints,
-    stride: Ints,
-    filled: int,
-    pool: Floats,
-) -> None:
-    for k in range(filled):
-        pool[k] = 0.0
-    for f in range(problem.table.size):
-        t = group[f]
-        begin, axes = tables.start[t], tables.start[t + 1] - tables.start[t]
-        index = problem.table[f]
-        for a in range(axes):
-            digit[a] = stride[a] = 0
-            for m in range(problem.member_start[f], problem.member_start[f + 1]):
-                if place[problem.member[m]] == tables.site[begin + a]:
-                    stride[a] += problem.stride[m]
-            index += stride[a] * problem.code[problem.code_start[site_of[tables.site[begin + a]]]]
-        at = tables.at[t]
-        a = 0
-        while a >= 0:
-            pool[at] += problem.value[index]
-            at += 1
-            a = axes - 1
-            while a >= 0:
-                p = tables.site[begin + a]
-                code = problem.code_start[site_of[p]]
-                index -= stride[a] * problem.code[code + digit[a]]
-                digit[a] += 1
-                if digit[a] == card[p]:
-                    digit[a] = 0
-                index += stride[a] * problem.code[code + digit[a]]
-                if digit[a] > 0:
-                    break
-                a -= 1
+def _fill(problem: Reduced, group: Ints, tables: BucketTables, site: Ints, odometer: Odometer, pool: Floats) -> None:
+    add_factors(problem, group, tables.at, tables.start, site, odometer, pool)
 
 
 def eliminate_buckets(
@@ -196,12 +143,12 @@ def _multiply_out(
     begin = buckets.start[m]
     axes = buckets.start[m + 1] - begin
     for a in range(axes):
-        workspace.workspace.card[a] = buckets.card[buckets.site[begin + a]]
+        workspace.sweeping.card[a] = buckets.card[buckets.site[begin + a]]
     rows = buckets.first[m + 1] - buckets.first[m]
     for r in range(rows):
-        workspace.workspace.mask[r] = buckets.mask[buckets.first[m] + r]
-        workspace.workspace.base[r] = np.uintp(tables.at[buckets.table[buckets.first[m] + r]])
-    multiply_out(ring, workspace.workspace, axes, rows, pool, workspace.product[used : used + buckets.size[m]])
+        workspace.sweeping.mask[r] = buckets.mask[buckets.first[m] + r]
+        workspace.sweeping.base[r] = np.uintp(tables.at[buckets.table[buckets.first[m] + r]])
+    multiply_out(ring, workspace.sweeping, axes, rows, pool, workspace.product[used : used + buckets.size[m]])
 
 
 @called
