@@ -12,7 +12,7 @@ import pytest
 import gibbsite as gs
 from gibbsite.inference.belief.forests import grow_forests
 from gibbsite.inference.belief.layout import lay_out, raise_to, sealed
-from gibbsite.inference.belief.messages import ALL, Logs, Weights, move, new_messages, new_residuals
+from gibbsite.inference.belief.messages import ALL, LogMessages, PlainMessages, move, new_messages, new_residuals
 from gibbsite.inference.belief.order import order_messages
 
 pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
@@ -140,7 +140,7 @@ def test_the_bound_holds_for_messages_that_are_nonsense() -> None:
         state = new_messages(graph, True)
         state.message[:] = rng.normal(size=state.message.size)
         add_logs(graph, state)
-        bound = upper_bound(Logs(False), graph, state, *shares, np.zeros(state.belief.size)) + constant
+        bound = upper_bound(LogMessages(False), graph, state, *shares, np.zeros(state.belief.size)) + constant
         assert bound >= gs.exact.enumerate(model).log_z - 1e-12
 
 
@@ -196,7 +196,7 @@ def test_messages_are_the_textbooks() -> None:
         graph, _ = lay_out(gs.graphs.compile_graph(model), model)
         graph = sealed(raise_to(graph, np.full(graph.n_factors, power)))
         state, order = new_messages(graph, logs), order_messages(graph)[0]
-        way = (Logs if logs else Weights)(largest)
+        way = (LogMessages if logs else PlainMessages)(largest)
         move(way, graph, state, new_residuals(0), order, ALL, 0, 0.0, 1.0)
         said = [np.ones(int(graph.card[i])) for i in graph.site]
         for e in order.tolist():

@@ -1,7 +1,7 @@
-"""A graph that loses vertices: the edges missing among the neighbours of each, kept up to date.
+"""A graph that loses vertices, with up-to-date counts of the edges missing among the neighbours of each vertex.
 
-The fill of a vertex changes only where an edge appears or disappears (Kjaerulff 1990), so taking a vertex
-out costs about as much as reading the lists of its neighbours.
+The fill of a vertex changes only where an edge appears or disappears (Kjaerulff 1990), so removing a vertex costs
+about as much as reading the lists of its neighbours.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ class EliminationGraph(NamedTuple):
 
 
 class EliminationWorkspace(NamedTuple):
-    """What changes during elimination: whole numbers and costs by vertex, the lists of neighbours, the heap.
+    """What changes during elimination: integers and costs by vertex, lists of neighbours, and a heap.
 
-    The list of vertex i begins at ``at[i, FIRST]`` of the pool, has ``at[i, LENGTH]`` entries and space for
-    ``at[i, ROOM]``; ``at[i, DEGREE]`` of the entries are still there, the others are thrown out when the
-    list is next read. ``at[i, PLACE]`` is the place in the heap, negative for vertices that are gone; MARK
-    and CHANGED remember who came by last, LATEST is the number of members of the latest table the vertex
-    was in. ``cost[i]`` holds the weight of the edges missing among the neighbours, their own weight, log2
-    of the entries of the table over vertex and neighbours, and what the heap is sorted by. ``touched``
-    lists the vertices whose cost has changed; ``counters`` are the end of the pool, the current mark, and
-    the number of touched vertices.
+    The list of vertex i begins at ``at[i, FIRST]`` of the pool, has ``at[i, LENGTH]`` entries and space for ``at[i,
+    ROOM]``; ``at[i, DEGREE]`` of them are still in the graph, and the others are removed when the list is next read.
+    ``at[i, PLACE]`` is the position in the heap, negative for removed vertices. MARK and CHANGED hold the last
+    visitor, LATEST the number of members of the latest table that contained the vertex. ``cost[i]`` holds the weight
+    of the edges missing among the neighbours, the weight of the neighbours, log2 of the entries of the table over
+    vertex and neighbours, and the heap key. ``touched`` lists the vertices whose cost has changed; ``counters`` are
+    the end of the pool, the current mark, and the number of touched vertices.
     """
 
     at: Ints
@@ -63,7 +62,7 @@ def make_workspace(graph: EliminationGraph, slots: int = 0) -> EliminationWorksp
 
 @called
 def set_up(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats) -> float:
-    """Lay out the lists and compute all costs; return the steps it took."""
+    """Lay out the lists and compute all costs; return the number of steps taken."""
     n = graph.log_card.size
     used = 0
     steps = 8.0 * (n + graph.neighbour.size)
@@ -109,7 +108,7 @@ def set_up(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats) -> 
 
 @called
 def _tidy(s: EliminationWorkspace, a: int) -> float:
-    """Throw vertices that are gone out of the list of a; return the steps."""
+    """Remove eliminated vertices from the list of a; return the number of steps."""
     length = s.at[a, LENGTH]
     if length > s.at[a, DEGREE]:
         kept = s.at[a, FIRST]
@@ -123,7 +122,7 @@ def _tidy(s: EliminationWorkspace, a: int) -> float:
 
 @called
 def _touch(s: EliminationWorkspace, a: int, v: int) -> None:
-    """Remember that the elimination of v has changed the cost of a."""
+    """Record that the elimination of v has changed the cost of a."""
     if s.at[a, CHANGED] != v:
         s.at[a, CHANGED] = v
         s.touched[s.counters[TOUCHED]] = a
@@ -132,7 +131,7 @@ def _touch(s: EliminationWorkspace, a: int, v: int) -> None:
 
 @called
 def take_out(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats, v: int) -> float:
-    """Take v out of the graph: the edges that its neighbours lacked to it are no longer missing."""
+    """Remove v from the graph: the edges that its neighbours lacked to it are no longer missing."""
     steps = _tidy(s, v)
     stamp = s.counters[STAMP]
     s.counters[STAMP] += 1
@@ -192,7 +191,7 @@ def join_neighbours(graph: EliminationGraph, s: EliminationWorkspace, weight: Fl
 
 @called
 def _append(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats, a: int, b: int) -> bool:
-    """Add b to the tidy list of a, moving the list where there is room; return whether there is any."""
+    """Append b to the list of a, moving the list if it is full; return False if the pool is full."""
     degree = s.at[a, DEGREE]
     if degree == s.at[a, ROOM]:
         used = s.counters[USED]

@@ -1,6 +1,6 @@
 """Greedy elimination of the vertices of a graph: the inner loop of the search for orders.
 
-Costs that are kept up to date and a heap make a try on thousands of sites a matter of milliseconds.
+Costs are kept up to date in a heap, so that one try on thousands of sites takes milliseconds.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ENDLESS = 100.0
 
 
 class Outcome(NamedTuple):
-    """How many vertices were eliminated, and what that costs.
+    """The number of eliminated vertices, and the cost.
 
     ``members`` is the number of vertices of all tables together, ``entries`` that of their entries.
     """
@@ -60,33 +60,12 @@ def eliminate(
     most: float = np.inf,
     given: int = 0,
 ) -> tuple[Outcome, EliminationWorkspace]:
-    """Eliminate all vertices into ``order``, the first ``given`` of them as they stand there already.
+    """Eliminate all vertices into ``order``, the first ``given`` of them as they are listed there already.
 
-    Parameters
-    ----------
-    graph : EliminationGraph
-        The graph.
-    space : EliminationWorkspace
-        Where to work.
-    weight : float array
-        An edge counts in the fill as much as the product at its ends; at least one each.
-    rule : int
-        FILL or TABLE: what is kept small; SIMPLICIAL stops when no simplicial vertex is left.
-    words : array of uint64
-        The generator.
-    order : int array
-        Where the order goes.
-    noise : float
-        Costs are multiplied by up to one plus this at random.
-    most : float
-        Beyond so many entries the try is given up; its cost is infinite.
-    given : int
-        How many vertices of the order are decided.
-
-    Returns
-    -------
-    Outcome, EliminationWorkspace
-        The workspace may be another, larger one.
+    The rule FILL or TABLE says what is kept small; SIMPLICIAL stops when no simplicial vertex is left. An edge counts
+    in the fill as much as the product of the weights, at least one, of its ends. ``noise`` multiplies costs at random
+    by up to one plus itself. The try is abandoned, with infinite cost, when tables exceed ``most`` entries. The
+    workspace is returned because it may have been replaced by a larger one.
     """
     while True:
         before = words.copy()
@@ -109,7 +88,7 @@ def _run(
     order: Ints,
     given: int,
 ) -> tuple[int, int, float, float, float]:
-    """Eliminate; the first number is -1 if the pool was too small."""
+    """Eliminate; the first number returned is -1 if the pool was too small."""
     n = graph.log_card.size
     rng = load(words)
     steps = set_up(graph, s, weight)
@@ -166,7 +145,7 @@ def _run(
 
 @inlined
 def _cost(rng: Words, fill: float, table: float, rule: int, noise: float) -> tuple[Words, float]:
-    """Return what the heap sorts by: simplicial vertices first, then the rule's cost, ties at random."""
+    """Return the heap key: simplicial vertices first, then by the cost of the rule, ties broken at random."""
     rng, u = uniform(rng)
     if fill <= NOTHING:
         return rng, -2.0 + u

@@ -1,9 +1,8 @@
-"""Elimination orders: which site is summed out first, second, ...
+"""The search for elimination orders, which decide how much work exact inference is.
 
-The work of exact inference is decided here. Sites whose neighbours are all joined already (simplicial ones,
-isolated sites and leaves among them) go first, without loss. On what remains greedy rules are tried
-(min-fill, min-fill weighted by state numbers, smallest table), and breadth-first orders, which suit
-lattices. The best order is then improved by keeping its beginning and completing it anew with noise.
+Simplicial sites (all neighbours joined already, such as isolated sites and leaves) go first, at no loss. On the rest,
+greedy rules are tried (min-fill, min-fill weighted by numbers of states, smallest table), and breadth-first orders,
+which suit lattices. The best order is then improved: its beginning is kept and the rest completed again with noise.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ _MOST_DENSE = 100
 
 
 class EliminationOrder(NamedTuple):
-    """An elimination order and what it costs.
+    """An elimination order and its cost.
 
-    ``sites`` is in order of elimination, ``log2_largest`` belongs to the largest table, ``total`` is the
-    number of entries of all tables (infinite beyond the range of floats), ``members`` that of their sites.
+    ``sites`` is in order of elimination, ``log2_largest`` belongs to the largest table, ``total`` is the number of
+    entries of all tables (infinite beyond the range of floats), ``members`` that of their sites.
     """
 
     sites: Ints
@@ -46,32 +45,10 @@ class EliminationOrder(NamedTuple):
 
 
 def find_order(start: Ints, neighbour: Ints, cards: Ints, *, seed: int = 0, tries: int = 3000) -> EliminationOrder:
-    """Find a good elimination order.
+    """Find a good elimination order of a graph in compressed rows.
 
-    How many tries are made depends on how much there is to win, counted in operations and not in seconds: the
-    result is the same on every machine.
-
-    Parameters
-    ----------
-    start, neighbour : int arrays
-        The interaction graph in compressed rows: site i has the neighbours ``start[i]`` to ``start[i + 1]``.
-    cards : int array
-        Number of states of each site, at least two.
-    seed : int
-        Decides ties and noise.
-    tries : int
-        Largest number of tries.
-
-    Returns
-    -------
-    EliminationOrder
-
-    Examples
-    --------
-    >>> ring = np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2])
-    >>> order = find_order(*ring, np.full(4, 2))
-    >>> sorted(order.sites.tolist()), order.log2_largest
-    ([0, 1, 2, 3], 3.0)
+    ``cards`` are the numbers of states, at least two; ``seed`` decides ties and noise. The number of tries depends on
+    how much can be gained, counted in operations and not in seconds, so that the result is the same on every machine.
     """
     n = cards.size
     dense = neighbour.size / max(2 * n, 1)
@@ -95,14 +72,7 @@ def find_order(start: Ints, neighbour: Ints, cards: Ints, *, seed: int = 0, trie
 
 
 def measure_order(start: Ints, neighbour: Ints, cards: Ints, sites: Ints) -> EliminationOrder:
-    """Return what a given elimination order costs.
-
-    Examples
-    --------
-    >>> star = np.array([0, 3, 4, 5, 6]), np.array([1, 2, 3, 0, 0, 0])
-    >>> measure_order(*star, np.full(4, 2), np.arange(4)).log2_largest
-    4.0
-    """
+    """Return the cost of a given elimination order."""
     graph = EliminationGraph(start, neighbour, np.log2(cards))
     sites = np.array(sites, np.int64)
     outcome, _ = eliminate(
@@ -112,7 +82,7 @@ def measure_order(start: Ints, neighbour: Ints, cards: Ints, sites: Ints) -> Eli
 
 
 class _Search:
-    """The best order of a graph so far, and what the search has cost."""
+    """The best order of a graph so far, and the cost of the search."""
 
     def __init__(self, graph: EliminationGraph, cards: Ints, words: Words64, before: float) -> None:
         self.graph, self.cards, self.words, self.before = graph, cards, words, before
@@ -161,16 +131,16 @@ class _Search:
                     self.attempt(rule, weight, noise, self.best.copy(), given)
 
     def hopeless(self) -> bool:
-        """Whether some tries have shown that no number of them will help."""
+        """Whether enough tries have shown that no further try will help."""
         enough = self.tries >= _FRESH_TRIES or self.steps > _HOPELESS_STEPS
         return enough and self.total > _HOPELESS
 
     def done(self, tries: int) -> bool:
-        """Whether more tries are not allowed, or would cost more than they could save."""
+        """Whether the tries are used up, or more would cost more than they could save."""
         return self.tries >= tries or self.steps > self.most_steps()
 
     def most_steps(self) -> float:
-        """Return how many steps the search may take."""
+        """Return the largest number of steps of the search."""
         return min(_STEPS_PER_ENTRY * self.total, _MOST_STEPS)
 
 
@@ -184,14 +154,7 @@ def _induced(graph: EliminationGraph, kept: Bools) -> EliminationGraph:
 
 
 def interaction_graph(member_start: Ints, member: Ints, n: int) -> tuple[Ints, Ints]:
-    """Join sites that share a factor: rows of neighbours without repeats.
-
-    Examples
-    --------
-    >>> start, neighbour = interaction_graph(np.array([0, 2, 5]), np.array([0, 1, 0, 1, 2]), 3)
-    >>> start.tolist(), neighbour.tolist()
-    ([0, 2, 4, 6], [1, 2, 0, 2, 0, 1])
-    """
+    """Join sites that share a factor: return compressed rows of neighbours without repeats."""
     width = np.diff(member_start)
     keys = [np.zeros(0, np.int64)]
     for arity in (np.flatnonzero(np.bincount(width, minlength=2)[2:]) + 2).tolist():
@@ -206,14 +169,7 @@ def interaction_graph(member_start: Ints, member: Ints, n: int) -> tuple[Ints, I
 
 
 def breadth_first(graph: EliminationGraph) -> Ints:
-    """Order vertices by distance from the rim, neighbours of few neighbours first (Cuthill and McKee 1969).
-
-    Examples
-    --------
-    >>> path = EliminationGraph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.ones(3))
-    >>> breadth_first(path).tolist()
-    [0, 1, 2]
-    """
+    """Order vertices by distance from the periphery, those of low degree first (Cuthill and McKee 1969)."""
     n = graph.log_card.size
     order, seen = np.empty(n, np.int64), np.full(n, -1, np.int64)
     _walk(graph, order, seen)

@@ -1,6 +1,6 @@
-"""Three ways to combine and to add up: probabilities, maxima of logarithms, sums of logarithms.
+"""Arithmetic of table entries: sums of probabilities, maxima of logarithms, or sums in logarithms.
 
-Passes over the clique tree are written once and compiled for the ring they are called with.
+Passes over a clique tree are written once and compiled for the ring that they are called with.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from gibbsite._numba.jit import generic, implement
 
 
 class Sum(NamedTuple):
-    """Plain numbers, products and sums; tables are scaled to maximum one on the way."""
+    """Plain numbers: products and sums; tables are scaled to maximum one on the way."""
 
     zero: float = 0.0
     one: float = 1.0
 
 
 class Max(NamedTuple):
-    """Logarithms, sums and maxima: the most probable state."""
+    """Logarithms: sums and maxima, for the most probable state."""
 
     zero: float = -math.inf
     one: float = 0.0
 
 
 class LogSum(NamedTuple):
-    """Logarithms, sums and logarithms of sums: slow, but nothing is too small for it."""
+    """Logarithms: sums and log-sum-exp; slow, but safe from underflow."""
 
     zero: float = -math.inf
     one: float = 0.0
@@ -37,37 +37,19 @@ Ring = Sum | Max | LogSum
 
 @generic
 def join(ring: Ring, a: float, b: float) -> float:
-    """Combine two factors.
-
-    Examples
-    --------
-    >>> join(Sum(), 2.0, 3.0), join(Max(), 2.0, 3.0)
-    (6.0, 5.0)
-    """
+    """Multiply two factors."""
     raise NotImplementedError
 
 
 @generic
 def gather(ring: Ring, a: float, b: float) -> float:
-    """Add up two alternatives.
-
-    Examples
-    --------
-    >>> gather(Sum(), 2.0, 3.0), gather(Max(), 2.0, 3.0), round(gather(LogSum(), 0.0, 0.0), 3)
-    (5.0, 3.0, 0.693)
-    """
+    """Sum (or maximise) over two alternatives."""
     raise NotImplementedError
 
 
 @generic
 def cancel(ring: Ring, a: float, b: float) -> float:
-    """Take a factor out again; zero without anything is zero.
-
-    Examples
-    --------
-    >>> cancel(Sum(), 6.0, 3.0), cancel(Sum(), 0.0, 0.0), cancel(LogSum(), 5.0, 3.0)
-    (2.0, 0.0, 2.0)
-    """
+    """Divide by a factor; zero divided by zero is zero."""
     raise NotImplementedError
 
 

@@ -1,9 +1,9 @@
-"""Belief propagation: messages between factors and sites until they agree.
+"""Belief propagation: messages between factors and sites are updated until they agree.
 
-``layout`` has the arrays, ``messages`` one message after the other, ``order`` their order in a sweep,
-``lattice`` sweeps of binary lattices, ``forests`` the powers of tree-reweighted messages, ``free_energy``
-what messages say about the log-partition function, ``decoding`` and ``joint`` what they say about states,
-and ``propagation`` the whole way.
+``layout`` has the arrays, ``messages`` updates one message after the other, ``order`` gives their order in a sweep,
+``lattice`` sweeps binary lattices, ``forests`` computes the powers of tree-reweighted messages, ``free_energy``
+computes log-partition functions, ``decoding`` a state and ``joint`` joint probabilities from messages; ``propagation``
+puts all of it together.
 """
 
 from gibbsite.inference.belief.propagation import belief_propagation

@@ -1,13 +1,13 @@
 """Forests of factors, and how often each factor is in one: the powers of tree-reweighted messages.
 
-A set of factors is a forest if no cycle goes through them. Forests are grown one after the other, each with
-those factors first that have been in the fewest, until every factor has been in some [1]_. Every site of a
-tree is its root equally often.
+A set of factors is a forest if no cycle passes through them. Forests are grown one after the other, each with the
+factors first that have been in the fewest, until every factor has been in some [1]_. Every site of a tree is its root
+equally often.
 
 References
 ----------
-.. [1] Wainwright, M. J., Jaakkola, T. S. and Willsky, A. S. (2005). A new class of upper bounds on the log
-   partition function. IEEE Transactions on Information Theory 51.
+.. [1] Wainwright, M. J., Jaakkola, T. S. and Willsky, A. S. (2005). A new class of upper bounds on the log partition
+   function. IEEE Transactions on Information Theory 51.
 """
 
 from __future__ import annotations
@@ -24,14 +24,10 @@ _FORESTS, _ENTRIES = 16, 5_000_000  # at least so many, unless they take so many
 
 
 class ForestShares(NamedTuple):
-    """Shares of forests.
+    """Shares of the forests with a given property.
 
-    Attributes
-    ----------
-    lead : float (edges,)
-        In which the factor of an edge is, with the site of the edge towards the root.
-    root : float (sites,)
-        In which a site is a root.
+    ``lead`` (edges,): the factor of the edge is in the forest, with the site of the edge towards the root; ``root``
+    (sites,): the site is a root.
     """
 
     lead: Floats
@@ -39,7 +35,7 @@ class ForestShares(NamedTuple):
 
 
 class Grove(NamedTuple):
-    """Room to grow a forest: union-find, whether factors are in it, the search from roots, sizes below."""
+    """Workspace to grow a forest: union-find, chosen factors, the search from roots, and sizes of subtrees."""
 
     above: Ints
     chosen: Ints
@@ -49,7 +45,7 @@ class Grove(NamedTuple):
 
 
 def grow_forests(graph: MessageGraph) -> tuple[Floats, ForestShares]:
-    """Return the powers of all factors, and the shares of sites in them; the same for equal graphs."""
+    """Return the powers of all factors and the shares of sites in them; deterministic for a given graph."""
     n, factors = graph.n_sites, graph.n_factors
     rng = np.random.default_rng(0)
     times, lead, root = np.zeros(factors), np.zeros(graph.n_edges), np.zeros(n)
@@ -96,7 +92,7 @@ def grow(graph: MessageGraph, order: Ints, room: Grove) -> None:
 
 @compiled_loop
 def count_shares(graph: MessageGraph, room: Grove, lead: Floats, root: Floats) -> None:
-    """Add the shares of one forest: which member of a factor leads to the root, if roots are drawn evenly."""
+    """Add the shares of one forest: which member of a factor leads to the root, if roots are drawn uniformly."""
     n = graph.card.size
     for i in range(n):
         room.found_by[i] = -2  # not found yet; -1 is a root
@@ -128,7 +124,7 @@ def count_shares(graph: MessageGraph, room: Grove, lead: Floats, root: Floats) -
 
 @inlined
 def _share_tree(graph: MessageGraph, room: Grove, begin: Integer, end: Integer, lead: Floats, root: Floats) -> None:
-    """Sizes of subtrees say how often a root lies on which side of a factor."""
+    """Count, from the sizes of subtrees, how often a root lies on which side of a factor."""
     total = end - begin
     for t in range(total):
         i = room.sites[end - 1 - t]
@@ -151,7 +147,7 @@ def _share_tree(graph: MessageGraph, room: Grove, begin: Integer, end: Integer, 
 
 @inlined
 def _parent(graph: MessageGraph, room: Grove, e: Integer) -> Integer:
-    """Return the edge of the same factor whose site it was found from: the only one not found by it."""
+    """Return the edge of the same factor that it was found from: the only one whose site was not found through it."""
     f = graph.factor[e]
     up = e
     for m in range(graph.member_start[f], graph.member_start[f + 1]):

@@ -1,29 +1,27 @@
-"""What messages say about the log-partition function, and about joint probabilities.
+"""Log-partition functions from messages.
 
-With unnormalised beliefs b_i of sites and b_f = T_f^(1 / c_f) prod_i b_i / m_fi of factors, the model is
-prod_f b_f^c_f prod_i b_i^(1 - sum_f c_f), whatever the messages. If beliefs agree on the sites, the
-log-partition function of Bethe and its fractional kinds is the sum of the logarithms of their totals with
-these powers [1]_.
+With unnormalised beliefs b_i of sites and b_f = T_f^(1 / c_f) prod_i b_i / m_fi of factors, the model is prod_f
+b_f^c_f prod_i b_i^(1 - sum_f c_f), whatever the messages. If beliefs agree on the sites, the log-partition function of
+Bethe and its fractional variants is the sum of the logarithms of their totals with these powers [1]_.
 
-The upper bound holds for any messages. Let forests of factors be drawn such that factor f is in one with
-probability c_f, and with site i towards the root with probability c_fi; r_i is the probability that i is a
-root. Any law p has an entropy of at most sum_i r_i H(x_i) + sum_fi c_fi H(x_f | x_i) [2]_. Share the
-log-potential out among these terms,
+The upper bound holds for any messages. Let forests of factors be drawn such that factor f is in one with probability
+c_f, and with site i towards the root with probability c_fi; r_i is the probability that i is a root. The entropy of
+any distribution is at most sum_i r_i H(x_i) + sum_fi c_fi H(x_f | x_i) [2]_. Split the log-potential among these
+terms,
 
     phi_fi = c_fi (log T_f / c_f + sum_(j != i) log q_jf - log M_fi),
-    psi_i = all the rest, which is of x_i alone,
+    psi_i = the rest, which depends on x_i alone,
 
-where M_fi is the message that q gives: then max_p E[phi_fi] + c_fi H(x_f | x_i) = 0, and log Z is at most
-sum_i r_i log sum exp(psi_i / r_i). At a fixed point psi_i = r_i log b_i, and this is the value of [3]_.
+where M_fi is the message that q gives: then max_p E[phi_fi] + c_fi H(x_f | x_i) = 0, and log Z is at most sum_i r_i
+log sum exp(psi_i / r_i). At a fixed point psi_i = r_i log b_i, and this is the value of [3]_.
 
 References
 ----------
-.. [1] Yedidia, J. S., Freeman, W. T. and Weiss, Y. (2005). Constructing free-energy approximations and
-   generalized belief propagation algorithms. IEEE Transactions on Information Theory 51.
-.. [2] Globerson, A. and Jaakkola, T. (2007). Approximate inference using conditional entropy
-   decompositions. AISTATS.
-.. [3] Wainwright, M. J., Jaakkola, T. S. and Willsky, A. S. (2005). A new class of upper bounds on the log
-   partition function. IEEE Transactions on Information Theory 51.
+.. [1] Yedidia, J. S., Freeman, W. T. and Weiss, Y. (2005). Constructing free-energy approximations and generalized
+   belief propagation algorithms. IEEE Transactions on Information Theory 51.
+.. [2] Globerson, A. and Jaakkola, T. (2007). Approximate inference using conditional entropy decompositions. AISTATS.
+.. [3] Wainwright, M. J., Jaakkola, T. S. and Willsky, A. S. (2005). A new class of upper bounds on the log partition
+   function. IEEE Transactions on Information Theory 51.
 """
 
 from __future__ import annotations
@@ -35,12 +33,12 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite.inference.belief.layout import MessageGraph
-from gibbsite.inference.belief.messages import ONE, Logs, Messages, log_message
+from gibbsite.inference.belief.messages import ONE, LogMessages, Messages, log_message
 
 
 @inlined
 def _log_total(logs: Floats, first: Integer, size: Integer, by: float) -> float:
-    """Return the logarithm of the sum of exp(logs / by), times ``by``; the largest where ``by`` is zero."""
+    """Return ``by`` times the logarithm of the sum of exp(logs / by); the largest logarithm if ``by`` is zero."""
     top = -np.inf
     for a in range(size):
         top = max(top, logs[first + a])
@@ -69,8 +67,8 @@ def add_logs(graph: MessageGraph, state: Messages) -> None:
 
 
 @compiled_loop
-def log_z_of_beliefs(way: Logs, graph: MessageGraph, state: Messages) -> float:
-    """Return the log-partition function that beliefs give, for messages in logarithms and sums."""
+def log_z_of_beliefs(ring: LogMessages, graph: MessageGraph, state: Messages) -> float:
+    """Return the (fractional) Bethe log-partition function, for sum-product messages in logarithms."""
     total = 0.0
     for site in range(graph.card.size):
         i = np.uintp(site)
@@ -82,7 +80,7 @@ def log_z_of_beliefs(way: Logs, graph: MessageGraph, state: Messages) -> float:
         f = np.uintp(factor)
         e = np.uintp(graph.member[np.uintp(graph.member_start[f])])
         cell, place = np.uintp(graph.offset[np.uintp(graph.site[e])]), np.uintp(graph.place[e])
-        size, scale = log_message(way, graph, state, e)
+        size, scale = log_message(ring, graph, state, e)
         for a in range(size):
             belief = state.belief[cell + a]
             state.fresh[a] += belief - state.message[place + a] if belief > -np.inf else -np.inf
@@ -91,19 +89,13 @@ def log_z_of_beliefs(way: Logs, graph: MessageGraph, state: Messages) -> float:
 
 
 @compiled_loop
-def upper_bound(way: Logs, graph: MessageGraph, state: Messages, lead: Floats, root: Floats, psi: Floats) -> float:
-    """Return an upper bound of the log-partition function, for any messages in logarithms.
+def upper_bound(
+    ring: LogMessages, graph: MessageGraph, state: Messages, lead: Floats, root: Floats, psi: Floats
+) -> float:
+    """Return an upper bound of the log-partition function, for any sum-product messages in logarithms.
 
-    Parameters
-    ----------
-    way : Logs
-        Sums.
-    lead : float (edges,)
-        How often the factor of an edge is in a forest with the site of the edge towards the root.
-    root : float (sites,)
-        How often a site is a root.
-    psi : float (cells,)
-        Room for what is left to the sites.
+    ``lead`` and ``root`` are :class:`.forests.ForestShares`; ``psi`` (cells,) is scratch space for the terms of the
+    sites.
     """
     for c in range(psi.size):
         psi[c] = graph.log_unary[c] if state.belief[c] > -np.inf else -np.inf
@@ -112,7 +104,7 @@ def upper_bound(way: Logs, graph: MessageGraph, state: Messages, lead: Floats, r
         e = np.uintp(edge)
         cell, place = np.uintp(graph.offset[np.uintp(graph.site[e])]), np.uintp(graph.place[e])
         rest = graph.power[np.uintp(graph.factor[e])] - lead[e]
-        size, scale = log_message(way, graph, state, e)
+        size, scale = log_message(ring, graph, state, e)
         for a in range(size):
             if psi[cell + a] > -np.inf:
                 q = state.belief[cell + a] - state.message[place + a]

@@ -1,4 +1,4 @@
-"""Joint beliefs: of sites that share a factor, those of the factor."""
+"""Joint beliefs of sites that share a factor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gibbsite.inference.belief.layout import MessageGraph
 
 
 class JointBeliefs(Protocol):
-    """What is known of several sites at once."""
+    """Joint beliefs of several sites."""
 
     def joint(self, sites: list[int]) -> Floats | None:
         """Return joint probabilities, one axis per site; None if the sites share no factor."""
@@ -46,7 +46,7 @@ class TableBeliefs:
         return None
 
     def _said_of(self, edge: int) -> Floats:
-        """Return what a site says to a factor, as logarithms."""
+        """Return the message of a site to a factor, as logarithms."""
         i = int(self.graph.site[edge])
         cell, size, place = int(self.graph.offset[i]), int(self.graph.card[i]), int(self.graph.place[edge])
         belief = self.belief[cell : cell + size]
@@ -61,7 +61,7 @@ class LatticeBeliefs:
     log_odds: Floats
 
     def joint(self, sites: list[int]) -> Floats | None:
-        """Return joint probabilities of two neighbours; None if they are none."""
+        """Return joint probabilities of two neighbours; None if they are not neighbours."""
         if len(sites) != 2:
             return None
         for w, ahead, back, far in edges_of(self.lattice):

@@ -1,10 +1,9 @@
-"""Messages on binary lattices: two-state messages are one number, their odds, and a line is done at a time.
+"""Messages on binary lattices, one line at a time: a two-state message is a single number, its odds.
 
-A message along an edge of coupling J, from a site whose other messages and field make odds c, has the odds
-(w c + 1) / (c + w) with w = exp(2 J). An edge that is not there has coupling
-zero and odds one, so every axis is treated as periodic. A pass goes through the lines of the last axis: first
-the messages along the line, in both directions, then those to the next line (and plane), which do not depend
-on each other. A sweep is a pass forward and one back.
+A message along an edge of coupling J, from a site whose field and other messages give odds c, has the odds (w c + 1) /
+(c + w) with w = exp(2 J). A missing edge has coupling zero and odds one, so that every axis is treated as periodic. A
+pass goes through the lines of the last axis: first the messages along the line, in both directions, then those to the
+next line (and plane), which are independent of each other. A sweep is a pass forward and one back.
 """
 
 from __future__ import annotations
@@ -23,18 +22,10 @@ _STEEPEST = 600.0  # log-odds that a product of odds may have
 class OddsLattice(NamedTuple):
     """Messages of a binary lattice, as odds of state 1; arrays of sites are flat.
 
-    Attributes
-    ----------
-    sizes : three integers
-        Planes, lines and sites of a line.
-    field : float (sites,)
-        exp(2 field).
-    along_0, along_1, along_2 : float (sites,)
-        exp(2 coupling) of a site and the next one of each axis.
-    ahead_0, ..., back_2 : float (sites,)
-        Message of a site to the next one, and of the next one to it.
-    base, worst : float (sites of a line,)
-        The odds of sites but for messages along the line; largest relative changes seen.
+    ``size_0`` to ``size_2`` are the numbers of planes, lines and sites of a line. ``field`` is exp(2 field),
+    ``along_0`` to ``along_2`` are exp(2 coupling) of a site and the next one of each axis, ``ahead_0`` to ``back_2``
+    the messages of a site to the next one, and of the next one to it. ``base`` and ``worst`` belong to the sites of
+    one line: their odds without messages along the line, and the largest relative changes.
     """
 
     size_0: int
@@ -55,7 +46,7 @@ class OddsLattice(NamedTuple):
 
 
 def lay_out_lattice(lattice: LatticeGraph) -> OddsLattice | None:
-    """Return messages of odds one; None where couplings are too large, or an edge is there twice."""
+    """Return messages of odds one; None if couplings are too large, or an edge exists twice."""
     sizes = (lattice.size_0, lattice.size_1, lattice.size_2)
     wraps = (lattice.wrap_0, lattice.wrap_1, lattice.wrap_2)
     if any(wrap and size <= 2 for size, wrap in zip(sizes, wraps, strict=True)):
@@ -90,13 +81,13 @@ def _larger(a: float, b: float) -> float:
 
 @inlined
 def _change(old: float, new: float) -> float:
-    """Return the relative change of odds: at most that of the larger of two."""
+    """Return the relative change of odds, with respect to the larger."""
     return abs(new - old) / _larger(old, new)
 
 
 @inlined
 def _renew_line(g: OddsLattice, at: Integer, damping: float) -> None:
-    """Renew the messages along a line that starts at a site, in both directions at once."""
+    """Update the messages along the line that starts at a site, in both directions at once."""
     n = np.uintp(g.size_2)
     last = at + n - np.uintp(1)
     up = g.ahead_2[last]  # along the edge from the last site to the first one
@@ -122,7 +113,7 @@ def _renew_line(g: OddsLattice, at: Integer, damping: float) -> None:
 def _renew_across(
     g: OddsLattice, at: Integer, edge: Integer, w: Floats, messages: Floats, into: Floats, damping: float
 ) -> None:
-    """Renew the messages of a line to one beside it: all but what comes in from there is passed on."""
+    """Update the messages of a line to a neighbouring one, from everything but the messages that come from there."""
     n = np.uintp(g.size_2)
     last = n - np.uintp(1)
     for t in range(n):
@@ -137,7 +128,7 @@ def _renew_across(
 
 @compiled_loop
 def sweep_lattice(g: OddsLattice, passes: int, damping: float) -> float:
-    """Make passes, forward and back in turn; return the largest relative change of the odds of a message."""
+    """Make passes, alternately forward and back; return the largest relative change of the odds of a message."""
     n, n_1 = np.uintp(g.size_2), np.uintp(g.size_1)
     plane = n_1 * n
     lines = np.uintp(g.size_0) * n_1

@@ -1,11 +1,10 @@
 """Sites, factors and the messages between them, as arrays.
 
-A message goes along an *edge*: from a factor to one of its sites. Edges are numbered by site, so that those
-that come in at a site lie side by side. Tables are stored as powers, T^(1 / power), because that is what
-messages are made of: power one is belief propagation, other powers are its fractional and tree-reweighted
-kinds.
+A message belongs to an *edge*, from a factor to one of its sites. Edges are numbered by site, so that those of a site
+are contiguous. Tables are stored as T^(1 / power), as messages need them: power one is belief propagation, other
+powers are its fractional and tree-reweighted variants.
 
-Factors over the same sites are one factor here: two of them would be a cycle that is none of the model.
+Factors over the same sites are merged into one, because two of them would form a cycle that the model does not have.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class MessageGraph(NamedTuple):
-    """Where messages go, and the tables they are made of.
+    """The edges along which messages go, and the tables that they are computed from.
 
     Attributes
     ----------
@@ -38,12 +37,10 @@ class MessageGraph(NamedTuple):
         Ends of an edge, the stride of the site in the table of the factor, and where the message begins.
     member_start, member : int
         Factor f has the edges ``member[member_start[f] : member_start[f + 1]]``, in the order of its table.
-    table : int (factors,)
-        Where the table of each factor begins in ``value``.
-    power : float (factors,)
-        Tables are stored to the power of one by this; messages count to this power.
+    table, power : int (factors,), float (factors,)
+        Where the table of each factor begins in ``value``, and its power.
     value, log_value : float
-        Entries of the tables, the largest one of each table being one, and their logarithms.
+        Entries of the tables, each with maximum one, and their logarithms.
     unary, log_unary : float
         Weights of the states of single sites, laid out by ``offset``; zero where a state is impossible.
     """
@@ -86,12 +83,9 @@ class MessageGraph(NamedTuple):
 
 
 def lay_out(graph: Graph, model: FactorGraph) -> tuple[MessageGraph, float]:
-    """Return the messages of a model, and the constant that log-potentials of the arrays leave out.
+    """Return the messages of a model, and the constant that the log-potentials of the arrays leave out.
 
-    Raises
-    ------
-    SupportError
-        If propagation of zeros leaves a site without a state.
+    Raises :class:`SupportError` if propagation of zeros leaves a site without a state.
     """
     graph = as_tables(graph)
     tables: Any = merge_equal_scopes(graph.arrays)
@@ -181,6 +175,6 @@ def raise_to(graph: MessageGraph, power: Floats) -> MessageGraph:
 
 
 def sealed(graph: MessageGraph) -> MessageGraph:
-    """Return the same arrays, contiguous and read-only: compiled code is for one type of them."""
+    """Return the same arrays, contiguous and read-only, so that they have the one type that code is compiled for."""
     parts: Any = tuple(np.ascontiguousarray(part).copy() for part in graph)
     return seal(MessageGraph(*parts))

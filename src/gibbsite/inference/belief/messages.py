@@ -1,19 +1,18 @@
-"""Messages, one after the other in a given order: all of them, or those that should change.
+"""Updates of messages in a given order: of all messages, or of those that are expected to change.
 
-The message of factor f to site i is the sum (or maximum), over the states of the other members j of f, of
-T_f^(1 / c_f) times q_jf, where q_jf = b_j / m_fj, and the belief b_j is the product of the unary weights of j
-and of all messages m_gj^c_g that come in there; c is the power of a factor, one for plain belief
-propagation [1]_. Beliefs are kept and follow every message, so that a message costs what its table costs,
-however many neighbours a site has.
+The message of factor f to site i is the sum (or maximum), over the states of the other members j of f, of T_f^(1 /
+c_f) times q_jf, where q_jf = b_j / m_fj, and the belief b_j is the product of the unary weights of j and of all
+incoming messages m_gj^c_g; c is the power of a factor, one for plain belief propagation [1]_. Beliefs are stored and
+follow every message, so that a message costs as much as its table, however many neighbours a site has.
 
-Numbers are weights of at most one or, where a number of a possible state would become so small that products
-might leave the range of floats, logarithms. Impossible states have belief zero and stay out of everything;
-after propagation of zeros, every possible state has positive messages.
+Numbers are weights of at most one or, where a weight of a possible state would become so small that products might
+underflow, logarithms. Impossible states have belief zero and are skipped; after propagation of zeros, every possible
+state has positive messages.
 
-How much a message should change is estimated from how much those that it depends on have changed since it
-was last computed, and how much came of that then. Residual schedules renew the messages first for which this
-is largest [2]_ [3]_; here a pass through the order of a sweep renews those for which it is not much smaller
-than for the first of them, so that news travel along a whole path in one pass.
+The expected change of a message is estimated from the changes of the messages that it depends on since it was last
+computed, and from the effect of such changes then. Residual schedules update the messages with the largest expected
+change first [2]_ [3]_; here a pass in the order of a sweep updates those whose expected change is not much smaller
+than the largest, so that information travels along a whole path in one pass.
 
 References
 ----------
@@ -43,20 +42,20 @@ _FORGET = 0.6  # what is left at least of a gain when a smaller one is seen
 ALL, NOTED, SOME = 0, 1, 2
 
 
-class Weights(NamedTuple):
-    """Messages and beliefs are weights; ``largest``: maxima instead of sums."""
+class PlainMessages(NamedTuple):
+    """Messages and beliefs are plain numbers; ``largest`` takes maxima instead of sums."""
 
     largest: bool
 
 
-class Logs(NamedTuple):
-    """Messages and beliefs are logarithms; ``largest``: maxima instead of sums."""
+class LogMessages(NamedTuple):
+    """Messages and beliefs are logarithms; ``largest`` takes maxima instead of sums."""
 
     largest: bool
 
 
 class Messages(NamedTuple):
-    """All messages and beliefs, and room to compute new ones.
+    """All messages and beliefs, and scratch space to compute new ones.
 
     Attributes
     ----------
@@ -67,10 +66,10 @@ class Messages(NamedTuple):
     fresh, top : float (largest number of states,)
         The new message; the largest term of its sums, where they are logarithms.
     q : float
-        What the other members of a factor say, member after member.
+        Messages of the other members of a factor, member after member.
     other, at, code, entry, share
-        The other members of a factor, where they begin in ``q``, and for each of them the present state,
-        the position in the table it leads to, and the product of ``q`` of the members before it.
+        The other members of a factor, where they begin in ``q``, and for each of them the present state, the position
+        in the table that it leads to, and the product of ``q`` of the members before it.
     """
 
     message: Floats
@@ -86,14 +85,10 @@ class Messages(NamedTuple):
 
 
 class Residuals(NamedTuple):
-    """How much messages should change: ``moved`` times ``gain``.
+    """Expected changes of messages: ``moved`` times ``gain``.
 
-    Attributes
-    ----------
-    moved : float (edges,)
-        How much the messages that this one depends on have changed since it was computed.
-    gain : float (edges,)
-        How much it changed then, for each unit of ``moved``.
+    ``moved`` (edges,) sums the changes, since a message was computed, of those it depends on; ``gain`` (edges,) is how
+    much it changed then for each unit of ``moved``.
     """
 
     moved: Floats
@@ -101,7 +96,7 @@ class Residuals(NamedTuple):
 
 
 def new_messages(graph: MessageGraph, logs: bool) -> Messages:
-    """Return messages that say nothing."""
+    """Return uniform messages."""
     states = int(graph.card.max(initial=1))
     widest = int(np.diff(graph.member_start).max(initial=2))
     zero = 0.0 if logs else 1.0
@@ -120,142 +115,142 @@ def new_messages(graph: MessageGraph, logs: bool) -> Messages:
 
 
 def new_residuals(n_edges: int) -> Residuals:
-    """Return that nothing has moved, for so many edges."""
+    """Return residuals of ``n_edges`` messages that have not changed."""
     return Residuals(np.zeros(n_edges), np.ones(n_edges))
 
 
 @generic
-def renew(way: Any, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
-    """Compute the message of an edge anew; return how much it should change, -1 if numbers are too small."""
+def renew(ring: Any, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
+    """Compute the message of an edge again; return its change before damping, -1 if numbers are too small."""
     raise NotImplementedError
 
 
 @generic
-def multiply(way: Any, p: float, q: float) -> float:
+def multiply(ring: Any, p: float, q: float) -> float:
     """Multiply two weights."""
     raise NotImplementedError
 
 
 @generic
-def divide(way: Any, p: float, q: float) -> float:
+def divide(ring: Any, p: float, q: float) -> float:
     """Divide a weight by a positive one."""
     raise NotImplementedError
 
 
 @generic
-def is_positive(way: Any, p: float) -> bool:
+def is_positive(ring: Any, p: float) -> bool:
     """Whether a weight is positive."""
     raise NotImplementedError
 
 
 @generic
-def log_of(way: Any, p: float) -> float:
+def log_of(ring: Any, p: float) -> float:
     """Return the logarithm of a positive weight."""
     raise NotImplementedError
 
 
 @generic
-def of_log(way: Any, log: float) -> float:
+def of_log(ring: Any, log: float) -> float:
     """Return the weight of a logarithm."""
     raise NotImplementedError
 
 
 @generic
-def constants(way: Any, graph: MessageGraph) -> tuple[float, float, Floats]:
+def constants(ring: Any, graph: MessageGraph) -> tuple[float, float, Floats]:
     """Return the weights zero and one, and the tables."""
     raise NotImplementedError
 
 
 @generic
-def add(way: Any, state: Messages, a: Integer, weight: float) -> None:
-    """Add a term to what the new message says of a state."""
+def add(ring: Any, state: Messages, a: Integer, weight: float) -> None:
+    """Add a term to the new message."""
     raise NotImplementedError
 
 
 @generic
-def replace(way: Any, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float) -> float:
-    """Put the new message in the place of the old one, let the belief follow, and return the change."""
+def replace(ring: Any, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float) -> float:
+    """Replace the old message by the new one, update the belief, and return the change."""
     raise NotImplementedError
 
 
-@implement(multiply, Weights)
-def _multiply_weights(way: Weights, p: float, q: float) -> float:
+@implement(multiply, PlainMessages)
+def _multiply_weights(ring: PlainMessages, p: float, q: float) -> float:
     return p * q
 
 
-@implement(divide, Weights)
-def _divide_weights(way: Weights, p: float, q: float) -> float:
+@implement(divide, PlainMessages)
+def _divide_weights(ring: PlainMessages, p: float, q: float) -> float:
     return p / q
 
 
-@implement(is_positive, Weights)
-def _is_positive_weight(way: Weights, p: float) -> bool:
+@implement(is_positive, PlainMessages)
+def _is_positive_weight(ring: PlainMessages, p: float) -> bool:
     return p > 0.0
 
 
-@implement(log_of, Weights)
-def _log_of_weight(way: Weights, p: float) -> float:
+@implement(log_of, PlainMessages)
+def _log_of_weight(ring: PlainMessages, p: float) -> float:
     return math.log(p)
 
 
-@implement(of_log, Weights)
-def _weight_of_log(way: Weights, log: float) -> float:
+@implement(of_log, PlainMessages)
+def _weight_of_log(ring: PlainMessages, log: float) -> float:
     return math.exp(log)
 
 
-@implement(constants, Weights)
-def _constants_of_weights(way: Weights, graph: MessageGraph) -> tuple[float, float, Floats]:
+@implement(constants, PlainMessages)
+def _constants_of_weights(ring: PlainMessages, graph: MessageGraph) -> tuple[float, float, Floats]:
     return 0.0, 1.0, graph.value
 
 
-@implement(add, Weights)
-def _add_weight(way: Weights, state: Messages, a: Integer, weight: float) -> None:
+@implement(add, PlainMessages)
+def _add_weight(ring: PlainMessages, state: Messages, a: Integer, weight: float) -> None:
     old = float(state.fresh[a])
-    state.fresh[a] = max(old, weight) if way.largest else old + weight
+    state.fresh[a] = max(old, weight) if ring.largest else old + weight
 
 
-@implement(multiply, Logs)
-def _multiply_logs(way: Logs, p: float, q: float) -> float:
+@implement(multiply, LogMessages)
+def _multiply_logs(ring: LogMessages, p: float, q: float) -> float:
     return p + q
 
 
-@implement(divide, Logs)
-def _divide_logs(way: Logs, p: float, q: float) -> float:
+@implement(divide, LogMessages)
+def _divide_logs(ring: LogMessages, p: float, q: float) -> float:
     return p - q
 
 
-@implement(is_positive, Logs)
-def _is_positive_log(way: Logs, p: float) -> bool:
+@implement(is_positive, LogMessages)
+def _is_positive_log(ring: LogMessages, p: float) -> bool:
     return p > -np.inf
 
 
-@implement(log_of, Logs)
-@implement(of_log, Logs)
-def _log_itself(way: Logs, log: float) -> float:
+@implement(log_of, LogMessages)
+@implement(of_log, LogMessages)
+def _log_itself(ring: LogMessages, log: float) -> float:
     return log
 
 
-@implement(constants, Logs)
-def _constants_of_logs(way: Logs, graph: MessageGraph) -> tuple[float, float, Floats]:
+@implement(constants, LogMessages)
+def _constants_of_logs(ring: LogMessages, graph: MessageGraph) -> tuple[float, float, Floats]:
     return -np.inf, 0.0, graph.log_value
 
 
-@implement(add, Logs)
-def _add_log(way: Logs, state: Messages, a: Integer, weight: float) -> None:
-    """Keep the largest term in ``fresh``, and the sum of all in units of it in ``top``."""
+@implement(add, LogMessages)
+def _add_log(ring: LogMessages, state: Messages, a: Integer, weight: float) -> None:
+    """Keep the largest term in ``fresh``, and the sum of all relative to it in ``top``."""
     old = state.fresh[a]
     if weight > old:
         state.fresh[a] = weight
-        if not way.largest:
+        if not ring.largest:
             state.top[a] = 1.0 + state.top[a] * math.exp(old - weight)
-    elif weight > -np.inf and not way.largest:
+    elif weight > -np.inf and not ring.largest:
         state.top[a] += math.exp(weight - old)
 
 
 @inlined
-def _collect(way: Any, graph: MessageGraph, state: Messages, e: Integer, f: Integer) -> tuple[Integer, float]:
-    """Write down what the other members of a factor say; return their number, and the constant left out."""
-    zero, scale, _ = constants(way, graph)
+def _collect(ring: Any, graph: MessageGraph, state: Messages, e: Integer, f: Integer) -> tuple[Integer, float]:
+    """Write the messages of the other members of a factor; return their number, and the constant left out."""
+    zero, scale, _ = constants(ring, graph)
     n = np.uintp(0)
     at = np.uintp(0)
     for m in range(np.uintp(graph.member_start[f]), np.uintp(graph.member_start[f + ONE])):
@@ -267,13 +262,13 @@ def _collect(way: Any, graph: MessageGraph, state: Messages, e: Integer, f: Inte
             top = zero
             for b in range(card):
                 belief = state.belief[cell + b]
-                q = divide(way, belief, state.message[place + b]) if is_positive(way, belief) else zero
+                q = divide(ring, belief, state.message[place + b]) if is_positive(ring, belief) else zero
                 state.q[at + b] = q
                 top = max(top, q)
-            if is_positive(way, top):
-                scale = multiply(way, scale, top)
+            if is_positive(ring, top):
+                scale = multiply(ring, scale, top)
                 for b in range(card):
-                    state.q[at + b] = divide(way, state.q[at + b], top)
+                    state.q[at + b] = divide(ring, state.q[at + b], top)
             at += card
             n += ONE
     return n, scale
@@ -281,10 +276,10 @@ def _collect(way: Any, graph: MessageGraph, state: Messages, e: Integer, f: Inte
 
 @inlined
 def sum_table(
-    way: Any, graph: MessageGraph, state: Messages, f: Integer, n: Integer, size: Integer, own: Integer
+    ring: Any, graph: MessageGraph, state: Messages, f: Integer, n: Integer, size: Integer, own: Integer
 ) -> None:
-    """Go through the configurations of n other members, depth first; impossible branches end at once."""
-    _, one, value = constants(way, graph)
+    """Sum over the configurations of n other members, depth first; impossible branches end at once."""
+    _, one, value = constants(ring, graph)
     last = np.int64(n) - 1
     depth = 0
     state.code[0], state.entry[0], state.share[0] = -1, graph.table[f], one
@@ -294,10 +289,10 @@ def sum_table(
         if depth == last:
             row, step = np.uintp(state.entry[depth]), np.uintp(graph.stride[o])
             for b in range(np.uintp(card)):
-                p = multiply(way, state.share[depth], state.q[at + b])
-                if is_positive(way, p):
+                p = multiply(ring, state.share[depth], state.q[at + b])
+                if is_positive(ring, p):
                     for a in range(size):
-                        add(way, state, a, multiply(way, p, value[row + own * a]))
+                        add(ring, state, a, multiply(ring, p, value[row + own * a]))
                 row += step
             depth -= 1
             continue
@@ -306,16 +301,16 @@ def sum_table(
         if code == card:
             depth -= 1
             continue
-        p = multiply(way, state.share[depth], state.q[at + np.uintp(code)])
-        if is_positive(way, p):
+        p = multiply(ring, state.share[depth], state.q[at + np.uintp(code)])
+        if is_positive(ring, p):
             state.code[depth + 1] = -1
             state.entry[depth + 1] = state.entry[depth] + graph.stride[o] * code
             state.share[depth + 1] = p
             depth += 1
 
 
-@implement(renew, Weights)
-def _renew_weights(way: Weights, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
+@implement(renew, PlainMessages)
+def _renew_weights(ring: PlainMessages, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
     f = np.uintp(graph.factor[e])
     size = np.uintp(graph.card[np.uintp(graph.site[e])])
     own = np.uintp(graph.stride[e])
@@ -334,17 +329,17 @@ def _renew_weights(way: Weights, graph: MessageGraph, state: Messages, e: Intege
             if belief > 0.0:
                 q = belief / state.message[place + b]
                 for a in range(size):
-                    add(way, state, a, q * graph.value[row + own * a])
+                    add(ring, state, a, q * graph.value[row + own * a])
             row += step
     else:
-        n, _ = _collect(way, graph, state, e, f)
-        sum_table(way, graph, state, f, n, size, own)
-    return replace(way, graph, state, e, size, damping)
+        n, _ = _collect(ring, graph, state, e, f)
+        sum_table(ring, graph, state, f, n, size, own)
+    return replace(ring, graph, state, e, size, damping)
 
 
-@implement(replace, Weights)
+@implement(replace, PlainMessages)
 def _replace_weights(
-    way: Weights, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float
+    ring: PlainMessages, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float
 ) -> float:
     i = np.uintp(graph.site[e])
     power = graph.power[np.uintp(graph.factor[e])]
@@ -383,30 +378,32 @@ def _replace_weights(
     return change
 
 
-@implement(renew, Logs)
-def _renew_logs(way: Logs, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
-    size, _ = log_message(way, graph, state, e)
-    return replace(way, graph, state, e, size, damping)
+@implement(renew, LogMessages)
+def _renew_logs(ring: LogMessages, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
+    size, _ = log_message(ring, graph, state, e)
+    return replace(ring, graph, state, e, size, damping)
 
 
 @inlined
-def log_message(way: Logs, graph: MessageGraph, state: Messages, e: Integer) -> tuple[Integer, float]:
+def log_message(ring: LogMessages, graph: MessageGraph, state: Messages, e: Integer) -> tuple[Integer, float]:
     """Write the new message of an edge to ``fresh``; return its size, and the constant that it leaves out."""
     f = np.uintp(graph.factor[e])
     size = np.uintp(graph.card[np.uintp(graph.site[e])])
     for a in range(size):
         state.fresh[a], state.top[a] = -np.inf, 0.0
-    n, scale = _collect(way, graph, state, e, f)
-    sum_table(way, graph, state, f, n, size, np.uintp(graph.stride[e]))
-    if not way.largest:
+    n, scale = _collect(ring, graph, state, e, f)
+    sum_table(ring, graph, state, f, n, size, np.uintp(graph.stride[e]))
+    if not ring.largest:
         for a in range(size):
             if state.fresh[a] > -np.inf:
                 state.fresh[a] += math.log(state.top[a])
     return size, scale
 
 
-@implement(replace, Logs)
-def _replace_logs(way: Logs, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float) -> float:
+@implement(replace, LogMessages)
+def _replace_logs(
+    ring: LogMessages, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float
+) -> float:
     i = np.uintp(graph.site[e])
     power = graph.power[np.uintp(graph.factor[e])]
     cell, place = np.uintp(graph.offset[i]), np.uintp(graph.place[e])
@@ -436,18 +433,18 @@ def _replace_logs(way: Logs, graph: MessageGraph, state: Messages, e: Integer, s
 
 
 @compiled_loop
-def gather_beliefs(way: Any, graph: MessageGraph, state: Messages) -> None:
-    """Compute all beliefs from messages: those that follow every message gather rounding errors."""
-    zero = constants(way, graph)[0]
+def gather_beliefs(ring: Any, graph: MessageGraph, state: Messages) -> None:
+    """Compute all beliefs from messages, because updated beliefs accumulate rounding errors."""
+    zero = constants(ring, graph)[0]
     for site in range(graph.card.size):
         i = np.uintp(site)
         cell, size = np.uintp(graph.offset[i]), np.uintp(graph.card[i])
         for a in range(size):
-            if is_positive(way, state.belief[cell + a]):  # what was excluded on the way stays excluded
+            if is_positive(ring, state.belief[cell + a]):  # what was excluded before stays excluded
                 total = graph.log_unary[cell + a]
                 for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
                     total += graph.power[np.uintp(graph.factor[k])] * log_of(
-                        way, state.message[np.uintp(graph.place[k]) + a]
+                        ring, state.message[np.uintp(graph.place[k]) + a]
                     )
                 state.fresh[a] = total
             else:
@@ -457,12 +454,12 @@ def gather_beliefs(way: Any, graph: MessageGraph, state: Messages) -> None:
             top = max(top, state.fresh[a])
         for a in range(size):
             possible = state.fresh[a] > -np.inf
-            state.belief[cell + a] = of_log(way, state.fresh[a] - top) if possible else zero
+            state.belief[cell + a] = of_log(ring, state.fresh[a] - top) if possible else zero
 
 
 @inlined
 def _note(graph: MessageGraph, residuals: Residuals, e: Integer, change: float, damping: float) -> None:
-    """Learn from the change of a message, and tell all messages that depend on it."""
+    """Learn from the change of a message, and note it for all messages that depend on it."""
     moved, gain = residuals.moved, residuals.gain
     if moved[e] > 0.0:
         gain[e] = max(min(change / float(moved[e]), 1.0), _FORGET * float(gain[e]))
@@ -480,7 +477,7 @@ def _note(graph: MessageGraph, residuals: Residuals, e: Integer, change: float, 
 
 @inlined
 def _worth_it(residuals: Residuals, tolerance: float) -> float:
-    """Return the change that a message should make at least to be renewed in this pass."""
+    """Return the smallest expected change for which a message is updated in this pass."""
     largest = 0.0
     for e in range(residuals.moved.size):
         largest = max(largest, residuals.moved[e] * residuals.gain[e])
@@ -489,7 +486,7 @@ def _worth_it(residuals: Residuals, tolerance: float) -> float:
 
 @compiled_loop
 def move(
-    way: Any,
+    ring: Any,
     graph: MessageGraph,
     state: Messages,
     residuals: Residuals,
@@ -499,27 +496,12 @@ def move(
     tolerance: float,
     damping: float,
 ) -> tuple[int, float, int]:
-    """Go through messages in a given order, and renew them.
+    """Update messages in a given order.
 
-    Parameters
-    ----------
-    way : Weights or Logs
-        What messages are.
-    order : int
-        Edges.
-    mode : int
-        ``ALL``: one pass. ``NOTED``: one pass, and what follows for other messages is noted. ``SOME``: passes
-        that renew messages that should change, until none should by more than ``tolerance``, or there have
-        been ``count`` of them.
-
-    Returns
-    -------
-    done : int
-        Messages renewed.
-    largest : float
-        Largest change that a message should have made in the last pass that renewed any.
-    bad : int
-        The edge at which numbers became too small, -1 if none did.
+    With ``mode`` ``ALL`` there is one pass; with ``NOTED`` it also notes the effect on other messages; with ``SOME``
+    there are passes over messages that are expected to change, until none is by more than ``tolerance``, or ``count``
+    messages were updated. Returns the number of updated messages, the largest change in the last pass that updated
+    any, and the edge at which numbers became too small (-1: none).
     """
     done, largest = 0, 0.0
     while True:
@@ -529,7 +511,7 @@ def move(
             e = np.uintp(order[t])
             if mode == SOME and residuals.moved[e] * residuals.gain[e] <= least:
                 continue
-            change = renew(way, graph, state, e, damping)
+            change = renew(ring, graph, state, e, damping)
             if change < 0.0:
                 return done, largest, order[t]
             done += 1

@@ -1,8 +1,8 @@
-"""In which order messages are renewed: from the leaves of a tree to its root, and back.
+"""The order in which messages are updated: from the leaves of a tree to its root, and back.
 
-Sites are numbered by breadth-first search. A factor is found from one of its sites, its parent. A sweep goes
-through the factors from the last to the first and renews the messages to parents, then from the first to the
-last and renews all others: every message once. On a tree one sweep is all there is to do.
+Sites are numbered by breadth-first search. A factor is found from one of its sites, its parent. A sweep goes through
+the factors from the last to the first and updates the messages to parents, then from the first to the last and updates
+all others, so that every message is updated once. On a tree one sweep suffices.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gibbsite.inference.belief.layout import MessageGraph
 
 
 def order_messages(graph: MessageGraph) -> tuple[Ints, Ints, bool]:
-    """Return the edges in the order of a sweep, the sites in that of the search, and whether it is a tree."""
+    """Return the edges in the order of a sweep, the sites in breadth-first order, and whether the graph is a forest."""
     factors, parent = np.zeros(graph.n_factors, np.int64), np.zeros(graph.n_factors, np.int64)
     sites, order = np.zeros(graph.n_sites, np.int64), np.zeros(graph.n_edges, np.int64)
     seen = np.full(graph.n_sites + graph.n_factors, -1, np.int64)
@@ -28,8 +28,8 @@ def order_messages(graph: MessageGraph) -> tuple[Ints, Ints, bool]:
 def search(graph: MessageGraph, sites: Ints, factors: Ints, parent: Ints, seen: Ints) -> int:
     """Find all sites and factors by breadth-first search; return the number of components.
 
-    ``sites`` and ``factors`` are in the order of the search, ``parent`` is the edge that a factor was found
-    by, and ``seen`` has -1 for all sites and then all factors.
+    ``sites`` and ``factors`` are in the order of the search, ``parent`` is the edge that a factor was found by, and
+    ``seen`` must hold -1 for all sites and then all factors.
     """
     n = graph.card.size
     components, found, listed = 0, 0, 0

@@ -1,19 +1,18 @@
-"""Belief propagation: messages between factors and sites until they agree, and what they say then.
+"""Belief propagation: update messages between factors and sites until they agree, and read off the answers.
 
-A message is what a factor knows about one of its sites from all its other sites. On a tree messages settle
-after one sweep, and beliefs are exact marginals. With cycles they may settle at beliefs that are often good
-and sometimes not, or never settle; the fixed points are those of Bethe's free energy [1]_. Fractional
-messages count each factor with a power [2]_; with powers from forests, the free energy is concave, its
-maximum is unique, and it is an upper bound of the log-partition function [3]_. Maxima instead of sums look
-for a most probable state.
+A message tells what a factor knows about one of its sites from all its other sites. On a tree messages converge after
+one sweep, and beliefs are exact marginals. With cycles they may converge to beliefs that are often good and sometimes
+not, or not at all; the fixed points are those of Bethe's free energy [1]_. Fractional messages count each factor with
+a power [2]_; with powers from forests the free energy is concave, its maximum is unique, and it is an upper bound of
+the log-partition function [3]_. Maxima instead of sums look for a most probable state.
 
 References
 ----------
-.. [1] Yedidia, J. S., Freeman, W. T. and Weiss, Y. (2005). Constructing free-energy approximations and
-   generalized belief propagation algorithms. IEEE Transactions on Information Theory 51.
+.. [1] Yedidia, J. S., Freeman, W. T. and Weiss, Y. (2005). Constructing free-energy approximations and generalized
+   belief propagation algorithms. IEEE Transactions on Information Theory 51.
 .. [2] Wiegerinck, W. and Heskes, T. (2003). Fractional belief propagation. NIPS 15.
-.. [3] Wainwright, M. J., Jaakkola, T. S. and Willsky, A. S. (2005). A new class of upper bounds on the log
-   partition function. IEEE Transactions on Information Theory 51.
+.. [3] Wainwright, M. J., Jaakkola, T. S. and Willsky, A. S. (2005). A new class of upper bounds on the log partition
+   function. IEEE Transactions on Information Theory 51.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ from gibbsite.inference.belief.messages import (
     LEAST,
     NOTED,
     SOME,
-    Logs,
+    LogMessages,
     Messages,
+    PlainMessages,
     Residuals,
-    Weights,
     gather_beliefs,
     move,
     new_messages,
@@ -93,22 +92,22 @@ def belief_propagation(
     model : FactorGraph
         The model, with evidence folded in.
     kind : {"sum", "max", "tree-reweighted", "fractional"}
-        "sum": belief propagation, or sum-product; ``log_z`` is Bethe's. "max": max-product, for a probable
-        state. "tree-reweighted": smoother beliefs, and a guaranteed upper bound of the log-partition
-        function, settled or not. "fractional": every factor counts with the power ``weight``.
+        "sum": sum-product; ``log_z`` is Bethe's. "max": max-product, for a probable state. "tree-reweighted": smoother
+        beliefs, and a guaranteed upper bound of the log-partition function, converged or not. "fractional": every
+        factor counts with the power ``weight``.
     schedule : {"residual", "sweep"}
-        "sweep": all messages, from the leaves of a spanning tree to its root and back, again and again.
-        "residual": the same, but after the first sweep messages that should change little are left out, until
-        all are looked at once more.
+        "sweep" updates all messages, from the leaves of a spanning tree to its root and back, repeatedly. "residual"
+        does the same, but after the first sweep it skips messages that are expected to change little, until a final
+        pass checks all of them.
     damping : float
-        The step D in (0, 1]: message <- (1 - D) message + D new; 1 is undamped. Fixed points stay the same;
-        some that were not reached are.
+        The step D in (0, 1]: message <- (1 - D) message + D new; 1 is undamped. Damping does not change the fixed
+        points, but reaches some that are missed otherwise.
     weight : float, optional
         Power of all factors for "fractional", 0.5 by default; 1 is "sum".
     max_iterations : int
         Largest number of messages for each edge.
     tolerance : float
-        Messages have settled when none of them would change by more; their maximum is one.
+        Messages have converged when none would change by more; their maximum is one.
     seconds : float, optional
         Time limit.
     progress : optional
@@ -128,12 +127,12 @@ def belief_propagation(
     Warns
     -----
     ConvergenceWarning
-        If messages have not settled, or the decoded state is impossible.
+        If messages have not converged, or the decoded state is impossible.
 
     Notes
     -----
-    Factors over the same sites are multiplied first. Zeros of the model are propagated first, and states that
-    they exclude have probability zero.
+    Factors over the same sites are multiplied first. Zeros of the model are propagated first, and states that they
+    exclude have probability zero.
 
     Examples
     --------
@@ -171,7 +170,7 @@ def belief_propagation(
 
 
 class _Settings(NamedTuple):
-    """How to go on, and until when."""
+    """What decides the numbers, and the time limit."""
 
     kind: str
     schedule: str
@@ -207,17 +206,17 @@ def _read_settings(
 
 
 def _describe(digest: str, how: _Settings) -> dict[str, Any]:
-    """Return what decides the numbers."""
+    """Return everything that decides the numbers."""
     settings = {name: value for name, value in how._asdict().items() if name != "seconds"}
     return {"gibbsite": package_version(), "method": "bp", "model": digest, **settings}
 
 
 @dataclass
 class _Run:
-    """Messages under way: as weights while they can be, otherwise as logarithms."""
+    """Messages during the iteration, as weights while these do not underflow, otherwise as logarithms."""
 
     graph: MessageGraph
-    way: Weights | Logs
+    ring: PlainMessages | LogMessages
     state: Messages
     residuals: Residuals
     order: Ints
@@ -225,11 +224,11 @@ class _Run:
     messages: int = 0
 
     def advance(self, mode: int, count: int = 0) -> tuple[int, float]:
-        """Go through all messages; return how many were renewed, and the largest change."""
+        """Update messages; return their number, and the largest change."""
         order, how = self.order, self.how
         while True:
             done, largest, bad = move(
-                self.way,
+                self.ring,
                 self.graph,
                 self.state,
                 self.residuals,
@@ -242,24 +241,24 @@ class _Run:
             self.messages += int(done)
             if bad < 0:
                 return int(done), float(largest)
-            if isinstance(self.way, Logs):
+            if isinstance(self.ring, LogMessages):
                 raise _Contradiction(int(self.graph.site[bad]))
             self.take_logs()  # and once more
 
     def prepare(self) -> None:
         """Compile or load the loop, so that this does not count as time of the iteration."""
         none = self.order[:0]
-        move(self.way, self.graph, self.state, self.residuals, none, ALL, 0, 0.0, self.how.damping)
+        move(self.ring, self.graph, self.state, self.residuals, none, ALL, 0, 0.0, self.how.damping)
 
     def take_logs(self) -> None:
-        """Go on with logarithms."""
+        """Continue with logarithms."""
         with np.errstate(divide="ignore"):
             state = self.state._replace(message=np.log(self.state.message), belief=np.log(self.state.belief))
-        self.state, self.way = state, Logs(self.way.largest)
+        self.state, self.ring = state, LogMessages(self.ring.largest)
 
     def gather(self) -> None:
-        """Compute beliefs anew."""
-        gather_beliefs(self.way, self.graph, self.state)
+        """Compute beliefs again."""
+        gather_beliefs(self.ring, self.graph, self.state)
 
 
 class _Contradiction(Exception):
@@ -284,7 +283,7 @@ class _LaidOut(NamedTuple):
 
 
 def _lay_out_once(model: FactorGraph, graph: Graph) -> _LaidOut:
-    """Lay a model out; what is small is kept for the next call."""
+    """Lay a model out, and keep small layouts for the next call."""
     messages, constant = lay_out(graph, model)
     messages, entries = sealed(messages), _count_entries(messages)
     with interpreted(_STEPS_PER_ENTRY * entries):
@@ -296,20 +295,13 @@ def _lay_out_once(model: FactorGraph, graph: Graph) -> _LaidOut:
 
 
 def describe_messages(model: FactorGraph) -> tuple[int, float, bool]:
-    """Return how many messages there are, the table entries that a sweep reads, and whether one is enough.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> describe_messages(gs.ising_grid((5,), coupling=0.1))
-    (8, 32.0, True)
-    """
+    """Return the number of messages, the table entries that a sweep reads, and whether one sweep is exact."""
     known = model.cache.get(_LaidOut) or _lay_out_once(model, compile_graph(model))
     return known.graph.n_edges, known.entries, known.forest
 
 
 def _on_tables(model: FactorGraph, laid_out: _LaidOut, how: _Settings, show: Progress) -> BeliefResult:
-    """Propagate on tables, whatever they are."""
+    """Propagate on tables of any size."""
     graph, forest = laid_out.graph, laid_out.forest
     with interpreted(_STEPS_PER_ENTRY * laid_out.entries * min(how.max_iterations, _USUAL_SWEEPS)):
         shares = None
@@ -362,17 +354,17 @@ def _count_entries(graph: MessageGraph) -> float:
 
 
 def _start(graph: MessageGraph, order: Ints, how: _Settings) -> _Run:
-    """Return a run whose messages say nothing yet."""
+    """Return a run with uniform messages."""
     finite = graph.log_value[graph.log_value > -np.inf]
     known = graph.log_unary[graph.log_unary > -np.inf]
     steep = min(finite.min(initial=0.0), known.min(initial=0.0)) < math.log(LEAST)
-    way = Logs(how.kind == "max") if steep else Weights(how.kind == "max")
+    ring = LogMessages(how.kind == "max") if steep else PlainMessages(how.kind == "max")
     residuals = new_residuals(graph.n_edges if how.schedule == "residual" else 0)
-    return _Run(graph, way, new_messages(graph, bool(steep)), residuals, order, how)
+    return _Run(graph, ring, new_messages(graph, bool(steep)), residuals, order, how)
 
 
 def _settle(run: _Run, once: bool, begun: float, show: Progress, interrupt: Any) -> float:
-    """Renew messages until they have settled or the budget is used up; return the largest change left."""
+    """Update messages until they have converged or the budget is used up; return the largest change left."""
     how, edges = run.how, run.graph.n_edges
     if not edges:
         return 0.0
@@ -398,7 +390,7 @@ def _settle(run: _Run, once: bool, begun: float, show: Progress, interrupt: Any)
 
 
 class _Answer(NamedTuple):
-    """What messages say: probabilities of states, log-partition function, decoded state; as logarithms."""
+    """Probabilities of states, log-partition function and decoded state; messages and beliefs as logarithms."""
 
     cells: Floats
     log_z: float
@@ -409,7 +401,7 @@ class _Answer(NamedTuple):
 
 def _read_off(run: _Run, shares: ForestShares | None, sites: Ints) -> _Answer:
     """Turn messages into answers."""
-    if isinstance(run.way, Weights):
+    if isinstance(run.ring, PlainMessages):
         run.take_logs()
     graph, state = run.graph, run.state
     add_logs(graph, state)
@@ -418,11 +410,11 @@ def _read_off(run: _Run, shares: ForestShares | None, sites: Ints) -> _Answer:
     codes, log_z = None, math.nan
     if run.how.kind == "max":
         codes = np.zeros(graph.n_sites, np.int64)
-        decode(Logs(True), graph, state, sites, np.zeros(state.fresh.size), codes)
+        decode(LogMessages(True), graph, state, sites, np.zeros(state.fresh.size), codes)
     elif shares is not None:
-        log_z = upper_bound(Logs(False), graph, state, *shares, np.zeros(belief.size))
+        log_z = upper_bound(LogMessages(False), graph, state, *shares, np.zeros(belief.size))
     else:
-        log_z = log_z_of_beliefs(Logs(False), graph, state)
+        log_z = log_z_of_beliefs(LogMessages(False), graph, state)
     return _Answer(cells, float(log_z), codes, state.message, belief)
 
 
@@ -436,7 +428,7 @@ def _normalise(logs: Floats, graph: MessageGraph) -> Floats:
 
 
 def _as_odds(graph: Graph, how: _Settings) -> OddsLattice | None:
-    """Return a lattice whose sweeps go line by line, where the model is one and that is asked for."""
+    """Return the lattice whose sweeps go line by line, if the model is one and the settings allow it."""
     if graph.kind != "lattice" or how.schedule != "sweep" or how.weight != 1.0:
         return None
     if how.kind not in ("sum", "fractional") or not graph.n_sites:

@@ -1,7 +1,9 @@
-"""The oracles: exact answers where a model is small enough, and exact transition matrices.
+"""Exact answers for models that are small enough, and exact transition matrices.
 
-``enumeration`` lists all states, ``junction`` solves by elimination (orders, trees and passes are the other
-files), ``transition`` has the matrices by which kernels are proved.
+``enumeration`` lists all states and ``junction`` solves by elimination. For the latter ``reduce`` removes impossible
+states, ``tree`` builds the clique tree, ``potentials`` and ``plan`` place its tables, ``cost`` predicts time and
+memory, ``sweep`` multiplies the tables of one clique, ``propagate`` passes messages, and ``trace`` and ``ranking``
+find states. ``transition`` has the matrices by which kernels are verified.
 """
 
 from gibbsite.inference.exact.cost import ExactCost

@@ -1,4 +1,4 @@
-"""A further site that stands for the configuration of several others: its marginal is their joint."""
+"""An additional site that stands for the joint configuration of several others."""
 
 from __future__ import annotations
 
@@ -14,27 +14,10 @@ if TYPE_CHECKING:
 
 
 def add_configuration(model: FactorGraph, sites: Sequence[int]) -> FactorGraph:
-    """Return the model with one more site, the last, whose state is the configuration of some others.
+    """Return the model with one more site, the last, whose state is the configuration of the given sites.
 
-    One factor of two sites ties each of them to its part of the configuration, so nothing of the size of the
-    configurations times themselves is made.
-
-    Parameters
-    ----------
-    model : FactorGraph
-        The model.
-    sites : sequence of int
-        Positions of the sites; the last varies fastest.
-
-    Returns
-    -------
-    FactorGraph
-
-    Examples
-    --------
-    >>> pair = FactorGraph({"a": 2, "b": 3}, [(("a", "b"), [[1, 2, 3], [4, 5, 6]])])
-    >>> add_configuration(pair, [0, 1])
-    FactorGraph(3 sites of 2 to 6 states, 3 factors in 3 groups)
+    The last of these varies fastest. A factor of two sites ties each of them to its part of the configuration, so that
+    the largest table is configurations times states.
     """
     cards = [int(model.cards[site]) for site in sites]
     codes = np.indices(cards).reshape(len(cards), -1)

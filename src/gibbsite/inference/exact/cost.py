@@ -1,4 +1,4 @@
-"""What exact inference will cost, known before any table is made, and how much it may."""
+"""Predicted cost of exact inference, known before any table is allocated, and limits on it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MOST_BYTES = 8e9
 class ExactCost:
     """Size of an exact computation.
 
-    Of computations that are far out of reach these are lower bounds, and none is larger than a float can be.
+    For computations that are far out of reach these are lower bounds, capped at the largest float.
 
     Attributes
     ----------
     largest : float
-        Entries of the largest clique; it is never stored as a whole.
+        Entries of the largest clique, which is never stored as a whole.
     entries : float
         Entries of all cliques.
     bytes : float
@@ -52,29 +52,21 @@ class ExactCost:
     seconds: float
 
     def line(self) -> str:
-        """Return size and time in words.
-
-        Examples
-        --------
-        >>> ExactCost(largest=144.0, entries=1e3, bytes=1e4, seconds=0.0).line()
-        'largest clique 144 entries, about 0.001 s'
-        >>> ExactCost(largest=1e55, entries=1e60, bytes=1e61, seconds=1e52).line()
-        'largest clique 1e+55 entries, more than a thousand years'
-        """
+        """Return size and time as text."""
         beyond = "more than 1e308" if self.largest >= _MOST else f"{self.largest:,.4g}"
         return f"largest clique {beyond} entries, {_duration(self.seconds)}"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a computation may cost; None is no limit."""
+    """Limits on a computation; None means no limit."""
 
     bytes: float = MOST_BYTES
     entries: float = 2.0**31
     seconds: float | None = None
 
     def check(self, cost: ExactCost) -> None:
-        """Raise :class:`TooLargeError` if a cost is beyond the limits."""
+        """Raise :class:`TooLargeError` if a cost exceeds a limit."""
         if cost.largest > self.entries:
             problem = f"a table of {_count(cost.largest)} entries, more than the limit of {_count(self.entries)}"
             advice = "limit_entries"

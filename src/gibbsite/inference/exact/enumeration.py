@@ -1,4 +1,4 @@
-"""Enumeration: the whole joint distribution of a small model as one array. The judge of all samplers."""
+"""Enumeration: the whole joint distribution of a small model as one array."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Enumeration(ExactResult):
 
     @cached_property
     def strides(self) -> Ints:
-        """By how much the number of a state grows with the code of each site."""
+        """The factors by which the code of each site enters the number of a state."""
         strides = np.ones(self.law.ndim, np.int64)
         strides[:-1] = np.cumprod(self.law.shape[:0:-1], dtype=np.int64)[::-1]
         return strides
@@ -79,15 +79,7 @@ class Enumeration(ExactResult):
         return numbers
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
-        """Draw independent exact states (size, sites).
-
-        Examples
-        --------
-        >>> import gibbsite as gs
-        >>> exact = gs.exact.enumerate(gs.ising_grid((2, 2), coupling=1.0))
-        >>> exact.draw(5, np.random.default_rng(1)).shape
-        (5, 4)
-        """
+        """Draw independent exact states (size, sites)."""
         edges = np.cumsum(self.probabilities)
         numbers = np.searchsorted(edges, rng.random(size) * edges[-1], side="right")
         last = np.flatnonzero(self.probabilities)[-1]  # rounding must not lead past the support
@@ -108,14 +100,7 @@ class Enumeration(ExactResult):
         return np.array(np.unravel_index(int(self.law.argmax()), self.law.shape), np.int64)
 
     def rank(self, many: int) -> Ints:
-        """Return the most probable states in order, as codes (states, sites); possible ones only.
-
-        Examples
-        --------
-        >>> import gibbsite as gs
-        >>> gs.exact.enumerate(gs.ising_grid((3,), coupling=1.0, field=0.1)).rank(2).tolist()
-        [[1, 1, 1], [0, 0, 0]]
-        """
+        """Return the most probable states in order, as codes (states, sites); possible ones only."""
         order = np.argsort(-self.probabilities, kind="stable")[:many]
         ranked: Ints = self.states[order[self.probabilities[order] > 0.0]]
         return ranked

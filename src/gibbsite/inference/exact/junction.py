@@ -1,4 +1,4 @@
-"""Exact inference by a clique tree: marginals, partition function, most probable state, independent draws."""
+"""Exact inference by a clique tree: marginals, partition function, most probable states, independent draws."""
 
 from __future__ import annotations
 
@@ -42,17 +42,7 @@ _FEW_OWN = 16.0
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Elimination(ExactResult):
-    """Exact answers from passes over a clique tree, each made when first needed.
-
-    Attributes
-    ----------
-    model : FactorGraph
-        The model.
-    outline : Outline
-        What is left of the model, and the elimination order.
-    limits : Limits
-        What a pass may cost.
-    """
+    """Exact answers from passes over a clique tree, each made when it is first needed."""
 
     model: FactorGraph
     outline: Outline
@@ -104,13 +94,6 @@ class Elimination(ExactResult):
         """Return the most probable states of the free sites in order, as codes (states, sites).
 
         There are fewer rows if fewer states are possible.
-
-        Examples
-        --------
-        >>> import gibbsite as gs
-        >>> exact = gs.solve_exact(gs.ising_grid((3,), coupling=1.0, field=0.1), task="MAP")
-        >>> exact.rank(2).tolist()
-        [[1, 1, 1], [0, 0, 0]]
         """
         with self._interpreted(many):
             plan, _, pool = self._maxima(most_own=_FEW_OWN)
@@ -126,29 +109,7 @@ class Elimination(ExactResult):
         return plan, ring, loaded.pool
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
-        """Draw independent states of the free sites, as codes (size, sites).
-
-        The messages that are needed for it are kept for later calls.
-
-        Parameters
-        ----------
-        size : int
-            Number of draws.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        int array (size, sites)
-
-        Examples
-        --------
-        >>> import gibbsite as gs
-        >>> exact = gs.solve_exact(gs.ising_grid((4, 4), coupling=5.0), task="PR")
-        >>> draws = exact.draw(100, np.random.default_rng(1))
-        >>> bool((draws == draws[:, :1]).all()), 30 < int(draws[:, 0].sum()) < 70
-        (True, True)
-        """
+        """Draw independent states of the free sites, as codes (size, sites); later calls reuse the messages."""
         plan, ring, pool = self._sampler
         words = rng.integers(0, 2**64, 4, dtype=np.uint64)
         found = np.zeros((size, plan.tree.card.size), np.int64)
@@ -168,7 +129,7 @@ class Elimination(ExactResult):
         return self._pass(True)
 
     def _pass(self, marginals: bool) -> tuple[float, Floats]:
-        """Pass once or twice over the tree, in plain arithmetic if nothing is lost, else in logarithms."""
+        """Pass once or twice over the tree, in plain numbers if these lose nothing, else in logarithms."""
         with self._interpreted():
             plan = make_plan(self.outline, self.limits)
             problem = plan.reduction.problem
@@ -178,7 +139,7 @@ class Elimination(ExactResult):
         return loaded.log_constant + log_sum, cells
 
     def _interpreted(self, passes: int = 1) -> AbstractContextManager[None]:
-        """Let some passes over small trees run without the compiler."""
+        """Allow some passes over small trees without the compiler."""
         return interpreted(passes * max(_LEAST_STEPS, _STEPS_PER_ENTRY * self.outline.order.total))
 
     def _carry_out(self, plan: EliminationPlan, *where: Any) -> tuple[Ring, Loaded, float]:
@@ -215,22 +176,21 @@ def solve_exact(
     seconds: float | None = None,
     rng: int | None = None,
 ) -> ExactResult:
-    """Solve a model exactly, if it can be afforded.
+    """Solve a model exactly if the predicted cost is within the limits.
 
     Parameters
     ----------
     model : FactorGraph
         The model, with any evidence folded in.
-    task : str
-        What to compute right away: "MAR" (marginals of all sites and the partition function), "PR" (the
-        partition function), "MAP" (a most probable state). Anything else the result offers is computed when
-        it is first used.
+    task : {"MAR", "PR", "MAP"}
+        What to compute at once: marginals and the partition function, the partition function alone, or a most
+        probable state. Everything else that the result offers is computed when it is first used.
     limit_bytes : float, optional
-        Memory for the tables; 8 GB, or what this process may still take where that is less.
+        Memory for the tables; by default 8 GB, or what this process may still use if that is less.
     limit_entries : float
-        Entries of the largest table that is passed through; none of that size is stored.
+        Entries of the largest clique, which is processed but never stored.
     seconds : float, optional
-        Refuse what is predicted to take longer.
+        Refuse computations that are predicted to take longer.
     rng : int, optional
         Seed of the search for an elimination order, by default a fixed one: the answer does not depend on it.
 
@@ -241,15 +201,15 @@ def solve_exact(
     Raises
     ------
     TooLargeError
-        If a limit would be exceeded, known before any table is made; the message has the predicted size.
+        If a limit would be exceeded, before any table is allocated; the message has the predicted size.
     SupportError
         If no state is possible.
 
     Notes
     -----
-    States that can never occur are taken out first (generalised arc consistency). The elimination order is
-    the best of several greedy tries; the clique tree is passed twice, in scaled arithmetic, and again in
-    logarithms if the model is so steep that floating-point numbers could have lost something.
+    States that can never occur are removed first (generalised arc consistency). The elimination order is the best
+    of several greedy tries. The clique tree is passed twice in scaled arithmetic, and again in logarithms if
+    floating-point numbers could have underflowed.
 
     Examples
     --------
@@ -268,7 +228,7 @@ def solve_exact(
 
 @checked
 def predict_exact(model: FactorGraph, rng: int | None = None) -> ExactCost:
-    """Predict what :func:`solve_exact` would cost, without solving anything.
+    """Predict the cost of :func:`solve_exact` without solving anything.
 
     Parameters
     ----------

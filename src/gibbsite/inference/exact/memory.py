@@ -1,4 +1,4 @@
-"""How much memory this process may still take: of the machine, of its container, of its own limits."""
+"""The memory that this process may still use, limited by the machine, by containers and by ``ulimit``."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def usable_memory() -> int:
-    """Return the bytes of memory that this process may take now.
+    """Return the bytes of memory that this process may use now.
 
-    That is the least of what the machine has available, of what the control groups of the process
-    (containers, batch systems) have left, and of what the limits on its own size leave (``ulimit``).
-
-    Examples
-    --------
-    >>> usable_memory() > 2**20
-    True
+    That is the least of what the machine has available, what the control groups of the process (containers, batch
+    systems) leave, and what its own limits (``ulimit``) leave.
     """
     known = [*_of_machine(), *_of_groups(), *_of_process()]
     return max(min(known, default=_UNKNOWN), 0)
@@ -33,7 +28,7 @@ def _of_machine() -> Iterator[int]:
 
 
 def _of_groups() -> Iterator[int]:
-    """Yield what each control group that the process is in leaves, of both versions of control groups."""
+    """Yield what each control group of the process leaves, in both versions of control groups."""
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
             _, controllers, place = line.split(":", 2)
@@ -42,7 +37,7 @@ def _of_groups() -> Iterator[int]:
 
 
 def _along(root: Path, place: str) -> Iterator[int]:
-    """Yield what a group and those that it is in leave; inside a container the outer ones are not seen."""
+    """Yield what a group and its parents leave; inside a container the outer groups are not visible."""
     inner = root / place.lstrip("/")
     for folder in [inner, *inner.parents]:
         yield from _left_in(folder)
@@ -51,7 +46,7 @@ def _along(root: Path, place: str) -> Iterator[int]:
 
 
 def _left_in(folder: Path) -> Iterator[int]:
-    """Yield what a group leaves, if it has a limit; files that are kept in memory can be dropped."""
+    """Yield what a group with a limit leaves; memory that only caches files can be reclaimed."""
     for limit, used, dropped in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -63,7 +58,7 @@ def _left_in(folder: Path) -> Iterator[int]:
 
 
 def _of_process() -> Iterator[int]:
-    """Yield what the limits on addresses and on data of this process leave."""
+    """Yield what the limits on address space and data of this process leave."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,4 +1,4 @@
-"""The plan of an exact computation: what is left of the model, the clique tree, where its tables lie."""
+"""The plan of an exact computation: the reduced model, the clique tree, and where its tables lie."""
 
 from __future__ import annotations
 
@@ -31,17 +31,7 @@ _LOWEST = -700.0
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """What is left of a model and the order in which its sites are eliminated.
-
-    Attributes
-    ----------
-    reduction : Reduction
-        The model without impossible states and determined sites.
-    start, neighbour : int arrays
-        The interaction graph of the rest in compressed rows.
-    order : EliminationOrder
-        The order of elimination.
-    """
+    """A reduced model, its interaction graph in compressed rows, and the elimination order."""
 
     reduction: Reduction
     start: Ints
@@ -49,7 +39,7 @@ class Outline:
     order: EliminationOrder
 
     def tree(self, most_own: float = MOST_OWN) -> CliqueTree | None:
-        """Build the clique tree, or None if it has cliques too large even to be counted."""
+        """Build the clique tree; None if it has cliques too large even to be counted."""
         if self.order.log2_largest > MOST_AXES:
             return None
         cards = self.reduction.problem.cards
@@ -67,14 +57,7 @@ class _Orders(dict[int, tuple[Any, Any, Any, Any]]):
 
 
 def outline(model: FactorGraph, rng: int | None = None) -> Outline:
-    """Reduce a model and find an elimination order; models that share a structure share the order.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> outline(gs.ising_grid((3, 3), coupling=0.5)).cost().largest
-    16.0
-    """
+    """Reduce a model and find an elimination order; models of the same structure share the order."""
     reduction = reduce_model(model)
     rng = 0 if rng is None else rng
     kept = model.shared.find(_Orders, _Orders)
@@ -108,19 +91,7 @@ def _lattice_width(model: FactorGraph) -> int:
 
 @dataclass(frozen=True, eq=False)
 class EliminationPlan:
-    """A clique tree with a place for each of its tables.
-
-    Attributes
-    ----------
-    reduction : Reduction
-        The model without impossible states and determined sites.
-    tree : CliqueTree
-        The cliques.
-    potentials : Potentials
-        What the factors are joined into.
-    operands : Operands
-        The tables of each clique.
-    """
+    """A reduced model, its clique tree, the potentials that factors are joined into, and the tables of each clique."""
 
     reduction: Reduction
     tree: CliqueTree
@@ -128,7 +99,7 @@ class EliminationPlan:
     operands: Operands
 
     def load(self, ring: Ring) -> Loaded:
-        """Allocate what is needed for passes over the tree, and write the potentials."""
+        """Allocate what passes over the tree need, and write the potentials."""
         pool = np.empty(int(self.operands.message[-1]))
         shift, lowest = fill_potentials(self.reduction.problem, self.potentials, pool)
         if isinstance(ring, Sum):
@@ -139,9 +110,9 @@ class EliminationPlan:
 
 
 class Loaded(NamedTuple):
-    """A plan ready to be carried out: room to work, all tables, the constant taken out of them.
+    """A plan ready to be carried out: workspace, all tables, and the constant taken out of them.
 
-    ``plain`` tells whether all potentials are large enough for plain numbers.
+    ``plain`` is True if all potentials are large enough for plain numbers.
     """
 
     workspace: SweepWorkspace
@@ -151,32 +122,9 @@ class Loaded(NamedTuple):
 
 
 def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> EliminationPlan:
-    """Turn an outline into a plan.
+    """Turn an outline into a plan whose cliques are merged up to ``most_own`` states of their own sites.
 
-    Parameters
-    ----------
-    found : Outline
-        Reduced model and order.
-    limits : Limits
-        What the computation may cost.
-    most_own : float
-        States of the own sites of a clique together, as far as cliques are merged.
-
-    Returns
-    -------
-    EliminationPlan
-
-    Raises
-    ------
-    TooLargeError
-        If the cost is beyond the limits; no table has been made by then.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> plan = make_plan(outline(gs.ising_grid((4,), coupling=1.0)), Limits())
-    >>> len(plan.operands.start)
-    4
+    Raises :class:`TooLargeError` if the cost exceeds the limits; no table has been allocated by then.
     """
     tree = found.tree(most_own)
     limits.check(cost_of_order(found.order) if tree is None else cost_of_tree(tree))

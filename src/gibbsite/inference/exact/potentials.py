@@ -1,9 +1,9 @@
-"""The tables multiplied in each clique: factors joined into a few potentials, and the children's messages.
+"""The tables multiplied in each clique: factors joined into a few potentials, and the messages of the children.
 
-A factor belongs to the first clique that holds it. The factors of a clique are multiplied into one table
-while that stays small, into a few otherwise, because every table costs a pass over the clique. All tables
-lie in one pool, potentials first, then the messages, one per clique, over its separator. Axes of every
-table are in the clique's order, so a table is described by the bits of its axes.
+A factor belongs to the first clique that contains it. The factors of a clique are multiplied into one table while that
+stays small, into a few otherwise, because every table costs a pass over the clique. All tables lie in one pool: first
+the potentials, then one message per clique over its separator. The axes of every table are in the order of the clique,
+so that the bits of its axes describe a table.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Potentials(NamedTuple):
 
 
 class Operands(NamedTuple):
-    """Which tables of the pool make up each clique.
+    """The tables of the pool that make up each clique.
 
-    Clique c is the product of the tables ``start[c]`` to ``start[c + 1]``: its potentials, then the
-    messages of its children, from ``inner[c]`` on. Table k lies at ``table[k]``, has the axes ``mask[k]``
-    of the clique, and is the message of clique ``child[k]``, if it is one. The message of clique c itself
-    lies at ``message[c]``, up to ``message[c + 1]``.
+    Clique c is the product of the tables ``start[c]`` to ``start[c + 1]``: its potentials, then, from ``inner[c]`` on,
+    the messages of its children. Table k lies at ``table[k]``, has the axes ``mask[k]`` of the clique, and is the
+    message of clique ``child[k]``, or -1. The message of clique c itself lies at ``message[c]``, up to ``message[c +
+    1]``.
     """
 
     start: Ints
@@ -54,20 +54,7 @@ class Operands(NamedTuple):
 
 
 def plan_tables(tree: CliqueTree, problem: Reduced) -> tuple[Potentials, Operands]:
-    """Give every factor to a clique and every table a place in the pool.
-
-    Parameters
-    ----------
-    tree : CliqueTree
-        The cliques.
-    problem : Reduced
-        The factors.
-
-    Returns
-    -------
-    Potentials, Operands
-        What the factors become, and what is multiplied in each clique.
-    """
+    """Assign every factor to a clique and every table to a place in the pool."""
     n_cliques, n_factors = tree.own.size, problem.table.size
     # the first clique of a member holds all members
     owner = (
@@ -160,7 +147,7 @@ def _list_tables(tree: CliqueTree, potentials: Potentials, operands: Operands, g
 
 @called
 def entries(tree: CliqueTree, begin: int, mask: int) -> float:
-    """Return the number of entries of a table over some axes of the clique that begins there."""
+    """Return the number of entries of a table over some axes of the clique that begins at ``begin``."""
     product = 1.0
     at = begin
     while mask:

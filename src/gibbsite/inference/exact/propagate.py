@@ -1,10 +1,9 @@
 """Two passes over the clique tree: messages towards the roots, and back with the marginals of all sites.
 
-Only messages are kept. A clique's product is formed slab by slab in both passes, so the memory is that of
-the separators. Messages are scaled to maximum one (zero in logarithms) and the scales are added up as
-logarithms. On the way back a message is what all other tables of the clique together say, obtained by
-taking the child's own message out of the clique's sum (Lauritzen and Spiegelhalter 1988; Jensen, Lauritzen
-and Olesen 1990).
+Only messages are stored. The product of a clique is formed slab by slab in both passes, so the memory is that of the
+separators. Messages are scaled to maximum one (zero in logarithms), and the logarithms of the scales are summed up. On
+the way back, the message to a child is the sum of its clique divided by the message that came from the child
+(Lauritzen and Spiegelhalter 1988; Jensen, Lauritzen and Olesen 1990).
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _STEEPEST = 700.0
 
 
 class Summary(NamedTuple):
-    """What passes over a tree tell besides the messages.
+    """Results of the passes besides the messages.
 
-    ``log_sum`` is the logarithm of the sum over all states, minus infinity if there is none. ``loss``
-    bounds the share of it, or of any marginal after two passes, that was lost because plain numbers have a
-    smallest one. It means nothing for logarithms.
+    ``log_sum`` is the logarithm of the sum over all states, minus infinity if it is zero. ``loss`` bounds the relative
+    error of it, or of any marginal after two passes, that is due to underflow of plain numbers; it means nothing for
+    logarithms.
     """
 
     log_sum: float
@@ -51,21 +50,9 @@ def propagate(
     cells: Floats | None = None,
     cell_start: Ints | None = None,
 ) -> Summary:
-    """Pass over the tree once, or twice if marginals are wanted.
+    """Pass over the tree once, or twice if the marginals of the sites are to be written to ``cells``.
 
-    Parameters
-    ----------
-    ring : Sum, Max or LogSum
-        How to combine and add up.
-    tree, operands, workspace, pool
-        The tree, its tables, and room to work. Messages are left in the pool: those towards the roots after
-        one pass, those in the other direction after two.
-    cells, cell_start : arrays, optional
-        Where the marginals of the sites go.
-
-    Returns
-    -------
-    Summary
+    The pool is left with the messages towards the roots after one pass, with those in the other direction after two.
     """
     back = cells is not None and cell_start is not None
     loss, floor = np.zeros(tree.own.size), np.ones(tree.own.size)
@@ -89,8 +76,8 @@ def _pass(
 ) -> tuple[float, float]:
     """Send messages from the leaves to the roots, and back.
 
-    ``loss`` collects what may be missing, at most, from the numbers in the messages to a clique; ``floor``
-    has the smallest number above zero of each message.
+    ``loss`` collects the largest possible error of the messages to a clique; ``floor`` has the smallest positive entry
+    of each message.
     """
     log_sum, lost = 0.0, 0.0
     for c in range(tree.own.size):
@@ -127,7 +114,7 @@ def _pass(
 def _underflow(
     operands: Operands, workspace: SweepWorkspace, c: int, pool: Floats, floor: Floats, least: float
 ) -> float:
-    """Return what a product of the tables of a clique may be wrong by because it is too small."""
+    """Return a bound of the error of a product of the tables of a clique that is due to underflow."""
     for t in range(operands.start[c], operands.start[c + 1]):
         if t >= operands.inner[c]:
             least *= floor[operands.child[t]]
@@ -144,14 +131,12 @@ def _underflow(
 def _open(
     tree: CliqueTree, operands: Operands, workspace: SweepWorkspace, c: int, back: bool
 ) -> tuple[Integer, Integer, Integer]:
-    """Fill the workspace with what is read and written for a clique.
+    """Fill the workspace with the tables that are read and written for a clique.
 
-    On the way to the roots that is the potentials and the children's messages, and the clique's own
-    message. On the way back its own message is read, too; one table per child is written, and what the own
-    sites need: a row for every site counted over slab by slab, and the sum of all slabs for those within.
-
-    Returns the number of rows read, of all rows, and the entries used in ``workspace.result`` (the place of
-    the message on the way to the roots).
+    On the way to the roots these are the potentials, the messages of the children, and the clique's own message. On
+    the way back its own message is read, too; written are one table per child, a row for every own site counted slab
+    by slab, and the sum of all slabs for the own sites within. Returns the number of rows read, the number of all
+    rows, and the entries used in ``workspace.result`` (or the place of the message).
     """
     begin, d = tree.start[c], tree.start[c + 1] - tree.start[c]
     for a in range(d):
@@ -196,7 +181,7 @@ def _close(
     cells: Floats,
     cell_start: Ints,
 ) -> float:
-    """Turn the sums of a clique into messages to its children and marginals; return what it sums up to."""
+    """Turn the sums of a clique into messages to its children and marginals; return the smallest total."""
     at = np.int64(0)
     for k in range(operands.inner[c], operands.start[c + 1]):
         table, size = operands.table[k], _table_size(workspace, operands.mask[k])
@@ -240,7 +225,7 @@ def _table_size(workspace: SweepWorkspace, mask: Integer) -> Integer:
 def _normalise(ring: Ring, pool: Floats, first: Integer, last: Integer) -> tuple[float, float]:
     """Scale a message to maximum one.
 
-    Returns the logarithm of the scale, minus infinity if all is zero, and the smallest number above zero.
+    Returns the logarithm of the scale, minus infinity if all entries are zero, and the smallest positive entry.
     """
     top, low = ring.zero, np.inf
     for k in range(first, last):
@@ -256,7 +241,7 @@ def _normalise(ring: Ring, pool: Floats, first: Integer, last: Integer) -> tuple
 
 @called
 def _to_probabilities(ring: Ring, cells: Floats, first: int, last: int) -> float:
-    """Normalise the marginal of a site; return what it summed up to."""
+    """Normalise the marginal of a site; return its total."""
     total = 0.0
     if ring.one > 0.0:
         for k in range(first, last):

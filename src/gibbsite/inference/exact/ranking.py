@@ -1,9 +1,9 @@
-"""The most probable states in order: a best-first search whose bound is exact.
+"""The most probable states in order: a best-first search with an exact bound.
 
-After a pass of maxima towards the roots of a clique tree, the weights of a clique's own sites given all sites
-settled before tell what each choice loses in the end, if everything after it is chosen for the best. So
-every state is the best one less the losses of its choices, and the next best state differs from one found
-before in a first choice, and is best after it (Nilsson 1998; Yanover and Weiss 2004).
+After a pass of maxima towards the roots of a clique tree, the weights of a clique's own sites, given all sites decided
+before, show what each choice loses if everything after it is chosen optimally. Every state is thus the best one minus
+the losses of its choices, and the next best state differs from one found before in a first choice and is optimal after
+it (Nilsson 1998; Yanover and Weiss 2004).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def assign_best(
 ) -> None:
     """Choose a state for a clique, and the best one for every clique after it.
 
-    ``losses`` tells what any other choice would cost there; -1 marks the choice that was made.
+    ``losses`` is set to the cost of every other choice; -1 marks the choice that was made.
     """
     if clique < tree.own.size:
         assign(tree, clique, x, choice)

@@ -1,9 +1,8 @@
-"""What is left of a model for exact inference: possible states of undetermined sites, factors over them.
+"""Reduce a model for exact inference to the possible states of undetermined sites, and factors over them.
 
-States that can never occur (generalised arc consistency) and sites with a single state left are taken out
-before anything is planned: tables over the rest can be far smaller. No table is copied; a factor is
-remembered as its place in the model's tables, the strides of its remaining members and the codes of their
-states.
+States that can never occur (by generalised arc consistency) and sites with a single state left are removed before
+anything is planned, because tables over the rest can be far smaller. No table is copied: a factor is its place in the
+tables of the model, the strides of its remaining members and the codes of their states.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ _STEPS_PER_ENTRY = 20.0
 class Reduced(NamedTuple):
     """Sites with at least two possible states, renumbered, and the factors over them.
 
-    Site i is site ``origin[i]`` of the model; its ``cards[i]`` states have the codes
-    ``code[code_start[i]]``, .... Factor f has the members ``member_start[f]`` to ``member_start[f + 1]``;
-    its log-potential at the model's codes x is ``value[table[f] + sum(stride * x)]``.
+    Site i is site ``origin[i]`` of the model; its ``cards[i]`` states have the codes ``code[code_start[i]]``, ....
+    Factor f has the members ``member_start[f]`` to ``member_start[f + 1]``; its log-potential at the model's codes x
+    is ``value[table[f] + sum(stride * x)]``.
     """
 
     origin: Ints
@@ -48,11 +47,10 @@ class Reduced(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """A reduced problem with what the reduction has settled.
+    """A reduced problem, and what the reduction has decided.
 
-    ``codes`` are the states of the determined sites (anything elsewhere), ``alive`` tells which states of
-    the model are possible, ``log_constant`` is what the factors without open members and the model's offset
-    amount to.
+    ``codes`` are the states of the determined sites (arbitrary elsewhere), ``alive`` marks the possible states of the
+    model, and ``log_constant`` is the sum of the factors without open members and the offset of the model.
     """
 
     problem: Reduced
@@ -62,29 +60,9 @@ class Reduction(NamedTuple):
 
 
 def reduce_model(model: FactorGraph) -> Reduction:
-    """Take impossible states and determined sites out of a model.
+    """Remove impossible states and determined sites from a model.
 
-    Parameters
-    ----------
-    model : FactorGraph
-        The model.
-
-    Returns
-    -------
-    Reduction
-
-    Raises
-    ------
-    SupportError
-        If the zeros exclude every state of some site.
-
-    Examples
-    --------
-    >>> from gibbsite.models import FactorGraph
-    >>> model = FactorGraph({"a": 2, "b": 3}, [("a", [0, 1]), (("a", "b"), [[1, 1, 1], [0, 1, 2]])])
-    >>> left = reduce_model(model)
-    >>> left.problem.origin.tolist(), left.problem.cards.tolist(), left.codes[0]
-    ([1], [2], np.int64(1))
+    Raises :class:`SupportError` if the zeros exclude every state of some site.
     """
     graph = compile_graph(model, "table")
     arrays = cast(TableGraph, graph.arrays)

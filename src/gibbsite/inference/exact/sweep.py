@@ -1,14 +1,13 @@
-"""One clique: multiply its tables and add the product up onto some of its axes, without ever storing it.
+"""One clique: multiply its tables and sum the product onto some of its axes, without ever storing it.
 
-The clique is passed through in slabs that fit into the processor's cache: the fastest axes together, the
-others counted like an odometer. Within a slab a table is laid out in one of five ways, four of which are
-simple loops:
+The clique is processed in slabs that fit into the processor's cache: the fastest axes together, the others counted
+like an odometer. Within a slab a table has one of five layouts, four of which are simple loops:
 
-* ABSENT: none of the slab's axes; one number,
-* WHOLE: all of them, one after the other,
-* OUTER: the slower ones, every number for a stretch of the slab,
-* INNER: the faster ones, the same numbers for every stretch,
-* MIXED: anything else, by a list of positions.
+* ABSENT: none of the axes of the slab; a single number,
+* WHOLE: all of them,
+* OUTER: the slower ones; every number applies to a run of the slab,
+* INNER: the faster ones; the same numbers apply to every run,
+* MIXED: any others, by a list of positions.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ ABSENT, WHOLE, OUTER, INNER, MIXED = range(5)
 
 
 class SweepWorkspace(NamedTuple):
-    """Room to work on one clique: its axes, the slab, and a row for each table that is read or written.
+    """Workspace for one clique: its axes, the slab, and a row for each table that is read or written.
 
-    ``card`` and ``digit`` belong to the axes. The table of a row lies at ``base``, has the axes ``mask``
-    and the layout ``kind``, with ``inner`` numbers per stretch, or its list at ``inner`` in ``position``;
-    ``stride`` holds its strides, axis by axis. ``result`` is for tables that are added up.
+    ``card`` and ``digit`` belong to the axes. The table of a row lies at ``base``, has the axes ``mask`` and the
+    layout ``kind``, with ``inner`` numbers per run, or its list at ``inner`` in ``position``; ``stride`` holds its
+    strides, axis by axis. ``result`` is for tables that are summed up.
     """
 
     card: Ints
@@ -103,10 +102,10 @@ def split(card: Ints, d: Integer) -> tuple[Integer, Integer]:
 def sweep(
     ring: Ring, workspace: SweepWorkspace, d: Integer, n_in: Integer, n_out: Integer, pool: Floats, out: Floats
 ) -> None:
-    """Multiply the tables of the first ``n_in`` rows and add up onto those of the next ``n_out``.
+    """Multiply the tables of the first ``n_in`` rows and sum onto those of the next ``n_out``.
 
-    The clique has d axes with the numbers of states ``workspace.card``; ``mask`` and ``base`` of the rows are
-    given. Tables are read from ``pool`` and added to in ``out``.
+    The clique has d axes with ``workspace.card`` states; ``mask`` and ``base`` of the rows are given. Tables are read
+    from ``pool`` and summed up in ``out``.
     """
     high, n, slabs = _lay_out_rows(workspace, d, n_in + n_out)
     size = np.uintp(n)
@@ -176,7 +175,7 @@ def _multiply_rows(
 
 @called
 def _next_slab(workspace: SweepWorkspace, d: Integer, high: Integer, rows: Integer) -> None:
-    """Count the slower axes on by one, and move the tables of all rows along."""
+    """Advance the slower axes by one, and the tables of all rows with them."""
     a = high - 1
     while a >= 0:
         workspace.digit[a] += 1
@@ -192,7 +191,7 @@ def _next_slab(workspace: SweepWorkspace, d: Integer, high: Integer, rows: Integ
 
 @called
 def _lay_out(workspace: SweepWorkspace, r: Integer, d: Integer, high: Integer, n: Integer, listed: Integer) -> Integer:
-    """Find the strides of a table in its clique and its layout in a slab; return the end of the lists."""
+    """Find the strides of a table in its clique and its layout in a slab; return the end of the lists of positions."""
     mask = workspace.mask[r]
     step = np.int64(1)
     for a in range(d - 1, -1, -1):
@@ -254,7 +253,7 @@ def _multiply(
 def _collapse(
     ring: Ring, slab: Floats, size: Integer, out: Floats, base: Integer, kind: int, inner: Integer, position: Words32
 ) -> None:
-    """Add a slab up onto a table."""
+    """Sum a slab onto a table."""
     if kind == WHOLE:
         for i in range(size):
             out[base + i] = gather(ring, out[base + i], slab[i])
@@ -277,7 +276,7 @@ def _collapse(
 
 @called
 def _total(ring: Ring, slab: Floats, size: Integer) -> float:
-    """Add up a slab, in four interleaved sums."""
+    """Sum a slab, in four interleaved sums."""
     a, b, c, d = ring.zero, ring.zero, ring.zero, ring.zero
     four = np.uintp(4)
     for i in range(size // four):

@@ -1,7 +1,7 @@
-"""Back from the roots to the leaves: the most probable state, and independent exact draws.
+"""From the roots back to the leaves: the most probable state, and independent exact draws.
 
-After the messages towards the roots are known, the weights of a clique's own sites given all sites
-eliminated later are read off its tables: forward filtering, backward sampling on a tree.
+After the pass towards the roots, the weights of a clique's own sites given all sites eliminated later are read off its
+tables: forward filtering, backward sampling on a tree.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gibbsite.inference.exact.tree import MOST_AXES, CliqueTree
 
 
 class Slate(NamedTuple):
-    """Room for the weights of the own states of a clique, and for counting through them."""
+    """Space for the weights of the own states of a clique, and for counting through them."""
 
     weight: Floats
     digit: Ints
@@ -76,7 +76,7 @@ def trace_draws(
 
 @called
 def weigh(ring: Ring, tree: CliqueTree, operands: Operands, pool: Floats, c: int, x: Ints, slate: Slate) -> int:
-    """Weigh the states of a clique's own sites given its separator; return how many there are."""
+    """Compute the weights of the states of a clique's own sites given its separator; return their number."""
     begin, own = tree.start[c], tree.own[c]
     n = 1
     for a in range(own):
@@ -110,7 +110,7 @@ def weigh(ring: Ring, tree: CliqueTree, operands: Operands, pool: Floats, c: int
 
 @called
 def assign(tree: CliqueTree, c: int, x: Ints, number: int) -> None:
-    """Give a clique's own sites the state of this number."""
+    """Decode a state number into the states of a clique's own sites."""
     for a in range(tree.own[c] - 1, -1, -1):
         i = tree.site[tree.start[c] + a]
         x[i] = number % tree.card[i]

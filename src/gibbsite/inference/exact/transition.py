@@ -1,7 +1,7 @@
 """Exact transition matrices of kernel x scan on tiny models, from the kernel's own compiled conditionals.
 
-Column by column nothing is simulated: the probabilities of a site's next value come from the kernel's
-``transition`` implementation, the order of visits from the compiled schedule.
+Nothing is simulated: the probabilities of a site's next value come from the kernel's ``transition`` implementation,
+and the order of visits from the compiled schedule.
 """
 
 from __future__ import annotations
@@ -39,23 +39,7 @@ def _length(schedule: Any) -> int:
 
 
 def unit_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, unit: int) -> Floats:
-    """Return the transition matrix of one step at a site, or at a block of sites.
-
-    Parameters
-    ----------
-    exact : Enumeration
-        The model's states and law.
-    graph : Graph
-        The compiled model.
-    kernel : Kernel
-        A kernel that implements ``transition``.
-    unit : int
-        Position of the site or block.
-
-    Returns
-    -------
-    float array (states, states)
-    """
+    """Return the transition matrix (states, states) of one step at a site, or at a block of sites."""
     parameters = kernel.parameters(graph)
     memory = kernel.memory(graph, stream(0, 0))
     sites = sites_of(kernel, graph, unit)
@@ -77,20 +61,12 @@ def unit_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, unit: int) -> 
 
 
 def scan_order(scan: Scan, graph: Graph, model: Any = None, seed: int = 0) -> Ints:
-    """Return the sites visited in one period of a scan, from the compiled schedule.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> graph = gs.graphs.compile_graph(gs.ising_grid((1, 3)))
-    >>> scan_order(gs.scans.Palindromic(), graph).tolist()
-    [0, 1, 2, 2, 1, 0]
-    """
+    """Return the sites visited in one period of a scan, from the compiled schedule."""
     return draw_periods(scan, graph, model, 1, seed).ravel()
 
 
 def draw_periods(scan: Scan, graph: Graph, model: Any, number: int, seed: int) -> Ints:
-    """Return the sites visited in periods of a scan one after another, from the compiled schedule."""
+    """Return the sites visited in consecutive periods of a scan, from the compiled schedule."""
     schedule, order, rng = scan.schedule(graph, model), scan.buffer(graph), stream(seed, 0)
     visits = np.zeros((number, int(_length(schedule))), np.int64)
     for row in visits:
@@ -99,25 +75,10 @@ def draw_periods(scan: Scan, graph: Graph, model: Any, number: int, seed: int) -
 
 
 def sweep_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -> Floats:
-    """Return the transition matrix of a scan, up to where its order starts again or is drawn anew.
+    """Return the transition matrix of one period of a fixed scan, or the mixture that a random scan declares.
 
-    That is one period of a fixed scan, as its compiled schedule has it, and what :meth:`Scan.mixture` says of
-    a random one: sum_i p_i P_i for sites drawn with probabilities p, the average of the products over all
-    permutations for a shuffled scan.
-
-    Raises
-    ------
-    IncompatibleError
-        If a random scan does not say what its matrix is.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.ising_grid((1, 2), coupling=0.5)
-    >>> exact, graph = gs.exact.enumerate(model), gs.graphs.compile_graph(model)
-    >>> matrix = sweep_matrix(exact, graph, gs.Gibbs(), gs.Systematic())
-    >>> bool(np.allclose(exact.probabilities @ matrix, exact.probabilities, atol=1e-14))
-    True
+    For sites drawn with probabilities p that is sum_i p_i P_i, for a shuffled scan the average of the products over
+    all permutations. Raises :class:`IncompatibleError` if a random scan does not declare :meth:`Scan.mixture`.
     """
     orders: Any = [(1.0, scan_order(scan, graph, exact.model))]
     if scan.random:

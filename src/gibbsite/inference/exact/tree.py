@@ -1,12 +1,11 @@
-"""The clique tree of an elimination order: which tables will be made, and what they will cost.
+"""The clique tree of an elimination order.
 
-Eliminating a site makes a table over the site and its neighbours of that moment, its clique; what remains
-of it, the separator, goes to the clique of the neighbour that is eliminated next. A clique contained in one
-below it is merged with that one. Nothing of the size of a table is allocated here.
+Eliminating a site makes a table over the site and its neighbours at that moment, its clique; the separator, which is
+the clique without the site, goes to the clique of the neighbour that is eliminated next. A clique contained in one
+below it is merged with it. Nothing of the size of a table is allocated here.
 
-Cliques are numbered so that children come before parents. Members are listed in order of elimination, so a
-clique begins with its own sites (eliminated there) and ends with its separator, and axes have the same
-relative order in every table.
+Children are numbered before parents. Members are listed in order of elimination: a clique begins with its own sites,
+which are eliminated there, and ends with its separator, and axes have the same relative order in every table.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ MOST_AXES = 60
 class CliqueTree(NamedTuple):
     """Cliques, children before parents.
 
-    Clique c has the members ``site[start[c]]`` to ``site[start[c + 1]]``, the first ``own[c]`` of them its
-    own, and hands its separator to ``parent[c]`` (-1: none). ``home[i]`` is the clique where site i is
-    eliminated, ``size`` and ``separator`` are numbers of entries.
+    Clique c has the members ``site[start[c]]`` to ``site[start[c + 1]]``, of which the first ``own[c]`` are its own,
+    and passes its separator to ``parent[c]`` (-1: none). ``home[i]`` is the clique where site i is eliminated;
+    ``size`` and ``separator`` are numbers of entries.
     """
 
     start: Ints
@@ -45,30 +44,9 @@ class CliqueTree(NamedTuple):
 def build_tree(
     order: EliminationOrder, start: Ints, neighbour: Ints, cards: Ints, *, most_own: float = np.inf
 ) -> CliqueTree:
-    """Build the clique tree of an elimination order.
+    """Build the clique tree of an order whose cliques have at most 60 members, for a graph in compressed rows.
 
-    Parameters
-    ----------
-    order : EliminationOrder
-        The order; no clique may have more than 60 members.
-    start, neighbour : int arrays
-        The interaction graph in compressed rows.
-    cards : int array
-        Number of states of each site.
-    most_own : float
-        Merge cliques contained in another as long as the own sites have at most so many states together.
-
-    Returns
-    -------
-    CliqueTree
-
-    Examples
-    --------
-    >>> from gibbsite.graphs.elimination.order import measure_order
-    >>> path = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.full(3, 2)
-    >>> tree = build_tree(measure_order(*path, np.arange(3)), *path)
-    >>> [tree.site[tree.start[c] : tree.start[c + 1]].tolist() for c in range(tree.own.size)]
-    [[0, 1], [1, 2]]
+    Cliques contained in another are merged as long as their own sites have at most ``most_own`` joint states.
     """
     n = cards.size
     links = [np.full(n, -1, np.int64) for _ in range(6)]
@@ -100,11 +78,11 @@ def build_tree(
 
 
 class _Lists(NamedTuple):
-    """Cliques while they are found, by rank: position in the order of elimination.
+    """Cliques while they are found, by rank, the position in the order of elimination.
 
-    ``pool[first[v]]`` to ``pool[first[v + 1]]`` are the ranks of the members of clique v after v itself,
-    ascending. ``child`` and ``sibling`` link the cliques that hand their separators to v. Cliques merged
-    into one have the same ``bottom``, the first of them, and ``top[bottom]`` is the last.
+    ``pool[first[v]]`` to ``pool[first[v + 1]]`` are the ranks of the members of clique v after v itself, ascending.
+    ``child`` and ``sibling`` link the cliques that pass their separators to v. Merged cliques have the same
+    ``bottom``, the first of them, and ``top[bottom]`` is the last.
     """
 
     rank: Ints
@@ -119,7 +97,7 @@ class _Lists(NamedTuple):
 
 @compiled_loop
 def _eliminate(order: Ints, start: Ints, neighbour: Ints, lists: _Lists) -> Integer:
-    """Eliminate symbolically: a clique is the later neighbours and what the children hand on."""
+    """Eliminate symbolically: a clique consists of the later neighbours and the separators of its children."""
     n = order.size
     for v in range(n):
         lists.rank[order[v]] = v
@@ -169,7 +147,7 @@ def _merge(order: Ints, cards: Ints, lists: _Lists, most_own: float) -> None:
 
 @compiled_loop
 def _write(order: Ints, lists: _Lists, tree: CliqueTree) -> int:
-    """Write down the merged cliques, ordered by their last own site, which is later for a parent."""
+    """Write the merged cliques, ordered by their last own site, which is later for a parent."""
     n = order.size
     number = lists.mark
     count = 0

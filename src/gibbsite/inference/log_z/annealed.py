@@ -29,12 +29,12 @@ class AnnealedEstimate:
     Attributes
     ----------
     lower, upper : float
-        An interval that holds log Z with a probability of at least ``confidence``. Each of both bounds fails
-        with half of the remaining probability at most. ``lower`` comes from particles that went to the model
-        and needs no assumption. ``upper`` comes from draws of the model that went back, and is right if these
-        were independent draws of the model, which they nearly are where the tempered run has converged.
+        An interval that holds log Z with a probability of at least ``confidence``; each bound fails with at most half
+        of the remaining probability. ``lower`` comes from particles that moved to the model and needs no assumption.
+        ``upper`` comes from draws of the model that moved back, and is right if these were independent draws, which
+        they nearly are if the tempered run has converged.
     log_z : float
-        Estimate: the logarithm of the mean weight of the particles that went to the model.
+        Estimate: the logarithm of the mean weight of the particles that moved to the model.
     confidence : float
         That probability.
     forward, backward : float arrays
@@ -47,8 +47,8 @@ class AnnealedEstimate:
     Notes
     -----
     The bounds are Markov's inequality for means of groups of particles, see
-    :func:`gibbsite.inference.log_z.path.bound_log_mean`. If they cross, one of them has failed, and both are given
-    in rising order.
+    :func:`gibbsite.inference.log_z.path.bound_log_mean`. If they cross, one of them has failed, and both are given in
+    rising order.
     """
 
     lower: float
@@ -83,18 +83,18 @@ def annealed_importance(
     confidence: float = 0.95,
     rng: Any = None,
 ) -> AnnealedEstimate:
-    """Find an interval of the log-partition function by annealed importance sampling, there and back.
+    """Find an interval of the log-partition function by annealed importance sampling, forwards and backwards.
 
     Parameters
     ----------
     model : FactorGraph
         The model, with evidence folded in.
     steps : int
-        Temperatures on the way from a product law to the model, a sweep at each.
+        Temperatures from a product distribution to the model, with a sweep at each.
     particles : int
-        How many states go there, and how many go back.
+        Number of states that move to the model, and of those that move back.
     sweeps : int
-        Of the tempered run whose draws go back.
+        Sweeps of the tempered run whose draws move back.
     confidence : float
         Probability with which the interval holds log Z.
     rng : int, Generator or SeedSequence, optional
@@ -136,7 +136,7 @@ def annealed_importance(
 
 
 def _draw_model(path: AnnealingPath, count: int, sweeps: int, entropy: int) -> tuple[Array, bool]:
-    """Return draws of the model, evenly spread over a tempered run, and whether that has converged."""
+    """Return draws of the model, evenly spread over a tempered run, and whether that run has converged."""
     with warnings.catch_warnings(), whole_runs_only():
         warnings.simplefilter("ignore", ConvergenceWarning)
         run = sample(path.model, Tempered(), sweeps=sweeps, rng=entropy, record="draws", progress=False)

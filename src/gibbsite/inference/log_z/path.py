@@ -1,4 +1,4 @@
-"""Particles on the way from a product law to a model: the path, moves along it, and weights."""
+"""Particles on the path from a product distribution to a model: its distributions, moves along it, and weights."""
 
 from __future__ import annotations
 
@@ -28,15 +28,7 @@ from gibbsite.scans.systematic import Systematic
 
 @dataclass
 class AnnealingPath:
-    """Models from an even product law (0) to a model (``steps``), and sweeps of particles at each.
-
-    Parameters
-    ----------
-    model : FactorGraph
-        The model.
-    steps : int
-        How many times the law changes.
-    """
+    """Models from a uniform product distribution (0) to a model (``steps``), and sweeps of particles at each."""
 
     model: FactorGraph
     steps: int
@@ -58,14 +50,14 @@ class AnnealingPath:
         self.tape = lay_out(self.model, graph, Gibbs(), None).empty_tape(graph)
 
     def at(self, k: int) -> Graph:
-        """Return the graph of a place of the path."""
+        """Return the graph of a point of the path."""
         if k == self.steps:
             return self.graph
         beta = float(self.betas[k])
         return compile_graph(blend(self.model, beta, 1.0 - beta, self.logs), self.graph.kind)
 
     def draw_reference(self, count: int, rng: np.random.Generator) -> Array:
-        """Return independent draws from the product law (count, sites)."""
+        """Return independent draws from the product distribution (count, sites)."""
         cards, start = self.graph.cards.astype(np.int64), 0
         found = np.zeros((count, cards.size), self.graph.state_dtype)
         for i, card in enumerate(cards.tolist()):
@@ -83,7 +75,7 @@ class AnnealingPath:
             advance(parameters, graph.arrays, self.schedule, state, self.tape, 1, x.size, False, alone())
 
     def gains(self, states: Array) -> Floats:
-        """Return the logarithm of the model's weight over the reference's probability, zeros softened."""
+        """Return the logarithm of the model's weight over the reference's probability, with softened zeros."""
         found = np.zeros(len(states))
         _potentials(self.beyond.arrays, states, found)
         return found + self.beyond.log_offset
@@ -95,7 +87,7 @@ class AnnealingPath:
         return np.isfinite(found)
 
     def step_weights(self, k: int, states: Array) -> Floats:
-        """Return the log-weights of particles at place k for place k + 1."""
+        """Return the log-weights of particles at point k for point k + 1."""
         logs = (self.betas[k + 1] - self.betas[k]) * self.gains(states)
         return np.where(self.possible(states), logs, -np.inf) if k + 1 == self.steps else logs
 
@@ -107,48 +99,25 @@ def _potentials(arrays: Any, states: Array, out: Floats) -> None:
 
 
 def streams(entropy: int, first: int, count: int) -> list[Words64]:
-    """Return generators of particles.
-
-    Examples
-    --------
-    >>> len(streams(1, 0, 3))
-    3
-    """
+    """Return generators of particles."""
     return [stream(entropy, (1 << 42) + first + k) for k in range(count)]
 
 
 def log_mean(logs: Floats) -> float:
-    """Return the logarithm of the mean of exponentials.
-
-    Examples
-    --------
-    >>> round(log_mean(np.log([1.0, 3.0])), 6)
-    0.693147
-    """
+    """Return the logarithm of the mean of exponentials."""
     top = float(logs.max())
     return top if np.isneginf(top) else top + float(np.log(np.exp(logs - top).mean()))
 
 
 def bound_log_mean(logs: Floats, fails: float) -> float:
-    """Return what the logarithm of an expectation exceeds, but for the probability ``fails``.
+    """Return a lower bound of the logarithm of an expectation that fails with probability at most ``fails``.
 
-    Independent positive numbers are put into groups of equal size. By Markov's inequality the mean of a group
-    is more than exp(t) times the expectation with a probability of at most exp(-t), and so are the means of
-    all of G groups with exp(-t G). So the least of them, divided by exp(t), is a lower bound whatever the law
-    of the numbers. Many small groups are best where numbers are alike, one group where they are not; every
-    number of groups that is a power of two is tried, with an equal part of the probability.
-
-    Parameters
-    ----------
-    logs : float array
-        Logarithms of the numbers.
-    fails : float
-        Probability with which the bound may fail.
-
-    Examples
-    --------
-    >>> round(bound_log_mean(np.zeros(64), 0.025), 3)
-    -0.088
+    ``logs`` are the logarithms of independent positive numbers, which are divided into groups of equal size. By
+    Markov's inequality the mean of a group is more than exp(t) times the expectation with a probability of at most
+    exp(-t), and the means of all of G groups are with probability at most exp(-t G). The least of them, divided by
+    exp(t), is thus a lower bound whatever the distribution of the numbers. Many small groups are best where numbers
+    are alike, one group where they are not; every power of two is tried as the number of groups, with an equal part of
+    the probability.
     """
     choices = [1 << k for k in range(logs.size.bit_length()) if 1 << k <= logs.size]
     found = -np.inf

@@ -1,8 +1,7 @@
-"""Sequential Monte Carlo: particles go from a product law to a model, and good ones multiply on the way.
+"""Sequential Monte Carlo: particles move from a product distribution to a model and are resampled on the way.
 
-Particles are weighted at every step, moved by a sweep, and drawn anew in proportion to their weights when
-these have become uneven (Del Moral, Doucet and Jasra 2006). The product of the mean weights is an unbiased
-estimate of Z.
+Particles are weighted at every step, moved by a sweep, and resampled in proportion to their weights when these have
+become uneven (Del Moral, Doucet and Jasra 2006). The product of the mean weights is an unbiased estimate of Z.
 """
 
 from __future__ import annotations
@@ -32,12 +31,11 @@ class ParticleEstimate:
     Attributes
     ----------
     log_z, log_z_error : float
-        Logarithm of the mean of several independent estimates of Z, and its standard error, from their
-        spread.
+        Logarithm of the mean of several independent estimates of Z, and its standard error, from their spread.
     estimates : float array
-        Their logarithms.
+        Logarithms of the single estimates.
     resampled : int array
-        How often particles were drawn anew, in each of them.
+        Number of times that the particles of each were resampled.
     betas : float array
         Inverse temperatures of the path.
     """
@@ -59,7 +57,7 @@ def particle_log_z(
     model : FactorGraph
         The model, with evidence folded in.
     steps : int
-        Temperatures on the way from a product law to the model, a sweep at each.
+        Temperatures from a product distribution to the model, with a sweep at each.
     particles : int
         Particles of each repeat.
     repeats : int
@@ -105,13 +103,7 @@ def particle_log_z(
 
 
 def choose_evenly(weights: Floats, rng: np.random.Generator) -> Positions:
-    """Return which particles go on: each as often as its share of the weight says, rounded up or down.
-
-    Examples
-    --------
-    >>> choose_evenly(np.array([1.0, 0.0, 3.0, 0.0]), np.random.default_rng(1)).tolist()
-    [0, 2, 2, 2]
-    """
+    """Resample systematically: each particle is chosen as often as its share of the weight, rounded up or down."""
     levels = np.cumsum(weights) / weights.sum()
     levels[-1] = 1.0
     points = (np.arange(weights.size) + rng.random()) / weights.size

@@ -1,13 +1,13 @@
-"""Expectations under a product law q, one law per site, for every graph kind.
+"""Expectations under a product distribution q, for every graph kind.
 
-q is laid out as cells: one entry per state of each site, for binary kinds one per site, the probability of
-state 1. The log-potential of binary kinds is linear in the state of every single site, so its mean is the
-log-potential *at* the mean: the functions of :mod:`gibbsite.graphs.local`, given q for the state. The other
-kinds share what stands here and differ in one function, which takes the mean over one factor.
+q is stored as cells: one entry per state of each site; for binary kinds one per site, the probability of state 1. The
+log-potential of binary kinds is linear in the state of every single site, so that its mean is the log-potential *at*
+the mean: the functions of :mod:`gibbsite.graphs.local`, given q for the state. The other kinds share the code here and
+differ in one function, which takes the mean over one factor.
 
-A configuration of weight zero has log-potential minus infinity. With probability zero it counts for nothing;
-otherwise its probability is added up apart (``barred``), so that sums stay finite and states can be compared
-by how much they are in conflict with the rest.
+A configuration of weight zero has log-potential minus infinity. With probability zero it does not count; otherwise its
+probability is summed up separately (``barred``), so that sums stay finite and states can be compared by how much they
+conflict with the rest.
 """
 
 from __future__ import annotations
@@ -36,15 +36,10 @@ _ONE = np.uintp(1)
 class ExpectationWorkspace(NamedTuple):
     """Scratch space.
 
-    Attributes
-    ----------
-    logs : float (largest number of states,)
-        Expected log-weights of the states of a site, over possible configurations.
-    barred : float (largest number of states,)
-        Expected number of factors that exclude the state; infinite if the site by itself does.
-    code, entry, share
-        The present state of each member of a table, the position in the table it leads to, and the
-        probability of the members before it.
+    ``logs`` (states,) holds the expected log-weights of the states of a site over possible configurations, ``barred``
+    (states,) the expected number of factors that exclude a state, infinite if the site by itself does. ``code``,
+    ``entry`` and ``share`` are, for each member of a table, its present state, the position in the table that it leads
+    to, and the probability of the members before it.
     """
 
     logs: Floats
@@ -83,7 +78,7 @@ def add_mean_logs(arrays: Any, q: Floats, i: Integer, k: Integer, workspace: Exp
 
 @generic
 def owns(arrays: Any, i: Integer, k: Integer) -> bool:
-    """Whether factor k of site i is counted there; true at one of its sites."""
+    """Whether factor k of site i is counted at this site; true at exactly one of its sites."""
     raise NotImplementedError
 
 
@@ -95,7 +90,7 @@ def mean_log_potential(arrays: Any, q: Floats, workspace: ExpectationWorkspace) 
 
 @generic
 def entropy(arrays: Any, q: Floats) -> float:
-    """Entropy of the product law."""
+    """Entropy of the product distribution."""
     raise NotImplementedError
 
 
@@ -161,7 +156,7 @@ def _add_pairwise(arrays: PairwiseGraph, q: Floats, i: Integer, k: Integer, work
 
 @implement(add_mean_logs, TableGraph)
 def _add_table(arrays: TableGraph, q: Floats, i: Integer, k: Integer, workspace: ExpectationWorkspace) -> None:
-    """Go through the configurations of the other members, depth first; improbable branches end at once."""
+    """Visit the configurations of the other members, depth first; branches of probability zero end at once."""
     f = np.uintp(arrays.factor[k])
     first = np.int64(arrays.member_start[f])
     last = np.int64(arrays.member_start[f + _ONE]) - first - 1

@@ -1,11 +1,11 @@
-"""One sweep of mean field: every site takes the law that is best given those of the others.
+"""One sweep of mean field: every site takes the distribution that is best given those of the others.
 
-Given the others, the bound is largest at q_i(a) proportional to exp(expected log-weight of a). States that
-some possible configuration of the others excludes have expected log-weight minus infinity and get
-probability zero, at once even where steps are damped, because the bound is minus infinity until then. If all
-states of a site are excluded that way, those excluded with the least probability share the site as if
-nothing excluded them: the limit of zeros that are taken for exp(-M) with ever larger M. A sweep that goes in
-place thus brings excluded configurations down until there are none, or nothing more can be done site by site.
+Given the others, the bound is largest at q_i(a) proportional to exp(expected log-weight of a). States that some
+possible configuration of the others excludes have expected log-weight minus infinity and get probability zero, even
+where steps are damped, because the bound is minus infinity until then. If all states of a site are excluded that way,
+those excluded with the least probability share the site as if they were not excluded: this is the limit of zeros
+replaced by exp(-M) for growing M. A sweep in place thus removes excluded configurations until none is left, or no
+single site can improve.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TIE = 1.0 + 1e-12  # how far two sums of the same probabilities may be apart
 
 @generic
 def renew(arrays: Any, q: Floats, fresh: Floats, i: Integer, damping: float, workspace: ExpectationWorkspace) -> float:
-    """Write the new law of site i to ``fresh``; return how far the best one is from the old."""
+    """Write the new distribution of site i to ``fresh``; return how far the undamped one is from the old."""
     raise NotImplementedError
 
 
@@ -78,7 +78,7 @@ def _least_barred(barred: Floats, size: Integer) -> float:
 
 @compiled_loop
 def sweep(arrays: Any, n: int, q: Floats, fresh: Floats, damping: float, workspace: ExpectationWorkspace) -> float:
-    """Renew all sites from ``q`` to ``fresh``, in place if both are the same; return the largest change."""
+    """Update all sites from ``q`` to ``fresh``, in place if both are the same; return the largest change."""
     largest = 0.0
     for site in range(n):
         largest = max(largest, renew(arrays, q, fresh, np.uintp(site), damping, workspace))
@@ -87,5 +87,5 @@ def sweep(arrays: Any, n: int, q: Floats, fresh: Floats, damping: float, workspa
 
 @compiled_loop
 def bound(arrays: Any, q: Floats, workspace: ExpectationWorkspace) -> float:
-    """Return mean log-potential plus entropy: at most the log-partition function, whatever q is."""
+    """Return mean log-potential plus entropy, a lower bound of the log-partition function for any q."""
     return mean_log_potential(arrays, q, workspace) + entropy(arrays, q)

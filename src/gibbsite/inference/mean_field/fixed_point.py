@@ -1,12 +1,12 @@
-"""Mean field: the product law that bounds the log-partition function best, by going from site to site.
+"""Mean field: the product distribution that maximises a lower bound of the log-partition function.
 
-For a product law q, E_q[log-potential] + entropy(q) is at most log Z (Gibbs, Bogoliubov, Feynman), and the
-difference is the Kullback-Leibler divergence from q to the model. Given all other sites the bound is largest
-at q_i proportional to exp(E_q[log-potential | x_i]). For spins this is the iteration of magnetisations
-mu <- tanh(J sum mu + h), damped as (1 - D) mu + D tanh(...) [1]_.
+For a product distribution q, E_q[log-potential] + entropy(q) is at most log Z (Gibbs, Bogoliubov, Feynman), and the
+difference is the Kullback-Leibler divergence from q to the model. Given all other sites the bound is largest at q_i
+proportional to exp(E_q[log-potential | x_i]). For spins this is the iteration of magnetisations mu <- tanh(J sum mu +
+h), damped as (1 - D) mu + D tanh(...) [1]_.
 
-In place, every step goes uphill on a function that is concave in q_i, so the bound never falls, damped or
-not. In parallel it may fall, and the law may swing back and forth without end; damping helps.
+In place, every step increases a function that is concave in q_i, so the bound never falls, damped or not. In parallel
+it may fall, and the iteration may oscillate; damping helps.
 
 References
 ----------
@@ -59,31 +59,30 @@ def mean_field(
     rng: Any = None,
     progress: Any = None,
 ) -> MeanFieldResult:
-    """Approximate a model by a law under which all sites are independent.
+    """Approximate a model by a distribution under which all sites are independent.
 
     Parameters
     ----------
     model : FactorGraph
         The model, with evidence folded in.
     parallel : bool
-        Renew all sites from the laws of the last sweep (Jacobi), instead of one after the other, each from
-        the latest laws of the rest.
+        Update all sites from the distributions of the last sweep (Jacobi), instead of one after the other from the
+        latest ones.
     damping : float
         The step D in (0, 1]: q <- (1 - D) q + D new; 1 is undamped.
     start : optional
-        "uniform"; "unary": every site by itself, that is one parallel step from uniform; "random": drawn
-        uniformly from all laws; "support": a local maximum of the model, all probability on one state; or
-        probabilities: an array (sites, states), for two-state sites also (sites,), or a result with
-        marginals. None: uniform, and should that end at a law that does not exclude the impossible, once
-        more from "support".
+        "uniform"; "unary": one parallel step from uniform; "random": drawn uniformly from all product distributions;
+        "support": all probability on one state, a local maximum of the model; or probabilities: an array (sites,
+        states), for two-state sites also (sites,), or a result with marginals. None: uniform, and again from "support"
+        if the first iteration ends with positive probability of impossible states.
     max_iterations : int
         Largest number of sweeps.
     tolerance : float
-        It has come to rest when no probability is further than this from the one its site should have.
+        The iteration has converged when no probability would change by more.
     seconds : float, optional
         Time limit.
     rng : int, Generator or SeedSequence, optional
-        Seed of the starts that are drawn.
+        Seed of random starts.
     progress : optional
         As in :func:`gibbsite.sample`.
 
@@ -95,15 +94,15 @@ def mean_field(
     Warns
     -----
     ConvergenceWarning
-        If it has not come to rest.
+        If the iteration has not converged.
 
     Notes
     -----
-    There can be many fixed points. Which one is reached depends on the start; the one with the larger
-    ``log_z`` is closer to the model. A symmetric model started at the uniform law stays there.
+    There can be many fixed points, and the start decides which one is reached; the one with the larger ``log_z`` is
+    closer to the model. A symmetric model started at the uniform distribution stays there.
 
-    States excluded by zeros of the model get probability zero. While all states of a site are excluded by
-    possible states of its neighbours, those excluded with the least probability share the site.
+    States excluded by zeros of the model get probability zero. While all states of a site are excluded by possible
+    states of its neighbours, those excluded with the least probability share the site.
 
     Examples
     --------
@@ -141,7 +140,7 @@ def mean_field(
 
 
 class _Settings(NamedTuple):
-    """How to iterate, and until when."""
+    """What decides the numbers, and the time limit."""
 
     parallel: bool
     damping: float
@@ -163,7 +162,7 @@ def _read_settings(
 
 
 def _describe(graph: Graph, how: _Settings) -> dict[str, Any]:
-    """Return what decides the numbers, but for the start."""
+    """Return everything that decides the numbers, except for the start."""
     settings = {name: value for name, value in how._asdict().items() if name != "seconds"}
     return {"gibbsite": package_version(), "method": "mean-field", "model": graph.digest, **settings}
 
@@ -181,7 +180,7 @@ def _exclude_impossible(graph: Graph, model: FactorGraph) -> Any:
 def _iterate(
     model: FactorGraph, graph: Graph, arrays: Any, law: Floats, how: _Settings, plan: dict[str, Any], show: Progress
 ) -> MeanFieldResult:
-    """Sweep until nothing changes any more, the sweeps or the time are used up, or Ctrl-C."""
+    """Sweep until the iteration has converged, the sweeps or the time are used up, or Ctrl-C is pressed."""
     workspace = make_workspace(graph)
     fresh = np.empty_like(law) if how.parallel else law
     bounds: list[float] = []

@@ -1,4 +1,4 @@
-"""Where mean field starts: a law for every site."""
+"""Starting points of mean field."""
 
 from __future__ import annotations
 
@@ -27,20 +27,9 @@ STARTS = ("uniform", "unary", "random", "support")
 def start_law(
     model: FactorGraph, graph: Graph, arrays: Any, start: Any, rng: np.random.Generator, workspace: ExpectationWorkspace
 ) -> Floats:
-    """Return the cells of the law that ``start`` asks for.
+    """Return the cells of the product distribution that ``start`` asks for (see :func:`gibbsite.mean_field`).
 
-    Parameters
-    ----------
-    model, graph : FactorGraph, Graph
-        The model, and the same compiled.
-    arrays : NamedTuple
-        The arrays of the graph, impossible states of single sites excluded.
-    start : str, array, SiteTable or result
-        See :func:`gibbsite.mean_field`.
-    rng : numpy.random.Generator
-        For the starts that are drawn.
-    workspace : ExpectationWorkspace
-        Scratch space.
+    ``arrays`` are those of the graph, with impossible states of single sites excluded.
     """
     possible = np.ones(int(graph.cards.sum(dtype=np.int64)))
     if not graph.binary:
@@ -65,7 +54,7 @@ def start_law(
 
 
 def _cells(graph: Graph, weights: Floats) -> Floats:
-    """Turn weights of all states, site after site, into the cells of a law."""
+    """Normalise weights of all states, site after site, to the cells of a product distribution."""
     if not graph.n_sites:
         return np.zeros(0)
     first = np.cumsum(graph.cards) - graph.cards

@@ -1,17 +1,15 @@
 """Tree-structured mean field: sites in trees that are solved exactly, trees independent of each other.
 
-Sites are shared out among sets such that factors restricted to a set have no cycle. A law q under which these
-sets are independent bounds log Z from below by E_q[log-potential] + entropy(q), as any law does. Given all
-other sets the bound is largest where q of a set is proportional to exp(E_q[log-potential | its sites]) [1]_,
-which is a forest again: one pass up and one down give its partition function, marginals, and joint
-probabilities of the members of factors, which are all that others need. Every step raises the bound, and
-from a product law with a finite bound all steps are finite: a product of supports without impossible states
-stays one.
+Sites are divided into sets such that factors restricted to a set have no cycle. A distribution q under which these
+sets are independent bounds log Z from below by E_q[log-potential] + entropy(q), as any distribution does. Given all
+other sets the bound is largest where q of a set is proportional to exp(E_q[log-potential | its sites]) [1]_, which is
+a forest again: one pass up and one down give its partition function, marginals, and joint probabilities of the members
+of factors, which are all that other sets need. Every step raises the bound, and from a product distribution with a
+finite bound all steps are finite: a product of supports without impossible states stays one.
 
 References
 ----------
-.. [1] Saul, L. K. and Jordan, M. I. (1996). Exploiting tractable substructures in intractable networks.
-   NIPS 8.
+.. [1] Saul, L. K. and Jordan, M. I. (1996). Exploiting tractable substructures in intractable networks. NIPS 8.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ class _Part:
 
 @dataclass
 class _Factor:
-    """A factor: its sites, its table with zeros set aside, and what each set knows of it."""
+    """A factor: its sites, its table with zeros set apart, and its members in each set."""
 
     sites: tuple[int, ...]
     finite: Floats
@@ -82,29 +80,9 @@ class _Trees:
 
 
 def bound_by_trees(model: FactorGraph, start: SiteTable, seconds: float = math.inf) -> float:
-    """Return the lower bound of log Z by the best law of independent trees that is found from a start.
+    """Return a lower bound of log Z by independent trees, improved from a product distribution within a time limit.
 
-    Parameters
-    ----------
-    model : FactorGraph
-        The model, with evidence folded in.
-    start : SiteTable
-        Marginals of a product law; one that gives no probability to what is impossible.
-    seconds : float
-        Time limit; any law is a bound.
-
-    Returns
-    -------
-    float
-        Minus infinity if the start gives probability to what is impossible, and trees do not end that.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.ising_grid((6, 6), coupling=0.4, field=0.1)
-    >>> flat = gs.mean_field(model)
-    >>> flat.log_z < bound_by_trees(model, flat.marginals) < gs.solve_exact(model).log_z
-    True
+    It is minus infinity if the start gives probability to impossible states and trees do not correct that.
     """
     begun = clock()
     graph, constant = lay_out(compile_graph(model), model)
@@ -130,7 +108,7 @@ def bound_by_trees(model: FactorGraph, start: SiteTable, seconds: float = math.i
 
 
 def _mean_of(p: Floats, logs: Floats) -> float:
-    """Return the mean of logarithms, of which those without probability do not count."""
+    """Return the mean of logarithms, skipping those of probability zero."""
     seen = p > 0.0
     return float(p[seen] @ logs[seen])
 
@@ -157,7 +135,7 @@ def _read_factors(graph: MessageGraph) -> list[_Factor]:
 
 
 def _share_out(graph: MessageGraph, factors: list[_Factor]) -> list[_Trees]:
-    """Share the sites out among sets without cycles, each as large as the first fit makes it."""
+    """Divide the sites into sets without cycles, each as large as first fit makes it."""
     around: list[list[int]] = [[] for _ in range(graph.n_sites)]
     for f, factor in enumerate(factors):
         for i in factor.sites:
@@ -187,7 +165,7 @@ def _share_out(graph: MessageGraph, factors: list[_Factor]) -> list[_Trees]:
 
 
 def _plant(number: int, sites: list[int], factors: list[_Factor], around: list[list[int]]) -> _Trees:
-    """Find the roots of a set, and its factors in the order in which they are met from there."""
+    """Find the roots of a set, and its factors in the order of a search from the roots."""
     within, seen, used = set(sites), set(), set()
     trees = _Trees(number, sites, [], [], [])
     for root in sites:
@@ -215,7 +193,7 @@ def _plant(number: int, sites: list[int], factors: list[_Factor], around: list[l
 
 
 def _renew(trees: _Trees, unary: list[Floats], law: list[Floats]) -> bool:
-    """Give a set its best law given all others; False if it has none."""
+    """Give a set its best distribution given all others; False if it has none."""
     up = {i: unary[i].copy() for i in trees.sites}
     for factor, i in trees.outer:
         up[i] += factor.expected(trees.number)
