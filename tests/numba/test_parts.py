@@ -41,7 +41,7 @@ def test_a_part_is_given_up_once(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.usefixtures("nothing_missing")
 def test_parts_are_switched_off_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIBBSITE_WITHOUT", "vectors, blas")
+    monkeypatch.setenv("GIBBSITE_WITHOUT", "vectors, files")
     assert not try_part("vectors", lambda: None)
     assert not vector.has_shuffles()
     assert try_part("events", lambda: None)

@@ -1,19 +1,19 @@
-"""Parts of Numba that are not public: each is tried once, and can be done without.
+"""Private parts of Numba that gibbsite uses: each is tried once and has a fallback.
 
-===========  ====================================================  ===========================================
-part         what for                                              without it
-===========  ====================================================  ===========================================
-``helpers``  helpers without machine code (:mod:`.lean`)           Numba's pipeline: slower to compile
-``runtime``  option ``_nrt``: loops without reference counting     counted: slower to compile and to run
-``stack``    arrays on the stack of a compiled function            allocated, and ``runtime`` is not used
-``files``    the cache of a dispatcher, and compiled code as bytes  nothing is kept on disk
-``blas``     ``import numba`` without ``scipy.linalg``             0.25 s more
-``vectors``  what the processor can do, for vector instructions    plain loops: slower
-``events``   to be told when something is compiled                 budgets include it, and nobody is told
-===========  ====================================================  ===========================================
+===========  ==================================================  ===========================================
+part         purpose                                             without it
+===========  ==================================================  ===========================================
+``helpers``  helpers without machine code (:mod:`.lean`)         1.2 to 1.4 s more at a first call
+``runtime``  option ``_nrt``: loops without reference counting   an update of a table model takes five times as long
+``stack``    arrays on the stack of a compiled function          they are allocated, and ``runtime`` is not used
+``files``    compiled code as bytes, in the cache on disk        every process compiles: 2.3 s instead of 0.6 s
+``vectors``  vector instructions that the processor offers       an update of many chains takes twice as long
+``events``   notifications when something is compiled            time limits include compiling, without a message
+===========  ==================================================  ===========================================
 
-A part is missing where trying it raises, or where ``GIBBSITE_WITHOUT`` names it (for tests, or to see whether
-one of them is the cause of a fault). Which are missing is logged once each, at level ``INFO``.
+The figures are those of docs/design.md. A part is missing if trying it raises, or if the environment variable
+``GIBBSITE_WITHOUT`` names it, which is for tests and for finding the cause of a fault. Missing parts are logged once
+each, at level ``INFO``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 log = logging.getLogger("gibbsite")
 
-PARTS = ("helpers", "runtime", "files", "blas", "vectors", "stack", "events")
+PARTS = ("helpers", "runtime", "files", "vectors", "stack", "events")
 _missing: dict[str, str] = {}
 
 
@@ -33,7 +33,7 @@ def try_part(part: str, attempt: Callable[[], object]) -> bool:
 
     Examples
     --------
-    >>> try_part("blas", lambda: None)
+    >>> try_part("events", lambda: None)
     True
     """
     if part not in PARTS:

@@ -4,21 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, finish, new_figure, shorten, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from gibbsite.inference.influence.certificate import Certificate
+
+@runtime_checkable
+class Certified(Protocol):
+    """A bound on the bias of a scan, as :func:`gibbsite.certify` returns it."""
+
+    @property
+    def scan(self) -> str:
+        """Name of the scan."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        ...
+
+    @property
+    def accuracy(self) -> float | None:
+        """The accuracy that was asked for."""
+        ...
+
+    @property
+    def variation(self) -> float:
+        """The bound after all steps."""
+        ...
+
+    @property
+    def curve(self) -> Floats:
+        """The bound after some numbers of steps."""
+        ...
+
+    @property
+    def curve_steps(self) -> Ints:
+        """These numbers of steps."""
+        ...
 
 
 @checked
-def plot_variation(certificates: Certificate | Mapping[str, Certificate], *, path: str | Path | None = None) -> Figure:
+def plot_variation(certificates: Certified | Mapping[str, Certified], *, path: str | Path | None = None) -> Figure:
     """Show how the bound on the bias falls with the number of steps.
 
     Parameters
