@@ -128,7 +128,7 @@ class Segments(_Packed):
 
     def make(self, path: Path) -> None:
         from gibbsite.applications.storage import pack
-        from tests.common.test_application_models import of_segments
+        from tests.applications.test_untrusted_models import of_segments
 
         path.write_bytes(pack("segment", *of_segments()))
 

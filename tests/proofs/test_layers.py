@@ -24,7 +24,7 @@ from gibbsite.sampling.chain_layout import ReplicatedLayout, choose_scan_and_lay
 from gibbsite.sampling.progress import Status
 from gibbsite.sampling.record import lay_out
 from gibbsite.testing import FALSE_ALARM, law_p_value
-from tests.proofs.test_forms import Runner
+from tests.proofs.test_layouts import Runner
 
 GIBBS = gs.Gibbs()
 

@@ -10,7 +10,7 @@ import gibbsite as gs
 from gibbsite.inference.influence.blocks import collapse, descend_blocks
 from gibbsite.inference.influence.descent import descend, make_workspace
 from tests.inference.influence.random_models import random_model
-from tests.inference.influence.test_certify import distance_to_law
+from tests.inference.influence.test_certificate import distance_to_law
 
 
 def block_matrix(exact: gs.exact.Enumeration, block: list[int]) -> NDArray[np.float64]:
