@@ -1,12 +1,13 @@
-"""Arguments of public functions are of the types that the functions declare, or an error of ours says so.
+"""Check that arguments of public functions have the types that the functions declare.
 
-What an annotation cannot tell, such as the range of a number, functions check themselves.
+What an annotation cannot express, such as the range of a number, functions check themselves.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
@@ -56,23 +57,19 @@ def is_number(value: Any) -> bool:
 
 
 def is_flag(value: Any) -> bool:
-    """Tell whether an argument is True or False, of Python or of NumPy.
+    """Tell whether an argument is True or False, of Python or of NumPy (which need not be loaded for that).
 
     Examples
     --------
     >>> is_flag(True), is_flag(1)
     (True, False)
     """
-    return isinstance(value, bool) or (_is_of_numpy(value) and type(value).__name__ in ("bool", "bool_"))
+    kind = type(value)
+    return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
 
 def _is_array(value: Any) -> bool:
-    return _is_of_numpy(value) and type(value).__name__ == "ndarray"
-
-
-def _is_of_numpy(value: Any) -> bool:
-    """Tell whether a value is of NumPy, which need not be loaded for that."""
-    return type(value).__module__ == "numpy"
+    return type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
 
 
 def is_iterable(value: Any) -> bool:
@@ -84,29 +81,28 @@ def is_iterable(value: Any) -> bool:
     >>> is_iterable([]), is_iterable(np.array(3))
     (True, False)
     """
-    zero_dimensional = _is_array(value) and not getattr(value, "ndim", 1)
-    return isinstance(value, Iterable) and not zero_dimensional
+    return isinstance(value, Iterable) and not (_is_array(value) and not getattr(value, "ndim", 1))
 
 
-# What values of a type are, and what messages call them. Types that are not listed are not checked.
-_KNOWN: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "None": (lambda value: value is None, "None"),
-    "bool": (lambda value: is_flag(value), "True or False"),
-    "float": (is_number, "a number"),
-    "str": (lambda value: isinstance(value, str), "text"),
-    "Path": (is_path, "a path"),
-    "PathLike": (is_path, "a path"),
-    "Mapping": (lambda value: isinstance(value, Mapping), "a mapping"),
-    "Sequence": (is_iterable, "a list"),
-    "Iterable": (is_iterable, "a list"),
-    "Collection": (lambda value: isinstance(value, Collection) and is_iterable(value), "a list"),
+# By annotation: types that surely fit, a test for values of other types, and the word for messages. Arguments with
+# other annotations are not checked.
+_LISTS: set[type] = {list, tuple, set, frozenset, dict}
+_KNOWN: dict[str, tuple[set[type], Callable[[Any], bool], str]] = {
+    "None": ({type(None)}, lambda value: False, "None"),
+    "bool": ({bool}, is_flag, "True or False"),
+    "float": ({float}, is_number, "a number"),
+    "str": ({str}, lambda value: isinstance(value, str), "text"),
+    "Path": (set(), is_path, "a path"),
+    "PathLike": (set(), is_path, "a path"),
+    "Mapping": ({dict}, lambda value: isinstance(value, Mapping), "a mapping"),
+    "Sequence": (_LISTS, is_iterable, "a list"),
+    "Iterable": (_LISTS, is_iterable, "a list"),
+    "Collection": (_LISTS, lambda value: isinstance(value, Collection) and is_iterable(value), "a list"),
 }
 
 
 def checked(function: F) -> F:
-    """Make a function refuse arguments that are not of the types it declares.
-
-    Types are those of its annotations, as far as this module knows them.
+    """Make a function refuse arguments that are not of the types it declares, as far as this module knows them.
 
     Examples
     --------
@@ -117,23 +113,29 @@ def checked(function: F) -> F:
     Traceback (most recent call last):
     gibbsite.errors.ArgumentError: loud must be True or False, got [True, False].
     """
-    rules: dict[str, list[tuple[Callable[[Any], bool], str]]] = {}
+    rules: dict[str, tuple[set[type], list[Callable[[Any], bool]], str]] = {}
     places: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             places.append(parameter.name)
         names = _alternatives(str(parameter.annotation))
         if all(name in _KNOWN for name in names) and parameter.kind is not parameter.VAR_KEYWORD:
-            paths = "Path" in names  # then a text is a path, too
-            rules[parameter.name] = [_KNOWN[name] for name in names if not (paths and name == "str")]
+            # where a path is possible, a text is one
+            found = [_KNOWN[name] for name in names if not (name == "str" and "Path" in names)]
+            words = " or ".join(dict.fromkeys(word for _, _, word in found))
+            rules[parameter.name] = (
+                set().union(*(types for types, _, _ in found)),
+                [fits for _, fits, _ in found],
+                words,
+            )
 
     @wraps(function)
     def call(*args: Any, **given: Any) -> Any:
         for name, value in (*zip(places, args, strict=False), *given.items()):
-            rule = rules.get(name)
-            if rule is not None and not any(fits(value) for fits, _ in rule):
-                wanted = " or ".join(dict.fromkeys(words for _, words in rule))
-                raise ArgumentError(f"{argument(name)} must be {wanted}, got {describe(value)}.")
+            if name in rules:
+                types, tests, words = rules[name]
+                if type(value) not in types and not any(fits(value) for fits in tests):
+                    raise ArgumentError(f"{argument(name)} must be {words}, got {describe(value)}.")
         return function(*args, **given)
 
     return call  # type: ignore[return-value]
@@ -188,12 +190,12 @@ def check_flags(**given: Any) -> None:
     gibbsite.errors.ArgumentError: resume must be True or False, got 'yes'.
     """
     for name, value in given.items():
-        if not is_flag(value):
+        if value is not True and value is not False and not is_flag(value):
             raise ArgumentError(f"{argument(name)} must be True or False, got {describe(value)}.")
 
 
 def describe(value: Any) -> str:
-    """Return what a wrong argument is, in few words.
+    """Describe a wrong argument in few words.
 
     Examples
     --------
@@ -214,7 +216,7 @@ def describe(value: Any) -> str:
 
 
 def read_query(model: Any, query: Any) -> list[int] | None:
-    """Return the positions of the free sites that are asked for, sorted; None, for all, as it is."""
+    """Return the sorted positions of the free sites that a query names; None, which stands for all, stays None."""
     if query is None:
         return None
     if isinstance(query, str) or not is_iterable(query):
@@ -225,12 +227,6 @@ def read_query(model: Any, query: Any) -> list[int] | None:
 
 def _alternatives(annotation: str) -> list[str]:
     """Return the names of types in a union, without what is in brackets."""
-    names, depth, name = [], 0, ""
-    for letter in annotation:
-        depth += (letter == "[") - (letter == "]")
-        if letter == "|" and not depth:
-            names.append(name.strip())
-            name = ""
-        elif not depth and letter != "]":
-            name += letter
-    return [*names, name.strip()]
+    while (bare := re.sub(r"\[[^][]*\]", "", annotation)) != annotation:
+        annotation = bare
+    return [name.strip() for name in annotation.split("|")]

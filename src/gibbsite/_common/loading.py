@@ -1,7 +1,7 @@
 """Find what the files of a package register: by loading them, or by reading their declarations alone.
 
-The command line offers the names of kernels and scans before any of them is loaded, which would take most of
-a second. Registrations are therefore written as literals, and read from the source.
+Registries know kernels, scans, graph kinds and formats before any of them is loaded, which would take most of a second.
+Registrations are therefore written as literals, and read from the source.
 """
 
 from __future__ import annotations
@@ -54,11 +54,10 @@ def import_downwards(name: str) -> Any:
 
 
 def load_for_threads() -> None:
-    """Load at once what would be loaded when it is first used, unless this is the main thread.
+    """Load all modules that are loaded at their first use, unless this is the main thread.
 
-    Functions that run in several threads would otherwise load modules at the same time. It takes half a
-    second in the first thread. What is left out is not loaded by functions of the library: the command line,
-    for example.
+    Functions that run in several threads would otherwise load modules at the same time. It takes half a second in the
+    first thread. Packages that no function of the library loads, such as the command line, are left out.
 
     Examples
     --------
@@ -78,8 +77,8 @@ def load_for_threads() -> None:
 
 
 @cache
-def read_declarations(folder: str, decorator: str = "register") -> tuple[dict[str, Any], ...]:
-    """Return the arguments of a decorator of classes in the files of a folder of gibbsite, without loading them.
+def read_declarations(folder: str, call: str = "@register") -> tuple[dict[str, Any], ...]:
+    """Return the arguments of a decorator, or another call, in the files of a folder, without loading them.
 
     Arguments that are not literals are left out; "class" is the class that is registered, "module" where it is.
 
@@ -91,8 +90,8 @@ def read_declarations(folder: str, decorator: str = "register") -> tuple[dict[st
     found = []
     for path in sorted((_ROOT / folder).rglob("*.py")):
         module = ".".join(("gibbsite", *path.relative_to(_ROOT).with_suffix("").parts)).removesuffix(".__init__")
-        calls = path.read_text(encoding="utf-8").split(f"\n@{decorator}(")[1:]
-        found += [{**_read_call(call), "module": module} for call in calls]
+        calls = path.read_text(encoding="utf-8").split(f"\n{call}(")[1:]
+        found += [{**_read_call(text), "module": module} for text in calls]
     return tuple(found)
 
 

@@ -45,8 +45,11 @@ def attach_stub(package: str, loader: Any) -> tuple[Callable[[str], Any], Callab
         with LOADING:
             home = import_downwards(module)
             if inner not in vars(home) and hasattr(home, "__path__") and find_spec(f"{module}.{inner}"):
-                return import_downwards(f"{module}.{inner}")
-            return getattr(home, inner)
+                value = import_downwards(f"{module}.{inner}")
+            else:
+                value = getattr(home, inner)
+        setattr(sys.modules[package], name, value)  # found without this function from now on
+        return value
 
     def names() -> list[str]:
         own = (name for name in vars(sys.modules[package]) if name.startswith("__"))

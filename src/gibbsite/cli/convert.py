@@ -48,10 +48,10 @@ def command(source: str, target: str, from_format: str | None, to_format: str | 
 def _check_edges(source: str) -> None:
     """Refuse files of which it is known that they hold no list of edges."""
     from gibbsite.formats.files import is_stored
-    from gibbsite.formats.registry import registered_formats
+    from gibbsite.formats.registry import known_suffixes
 
     name = source.removesuffix(".gz")
-    others = (one.suffixes for format_, one in registered_formats().items() if format_ != "edges")
+    others = (suffixes for format, suffixes in known_suffixes().items() if format != "edges")
     if is_stored(source) or any(name.endswith(suffixes) for suffixes in others):
         raise click.UsageError(
             f"a TARGET in .pairs is made of a list of edges (.edges, other texts, .parquet), not of {source}."

@@ -15,7 +15,7 @@ from gibbsite.formats.parsing.bif_tables import Block, Resolver, Row, Variable
 from gibbsite.formats.parsing.bif_text import Cursor, quoted
 from gibbsite.formats.parsing.decimals import decimals
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
-from gibbsite.formats.registry import Format, register
+from gibbsite.formats.registry import register
 from gibbsite.models.factor import find_cycle
 from gibbsite.models.factorgraph import FactorGraph
 
@@ -203,11 +203,9 @@ def format_bif(model: FactorGraph) -> str:
 
 
 register(
-    Format(
-        "bif",
-        suffixes=(".bif",),
-        parse=parse_bif,
-        write=write_bif,
-        recognise=re.compile(COMMENTS + rb"(?i:network|variable|probability)\b", re.DOTALL).match,
-    )
+    name="bif",
+    suffixes=(".bif",),
+    parse=parse_bif,
+    write=write_bif,
+    recognise=re.compile(COMMENTS + rb"(?i:network|variable|probability)\b", re.DOTALL).match,
 )

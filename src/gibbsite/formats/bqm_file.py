@@ -16,7 +16,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.formats.parsing.quadratic import Quadratic, energy_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
-from gibbsite.formats.registry import Format, register, states_are_bits_or_spins
+from gibbsite.formats.registry import register, states_are_bits_or_spins
 from gibbsite.models.factorgraph import FactorGraph
 
 MAGIC = b"DIMODBQM"
@@ -215,13 +215,11 @@ def _padded(data: bytes, before: int) -> bytes:
 
 
 register(
-    Format(
-        "bqm",
-        suffixes=(".bqm",),
-        parse=parse_bqm,
-        write=write_bqm,
-        recognise=lambda data: data.startswith(MAGIC),
-        magic=MAGIC,
-        keeps_states=states_are_bits_or_spins,
-    )
+    name="bqm",
+    suffixes=(".bqm",),
+    parse=parse_bqm,
+    write=write_bqm,
+    recognise=lambda data: data.startswith(MAGIC),
+    magic=MAGIC,
+    keeps_states=states_are_bits_or_spins,
 )

@@ -13,7 +13,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.quadratic import Quadratic, decimal, energy_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
-from gibbsite.formats.registry import Format, register, sites_are_numbers, states_are_bits_or_spins
+from gibbsite.formats.registry import register, sites_are_numbers, states_are_bits_or_spins
 from gibbsite.models.factorgraph import FactorGraph
 
 _VARTYPE = re.compile(rb"^[ \t\f]*#.*?vartype[:=][ \t]*([-_.a-zA-Z0-9]+)", re.MULTILINE)
@@ -137,13 +137,11 @@ def format_coo(model: FactorGraph, *, beta: float = 1.0) -> str:
 
 
 register(
-    Format(
-        "coo",
-        suffixes=(".coo",),
-        parse=parse_coo,
-        write=write_coo,
-        recognise=re.compile(rb"(?:\s*+#[^\n]*+\n)*?\s*+#[^\n]*?vartype[:=]").match,
-        keeps_sites=sites_are_numbers,
-        keeps_states=states_are_bits_or_spins,
-    )
+    name="coo",
+    suffixes=(".coo",),
+    parse=parse_coo,
+    write=write_coo,
+    recognise=re.compile(rb"(?:\s*+#[^\n]*+\n)*?\s*+#[^\n]*?vartype[:=]").match,
+    keeps_sites=sites_are_numbers,
+    keeps_states=states_are_bits_or_spins,
 )

@@ -14,7 +14,7 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.formats.parsing.numerals import read_number
 from gibbsite.formats.parsing.quadratic import decimal, edges_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
-from gibbsite.formats.registry import Format, register, states_are_bits_or_spins
+from gibbsite.formats.registry import register, states_are_bits_or_spins
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.zoo import ising
 
@@ -124,12 +124,10 @@ def format_edges(model: FactorGraph) -> str:
 
 
 register(
-    Format(
-        "edges",
-        suffixes=(".edges", ".edgelist"),
-        parse=parse_edges,
-        write=write_edges,
-        recognise=lambda data: data.startswith(TITLE.encode()),
-        keeps_states=states_are_bits_or_spins,
-    )
+    name="edges",
+    suffixes=(".edges", ".edgelist"),
+    parse=parse_edges,
+    write=write_edges,
+    recognise=lambda data: data.startswith(TITLE.encode()),
+    keeps_states=states_are_bits_or_spins,
 )

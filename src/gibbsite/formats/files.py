@@ -8,7 +8,7 @@ from pathlib import Path
 from gibbsite._common.wording import unknown
 from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, load, path_text
-from gibbsite.formats.registry import Format, recognise, registered_formats
+from gibbsite.formats.registry import Format, find_format, known_suffixes, recognise, registered_formats
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.stored import MANIFEST
 
@@ -55,7 +55,7 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
     source = load(path, magic=tuple(one.magic for one in possible if one.magic))
     chosen = recognise(source.data) if chosen is None else chosen
     if chosen is None:
-        known = ", ".join(registered_formats())
+        known = ", ".join(known_suffixes())
         raise UnknownFormatError(source.name, f"say which it is with {{}}, one of {known}")
     if not chosen.magic and b"\0" in source.data:
         raise source.error("this is a binary file (it holds NUL bytes); expected text.")
@@ -133,7 +133,7 @@ def find_lost_names(model: FactorGraph, path: PathLike, format: str | None = Non
 def _format_to_write(path: PathLike, format: str | None) -> Format:
     chosen = _known(format, path) if format is not None else _by_suffix(path)
     if chosen is None:
-        endings = ", ".join(suffix for one in registered_formats().values() for suffix in one.suffixes)
+        endings = ", ".join(suffix for suffixes in known_suffixes().values() for suffix in suffixes)
         advice = f"end the name in one of {endings}, or give it with {{}}"
         raise UnknownFormatError(path_text(path), advice, writing=True)
     return chosen
@@ -141,13 +141,13 @@ def _format_to_write(path: PathLike, format: str | None) -> Format:
 
 def _by_suffix(path: PathLike) -> Format | None:
     name = path_text(path).lower().removesuffix(".gz")
-    return next((one for one in registered_formats().values() if name.endswith(one.suffixes)), None)
+    return next((find_format(one) for one, suffixes in known_suffixes().items() if name.endswith(suffixes)), None)
 
 
 def _known(format: str, path: PathLike) -> Format:
     """Return a format by its name, or by one of its suffixes."""
     name = str(format).lower().removeprefix(".")
-    for one in registered_formats().values():
-        if name == one.name or f".{name}" in one.suffixes:
-            return one
-    raise FormatError(unknown("format", format, registered_formats()), path_text(path))
+    for one, suffixes in known_suffixes().items():
+        if name == one or f".{name}" in suffixes:
+            return find_format(one)
+    raise FormatError(unknown("format", format, known_suffixes()), path_text(path))

@@ -1,17 +1,19 @@
-"""The file formats of models: each is registered in its own file, and everything else is derived.
+"""The file formats of models: each is registered in its own file, and everything else follows from that.
 
-From here come the formats that :func:`gibbsite.read_model` and :func:`gibbsite.write_model` know, how they
-tell one from another, and the choices of the command line.
+This list decides which formats :func:`gibbsite.read_model` and :func:`gibbsite.write_model` know, how they tell one
+from another, and the choices of the command line.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from gibbsite._common.loading import read_declarations
 from gibbsite.formats.parsing.text import PathLike, Source
 from gibbsite.models.factorgraph import FactorGraph
 
@@ -23,23 +25,23 @@ class Format:
     Attributes
     ----------
     name : str
-        What it is called.
+        Its name.
     suffixes : tuple of str
-        Endings of names that tell it, with their dot.
+        Endings of file names, with their dot.
     parse : function
-        From the content of a file to the model.
+        Makes a model from the content of a file.
     write : function
         Writes a model to a path.
     recognise : function, optional
-        From the content of a file to whether it is of this format; without it only a suffix tells.
+        Tells from the content of a file whether it is of this format; without it only the suffix tells.
     vague : bool
-        Whether content of other formats may be taken for this one: it is tried last.
+        Content of other formats may be taken for this one, which is therefore tried last.
     magic : bytes
-        What files begin with that are not text; empty for text.
+        First bytes of files that are not text; empty for text.
     first_site : int
-        From where sites are numbered in files without their names.
+        Number of the first site in files without names.
     keeps_sites, keeps_states : function, optional
-        Whether a file holds the names of the sites of a model, and of its states; by default any.
+        Whether a file holds the names of the sites of a model, and of its states; by default it holds all.
     """
 
     name: str
@@ -54,23 +56,45 @@ class Format:
     keeps_states: Callable[[FactorGraph], bool] = lambda model: True
 
 
+_DECLARED: dict[str, dict[str, Any]] = {given["name"]: given for given in read_declarations("formats", "register")}
 _REGISTERED: dict[str, Format] = {}
 
-
-def register(format: Format) -> None:
-    """Make a format known to all that read and write models."""
-    _REGISTERED[format.name] = format
+FORMATS = tuple(sorted(_DECLARED))
+"""Names of the formats that `read_model` and `write_model` know."""
 
 
-def registered_formats() -> dict[str, Format]:
-    """Return all formats by name.
+def register(**declaration: Any) -> None:
+    """Register a format; the arguments are the attributes of :class:`Format`.
+
+    ``name`` and ``suffixes`` must be literals: they are read from the text of the file, which is loaded when the format
+    is used.
+    """
+    found = Format(**declaration)
+    _DECLARED[found.name] = declaration
+    _REGISTERED[found.name] = found
+
+
+def known_suffixes() -> dict[str, tuple[str, ...]]:
+    """Return the endings of file names of all formats, by name, without loading them.
 
     Examples
     --------
-    >>> registered_formats()["xmlbif"].suffixes
+    >>> known_suffixes()["xmlbif"]
     ('.xmlbif', '.bifxml', '.xml')
     """
-    return dict(sorted(_REGISTERED.items()))
+    return {name: _DECLARED[name]["suffixes"] for name in sorted(_DECLARED)}
+
+
+def find_format(name: str) -> Format:
+    """Return a format by its name."""
+    if name not in _REGISTERED:
+        importlib.import_module(_DECLARED[name]["module"])
+    return _REGISTERED[name]
+
+
+def registered_formats() -> dict[str, Format]:
+    """Return all formats by name."""
+    return {name: find_format(name) for name in sorted(_DECLARED)}
 
 
 def recognise(data: bytes) -> Format | None:
@@ -81,7 +105,7 @@ def recognise(data: bytes) -> Format | None:
     >>> recognise(b"MARKOV 1 2").name
     'uai'
     """
-    tried = sorted(_REGISTERED.values(), key=lambda one: one.vague)
+    tried = sorted(registered_formats().values(), key=lambda one: one.vague)
     return next((one for one in tried if one.recognise is not None and one.recognise(data)), None)
 
 

@@ -16,7 +16,7 @@ from gibbsite.formats.objects.bqm import IsingTerms, read_beta, spin_model
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.quadratic import decimal, edges_of
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
-from gibbsite.formats.registry import Format, register, sites_are_numbers, states_are_bits_or_spins
+from gibbsite.formats.registry import register, sites_are_numbers, states_are_bits_or_spins
 from gibbsite.models.factorgraph import FactorGraph
 
 # Vertices without edges that are believed without further evidence.
@@ -129,15 +129,13 @@ def format_rudy(model: FactorGraph, *, beta: float = 1.0) -> str:
 # two whole numbers on the first line, three numbers on the next
 _OPENING = re.compile(COMMENTS + rb"\d++[ \t]++\d++[ \t\r]*+\n\s*+\d++[ \t]++\d++[ \t]++[-+.\d]")
 register(
-    Format(
-        "rudy",
-        suffixes=(".rudy", ".gset", ".mc"),
-        parse=parse_rudy,
-        write=write_rudy,
-        recognise=_OPENING.match,
-        vague=True,
-        first_site=1,
-        keeps_sites=sites_are_numbers,
-        keeps_states=states_are_bits_or_spins,
-    )
+    name="rudy",
+    suffixes=(".rudy", ".gset", ".mc"),
+    parse=parse_rudy,
+    write=write_rudy,
+    recognise=_OPENING.match,
+    vague=True,
+    first_site=1,
+    keeps_sites=sites_are_numbers,
+    keeps_states=states_are_bits_or_spins,
 )

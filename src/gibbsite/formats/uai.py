@@ -18,7 +18,7 @@ from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
 from gibbsite.formats.parsing.decimals import HIGHEST, LOWEST, decimals
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
-from gibbsite.formats.registry import Format, register, sites_are_counted, states_are_counted
+from gibbsite.formats.registry import register, sites_are_counted, states_are_counted
 from gibbsite.models.domain import MOST_STATES, Domains, SiteNames
 from gibbsite.models.factor import TableFactors, check_network, find_cycle
 from gibbsite.models.factorgraph import FactorGraph, _restore
@@ -303,13 +303,11 @@ def _has_one_table_each(model: FactorGraph) -> bool:
 
 
 register(
-    Format(
-        "uai",
-        suffixes=(".uai",),
-        parse=parse_uai,
-        write=write_uai,
-        recognise=re.compile(COMMENTS + rb"(?i:markov|bayes)\b", re.DOTALL).match,
-        keeps_sites=sites_are_counted,
-        keeps_states=states_are_counted,
-    )
+    name="uai",
+    suffixes=(".uai",),
+    parse=parse_uai,
+    write=write_uai,
+    recognise=re.compile(COMMENTS + rb"(?i:markov|bayes)\b", re.DOTALL).match,
+    keeps_sites=sites_are_counted,
+    keeps_states=states_are_counted,
 )

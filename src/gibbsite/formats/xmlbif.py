@@ -18,7 +18,7 @@ from gibbsite.formats.parsing.decimals import decimals
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import PathLike, Source, load, save, shortened
 from gibbsite.formats.parsing.xml import Element, parse_xml
-from gibbsite.formats.registry import Format, register
+from gibbsite.formats.registry import register
 from gibbsite.models.factor import find_cycle
 from gibbsite.models.factorgraph import FactorGraph
 
@@ -227,11 +227,9 @@ def _escaped(name: str) -> str:
 
 
 register(
-    Format(
-        "xmlbif",
-        suffixes=(".xmlbif", ".bifxml", ".xml"),
-        parse=parse_xmlbif,
-        write=write_xmlbif,
-        recognise=re.compile(rb"\s*+<[?!A-Za-z]").match,
-    )
+    name="xmlbif",
+    suffixes=(".xmlbif", ".bifxml", ".xml"),
+    parse=parse_xmlbif,
+    write=write_xmlbif,
+    recognise=re.compile(rb"\s*+<[?!A-Za-z]").match,
 )

@@ -92,7 +92,7 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
         raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {model.n_sites}.")
     # what was chosen is kept; what was demanded is often for one question alone, and large
     known = model.cache.find(_Built, _Built) if kind is None else _Built()
-    wanted = [*[name for name in kinds if name in among], *[name for name in kinds if name not in among]]
+    wanted = dict.fromkeys((*filter(among.__contains__, kinds), *kinds))  # the preferred ones first
     for name in wanted if kind is None else (kind,):
         if name not in known:
             declared = kinds[name]
@@ -100,7 +100,9 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
             known[name] = None if built is None else (seal(built[0]), built[1], Cache())
         found = known[name]
         if found is not None:
-            return Graph(name, found[0], model.cards, model.log_offset + found[1], found[2], model.shared, model=model)
+            return Graph(
+                name, found[0], model.domains.cards, model.log_offset + found[1], found[2], model.shared, model=model
+            )
     raise IncompatibleError(f"This model cannot be represented as a {kind} graph.")
 
 

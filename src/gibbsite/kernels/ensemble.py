@@ -52,6 +52,7 @@ def to_all(sender: int, hosts: int, view: Array) -> list[Message]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> [(m.sender, m.receiver) for m in to_all(1, 3, np.zeros(2))]
     [(1, 0), (1, 2)]
     """

@@ -227,8 +227,12 @@ class Domains:
 
     Attributes
     ----------
+    n_sites : int
+        Number of sites.
     cards : int array (n,)
-        What is told of a site: the number of its states, or of the moments of a number.
+        Number of states of each site; of a number, how many moments are reported.
+    numbers : bool array (n,)
+        Which sites are real numbers.
 
     Examples
     --------
@@ -237,28 +241,26 @@ class Domains:
     ([2, 3], ('no', 'yes'), 1, 2)
     """
 
-    __slots__ = ("_codes", "cards", "kind_of", "kinds", "names")
+    __slots__ = ("_codes", "cards", "kind_of", "kinds", "n_sites", "names", "numbers")
 
     def __init__(self, names: SiteNames, kinds: tuple[SiteKind, ...], kind_of: Ints32) -> None:
-        self.names, self.kinds = names, kinds
+        self.names, self.kinds, self.n_sites = names, kinds, names.n
+        real = np.array([isinstance(kind, Interval) for kind in kinds], bool)
         if len(kinds) == 1:
             # One value stands for all sites: a view with stride zero costs nothing per site.
             self.kind_of: Ints32 = np.broadcast_to(np.zeros(1, np.int32), (names.n,))
             self.cards: Ints32 = np.broadcast_to(np.array([len(kinds[0])], np.int32), (names.n,))
+            self.numbers: Bools = np.broadcast_to(real, (names.n,))
         else:
             self.kind_of = frozen(kind_of, np.int32)
             sizes = np.array([len(kind) for kind in kinds], np.int32)
             self.cards = frozen(sizes[self.kind_of], np.int32)
+            self.numbers = frozen(real[self.kind_of], np.bool_)
         self._codes: dict[int, dict[Any, int]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         kind_of = self.kind_of[:0] if len(self.kinds) == 1 else self.kind_of
         return Domains, (self.names, self.kinds, kind_of)
-
-    @property
-    def n_sites(self) -> int:
-        """Number of sites."""
-        return self.names.n
 
     def kind(self, position: int) -> SiteKind:
         """Return the states of one site: labels, or an interval."""
@@ -266,7 +268,7 @@ class Domains:
 
     def labels(self, position: int) -> tuple[Label, ...]:
         """Return the state labels of one site, or what is told of a number."""
-        kind = self.kind(position)
+        kind = self.kinds[int(self.kind_of[position])]
         return kind.moments if isinstance(kind, Interval) else kind
 
     def among(self, positions: Array) -> Domains:
@@ -284,12 +286,6 @@ class Domains:
     def offset(self) -> Ints:
         """Where the cells of each site start, and where the last one ends."""
         return np.concatenate([[0], np.cumsum(self.cards, dtype=np.int64)])
-
-    @property
-    def numbers(self) -> Bools:
-        """Which sites are real numbers."""
-        real = np.array([isinstance(kind, Interval) for kind in self.kinds], bool)
-        return real[self.kind_of]
 
     @property
     def periods(self) -> Floats:

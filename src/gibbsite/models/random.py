@@ -32,6 +32,7 @@ def uniform(rng: Words64, low: float = 0.0, high: float = 1.0) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.array([1, 2, 3, 4], np.uint64)
     >>> bool(2.0 <= uniform(rng, 2.0, 3.0) < 3.0)
     True

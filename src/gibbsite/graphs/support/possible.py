@@ -34,12 +34,14 @@ _STEPS = 20.0  # of plain Python, for each state and table entry
 class Support(NamedTuple):
     """The factors with zeros of a graph, what survives their propagation, and which sites that concerns.
 
-    ``touched`` are the sites that have more than one living state and zeros around them.
+    ``touched`` are the sites that have more than one living state and zeros around them, ``steps`` is about how many
+    steps of plain Python it takes to propagate a zero.
     """
 
     constraints: Constraints
     board: LiveStates
     touched: Bools
+    steps: float
 
 
 class _Zeros(NamedTuple):
@@ -156,19 +158,15 @@ def find_support(graph: Graph, model: FactorGraph | None = None) -> Support:
     if kept is None:
         constraints = find_constraints(graph)
         board = new_live(constraints, graph)
-        with interpreted(steps_to_propagate(graph)):
+        values: Any = getattr(graph.arrays, "log_value", np.zeros(0))
+        steps = _STEPS * float(graph.n_cells + values.size)
+        with interpreted(steps):
             site = int(tighten(constraints, board, -1, -1))
         if site >= 0:
             raise SupportError(_wipe_out_text(constraints, board, site, model))
         touched = (np.diff(constraints.start) > 0) & (board.living > 1)
-        kept = graph.cache.put(Support(constraints, board, touched))
+        kept = graph.cache.put(Support(constraints, board, touched, steps))
     return kept
-
-
-def steps_to_propagate(graph: Graph) -> float:
-    """Return about how many steps of plain Python propagation takes."""
-    values: Any = getattr(graph.arrays, "log_value", np.zeros(0))
-    return _STEPS * float(graph.n_cells + values.size)
 
 
 def find_constraints(graph: Graph) -> Constraints:
@@ -245,7 +243,7 @@ def new_live(constraints: Constraints, graph: Graph) -> LiveStates:
 
 def copy_live(board: LiveStates) -> LiveStates:
     """Return a board that can be used up."""
-    return LiveStates._make(part.copy() for part in board)
+    return LiveStates._make(map(np.copy, board))
 
 
 def scope_text(constraints: Constraints, f: int, model: FactorGraph | None) -> str:

@@ -17,7 +17,6 @@ from gibbsite._common.wording import unknown
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.support.given import check_support, read_start
 from gibbsite.graphs.support.possible import (
     LiveStates,
     Support,
@@ -27,10 +26,8 @@ from gibbsite.graphs.support.possible import (
     has_zeros,
     is_allowed,
     scope_text,
-    steps_to_propagate,
     tighten,
 )
-from gibbsite.graphs.support.start_values import start_values
 
 if TYPE_CHECKING:
     from gibbsite.graphs.kinds.table import TableGraph
@@ -51,11 +48,11 @@ class _Drawing(NamedTuple):
     network: tuple[TableGraph, Network] | None
 
 
-def _tighten(support: Support, board: LiveStates, graph: Graph, site: int, code: int) -> bool:
-    """Give a site a state and propagate; tell whether every site has a state left."""
-    steps = steps_to_propagate(graph)
-    with interpreted(steps, least_charge=steps):
-        return int(tighten(support.constraints, board, site, code)) < 0
+def _tighten(support: Support, site: int, code: int) -> LiveStates | None:
+    """Give a site a state and propagate; return what is left alive, None if some site has no state left."""
+    board = copy_live(support.board)
+    with interpreted(support.steps, least_charge=support.steps):
+        return board if int(tighten(support.constraints, board, site, code)) < 0 else None
 
 
 def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries: int = _TRIES) -> Codes:
@@ -147,8 +144,8 @@ def find_state_with(
         return None, True
     if not support.board.alive[support.constraints.offset[site] + code]:
         return None, True
-    board = copy_live(support.board)
-    if not _tighten(support, board, graph, site, code):
+    board = _tighten(support, site, code)
+    if board is None:
         return None, True
     found, proved, _ = _solve(support, board, graph, rng, _TRIES - 1)
     return found, proved
@@ -159,9 +156,6 @@ _Answer = tuple[Codes | None, bool, Ints]
 
 def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Generator, tries: int) -> _Answer:
     """Return a possible state that lives on the board, or None, whether that is proved, and culprits."""
-    from gibbsite.graphs.support.backtracking import FOUND, IMPOSSIBLE, search
-    from gibbsite.graphs.support.repair import repair
-
     c = support.constraints
     words = rng.integers(1, 2**64, 4, np.uint64)
     culprits, fewest = np.full(3, -1), c.table.size + 1
@@ -171,7 +165,10 @@ def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Gen
         x = _draw(support, board, graph, rng, words)
         if is_allowed(c, x):
             return x, False, np.full(3, -1)
-        with interpreted(np.inf):  # nobody knows how long these take
+        from gibbsite.graphs.support.backtracking import FOUND, IMPOSSIBLE, search
+        from gibbsite.graphs.support.repair import repair
+
+        with interpreted(np.inf):  # it is not known how long these take
             for greedy in (False, True):
                 named = np.full(3, -1)
                 left = repair(c, board, x, words, patience, greedy, named)
@@ -255,9 +252,23 @@ def start_states(model: Any, graph: Graph, chains: int, start: Any = None, entro
     [[1, 0], [1, 0]]
     """
     if not graph.discrete:
+        from gibbsite.graphs.support.start_values import start_values
+
         return start_values(model, graph, [_chain_rng(entropy, c) for c in range(chains)], start)
     if start is None or (isinstance(start, str) and start == "auto"):
-        return _automatic(model, graph, chains, entropy)
+        states: list[Codes] = []
+        support = find_support(graph, model) if has_zeros(graph) else None
+        for chain in range(chains):
+            rng = _chain_rng(entropy, chain)
+            x = find_start(model, graph, rng)
+            if support is not None and states:
+                touched = support.touched
+                if (np.stack(states)[:, touched] == x[touched]).all(axis=1).any():
+                    x = _elsewhere(support, graph, rng, states, x)
+            states.append(x)
+        return states
+    from gibbsite.graphs.support.given import check_support, read_start
+
     if isinstance(start, str):
         if start != "random":
             raise ArgumentError(
@@ -276,30 +287,16 @@ def _chain_rng(entropy: int, chain: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(chain, 1)))
 
 
-def _automatic(model: FactorGraph, graph: Graph, chains: int, entropy: int) -> list[Codes]:
-    states: list[Codes] = []
-    support = find_support(graph, model) if has_zeros(graph) else None
-    for chain in range(chains):
-        rng = _chain_rng(entropy, chain)
-        x = find_start(model, graph, rng)
-        if support is not None and states:
-            touched = support.touched
-            if (np.stack(states)[:, touched] == x[touched]).all(axis=1).any():
-                x = _elsewhere(support, graph, rng, states, x)
-        states.append(x)
-    return states
-
-
 def _elsewhere(support: Support, graph: Graph, rng: np.random.Generator, taken: list[Codes], x: Codes) -> Codes:
     """Return a start that differs from all taken ones at some site; ``x`` if none is found quickly."""
     sites, c = np.flatnonzero(support.touched), support.constraints
     for site in rng.permutation(sites)[:_OTHERS].tolist():
         fresh = support.board.alive[c.offset[site] : c.offset[site + 1]].copy()
-        fresh[[other[site] for other in taken]] = False
+        fresh[np.stack(taken)[:, site]] = False
         if not fresh.any():
             continue
-        board = copy_live(support.board)
-        if _tighten(support, board, graph, site, int(rng.choice(np.flatnonzero(fresh)))):
+        board = _tighten(support, site, int(rng.choice(np.flatnonzero(fresh))))
+        if board is not None:
             found, _, _ = _solve(support, board, graph, rng, 1)
             if found is not None:
                 return found

@@ -19,6 +19,7 @@ class Assignment(Mapping[str, Label]):
 
     Examples
     --------
+    >>> import numpy as np
     >>> import gibbsite as gs
     >>> state = Assignment(gs.ising_grid((2, 2)).domains, np.array([0, 1, 1, 0]))
     >>> state["1"], dict(state)

@@ -149,7 +149,7 @@ def find_batched_update(
     """
     names = {base.__name__ for base in type(kernel).__mro__}
     kinds = {graph.kind, "binary"} if graph.binary else {graph.kind}
-    for given in read_declarations("kernels/batched", "register_batched"):
+    for given in read_declarations("kernels/batched", "@register_batched"):
         if given["kernel"] in names and not kinds.isdisjoint(given["kinds"]):
             import_downwards(given["module"])
     for update in sorted(_REGISTERED, key=lambda each: each.rank):
