@@ -24,13 +24,7 @@ _MOST_SHOWN = 60  # characters of a wrong argument
 
 
 def is_path(value: Any) -> bool:
-    r"""Tell whether a value can be the path of a file.
-
-    Examples
-    --------
-    >>> is_path("a.uai"), is_path("a\0b"), is_path(3)
-    (True, False, False)
-    """
+    r"""Tell whether a value can be the path of a file."""
     if not isinstance(value, str | os.PathLike):
         return False
     try:
@@ -40,13 +34,7 @@ def is_path(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is a real number that a float can hold; True and False are none.
-
-    Examples
-    --------
-    >>> is_number(0.5), is_number(True), is_number(10**400)
-    (True, False, False)
-    """
+    """Tell whether a value is a real number that a float can hold; True and False are none."""
     if not isinstance(value, Real) or is_flag(value):
         return False
     try:
@@ -57,13 +45,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_flag(value: Any) -> bool:
-    """Tell whether an argument is True or False, of Python or of NumPy (which need not be loaded for that).
-
-    Examples
-    --------
-    >>> is_flag(True), is_flag(1)
-    (True, False)
-    """
+    """Tell whether an argument is True or False, of Python or of NumPy (which need not be loaded for that)."""
     kind = type(value)
     return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
@@ -73,14 +55,7 @@ def _is_array(value: Any) -> bool:
 
 
 def is_iterable(value: Any) -> bool:
-    """Tell whether a value can be iterated over; an array without dimensions cannot.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> is_iterable([]), is_iterable(np.array(3))
-    (True, False)
-    """
+    """Tell whether a value can be iterated over; an array without dimensions cannot."""
     return isinstance(value, Iterable) and not (_is_array(value) and not getattr(value, "ndim", 1))
 
 
@@ -102,17 +77,7 @@ _KNOWN: dict[str, tuple[set[type], Callable[[Any], bool], str]] = {
 
 
 def checked(function: F) -> F:
-    """Make a function refuse arguments that are not of the types it declares, as far as this module knows them.
-
-    Examples
-    --------
-    >>> @checked
-    ... def repeat(word: str, loud: bool = False) -> str:
-    ...     return word.upper() if loud else word
-    >>> repeat("no", loud=[True, False])
-    Traceback (most recent call last):
-    gibbsite.errors.ArgumentError: loud must be True or False, got [True, False].
-    """
+    """Make a function refuse arguments that are not of the types it declares, as far as this module knows them."""
     rules: dict[str, tuple[set[type], list[Callable[[Any], bool]], str]] = {}
     places: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
@@ -181,28 +146,14 @@ def check_iteration(damping: Any, tolerance: Any) -> tuple[float, float]:
 
 
 def check_flags(**given: Any) -> None:
-    """Refuse arguments that are neither True nor False.
-
-    Examples
-    --------
-    >>> check_flags(resume="yes")
-    Traceback (most recent call last):
-    gibbsite.errors.ArgumentError: resume must be True or False, got 'yes'.
-    """
+    """Refuse arguments that are neither True nor False."""
     for name, value in given.items():
         if value is not True and value is not False and not is_flag(value):
             raise ArgumentError(f"{argument(name)} must be True or False, got {describe(value)}.")
 
 
 def describe(value: Any) -> str:
-    """Describe a wrong argument in few words.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> describe(np.zeros((2, 3))), describe(0.5)
-    ('an array of shape (2, 3)', '0.5')
-    """
+    """Describe a wrong argument in few words."""
     if _is_array(value):
         return f"an array of shape {value.shape}"
     kind = type(value).__name__

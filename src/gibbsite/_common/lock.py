@@ -23,17 +23,7 @@ except ImportError:  # Windows
 
 @contextlib.contextmanager
 def hold(path: Path, fail: Fail) -> Iterator[None]:
-    """Hold the lock of a path; refuse where another process, or another part of this one, holds it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, hold(Path(folder, "run"), ValueError):
-    ...     with hold(Path(folder, "run"), ValueError):
-    ...         pass
-    Traceback (most recent call last):
-    ValueError: another process is writing it; wait for that to end (.run.lock says that it has not)
-    """
+    """Hold the lock of a path; refuse where another process, or another part of this one, holds it."""
     lock = path.with_name(f".{path.name}.lock")
     descriptor = None
     while descriptor is None:

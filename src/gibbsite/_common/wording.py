@@ -46,16 +46,7 @@ class Mark(NamedTuple):
 
 
 class Text(str):
-    """A message in Python's spelling that still knows its marks.
-
-    Examples
-    --------
-    >>> text = Text(f"{argument('chains')} must be at least 1; take {argument('chains', 4)}.")
-    >>> text
-    'chains must be at least 1; take chains=4.'
-    >>> text.spelled(lambda mark: " ".join(["--" + mark.name, *mark.values]))
-    '--chains must be at least 1; take --chains 4.'
-    """
+    """A message in Python's spelling that still knows its marks."""
 
     __slots__ = ("marked",)
     marked: str
@@ -81,13 +72,7 @@ class Text(str):
 
 
 def argument(name: str, *value: Any) -> str:
-    """Name an argument in a message, or an argument with its value.
-
-    Examples
-    --------
-    >>> Text(f"{argument('resume', True)} needs {argument('checkpoint')}.")
-    'resume=True needs checkpoint.'
-    """
+    """Name an argument in a message, or an argument with its value."""
     plain = f"{name}={value[0]!r}" if value else name
     return _mark(plain, "argument", name, *map(str, value))
 
@@ -96,11 +81,6 @@ def part(name: str, plain: str | None = None, **parameters: Any) -> str:
     """Name a kernel or a scan in a message by its class and, where it matters, parameters.
 
     ``plain`` is what Python's users read, the call that makes it by default.
-
-    Examples
-    --------
-    >>> Text(f"use {part('HerdedGibbs', keys='site')}.")
-    "use gs.HerdedGibbs(keys='site')."
     """
     if plain is None:
         plain = f"gs.{public_place(name)}({', '.join(f'{key}={value!r}' for key, value in parameters.items())})"
@@ -136,12 +116,6 @@ def escaped(text: object, keep: str = "") -> str:
         The text, or something whose text is shown.
     keep : str
         Such characters that stay as they are, for example ends of lines.
-
-    Examples
-    --------
-    >>> print(escaped("a\x1b[2Jb\n"), escaped("two\nlines", keep="\n"))
-    a\u001b[2Jb\u000a two
-    lines
     """
     return _ACTING.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", str(text))
 
@@ -159,13 +133,6 @@ def unknown(what: str, name: object, known: Iterable[object], also: str = "") ->
         The names there are.
     also : str
         What else may be given, opening with a comma or "or".
-
-    Examples
-    --------
-    >>> unknown("method", "gibs", ["exact", "gibbs"])
-    "method 'gibs' is unknown; did you mean 'gibbs'? There are exact, gibbs."
-    >>> unknown("schedule", "x", ["linear", "exponential"], ", or give temperatures")
-    "schedule 'x' is unknown; choose one of linear, exponential, or give temperatures."
     """
     names = [str(each) for each in known]
     near = nearest(name, names)
@@ -174,13 +141,7 @@ def unknown(what: str, name: object, known: Iterable[object], also: str = "") ->
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelled one is most like, None if it is like none of them.
-
-    Examples
-    --------
-    >>> nearest("alram", ["alarm", "asia"]), nearest("zzz", ["alarm"])
-    ('alarm', None)
-    """
+    """Return the known name that a misspelled one is most like, None if it is like none of them."""
     if not isinstance(name, str):
         return None
     by_lower = {each.lower(): each for each in known}

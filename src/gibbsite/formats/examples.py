@@ -49,11 +49,5 @@ def example(name: str) -> FactorGraph:
 
 
 def example_path(name: str) -> Path:
-    """Return the file of an example.
-
-    Examples
-    --------
-    >>> example_path("asia").name
-    'asia.bif'
-    """
+    """Return the file of an example."""
     return _FOLDER / f"{name}.bif"

@@ -111,13 +111,7 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
 
 
 def find_lost_names(model: FactorGraph, path: PathLike, format: str | None = None) -> str:
-    """Say which names a file will not hold; nothing if it holds all.
-
-    Examples
-    --------
-    >>> find_lost_names(FactorGraph({"rain": ["yes", "no"]}, [("rain", [1, 3])]), "rain.uai")
-    'uai files hold no names: sites and states are numbered from 0, in order.'
-    """
+    """Say which names a file will not hold; nothing if it holds all."""
     chosen = _format_to_write(path, format)
     unnamed, unlabelled = not chosen.keeps_sites(model), not chosen.keeps_states(model)
     first = {"sites": chosen.first_site} if unnamed else {}

@@ -47,11 +47,6 @@ def build_network(sites: Mapping[str, Sequence[Label]], tables: Iterable[tuple[S
     -------
     FactorGraph
         Tables are directed unless they have a row of zeros.
-
-    Examples
-    --------
-    >>> build_network({"coin": ("head", "tail")}, [((0,), np.array([0.5, 0.5]))]).groups[0].directed
-    True
     """
     proper: list[tuple[Sequence[int], Floats]] = []
     partial: list[tuple[Sequence[int], Floats]] = []
@@ -75,13 +70,6 @@ def network_tables(model: FactorGraph, wanted: str) -> list[Table]:
     ------
     IncompatibleError
         When the model is not a Bayesian network; the message says why.
-
-    Examples
-    --------
-    >>> model = FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [1, 2, 3, 4])])
-    >>> network_tables(model, "BIF")
-    Traceback (most recent call last):
-    gibbsite.errors.IncompatibleError: BIF holds Bayesian networks, but the factor over (a, b) is not ...
     """
     found: list[Table | None] = [None] * model.n_sites
 

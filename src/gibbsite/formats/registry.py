@@ -75,13 +75,7 @@ def register(**declaration: Any) -> None:
 
 
 def known_suffixes() -> dict[str, tuple[str, ...]]:
-    """Return the endings of file names of all formats, by name, without loading them.
-
-    Examples
-    --------
-    >>> known_suffixes()["xmlbif"]
-    ('.xmlbif', '.bifxml', '.xml')
-    """
+    """Return the endings of file names of all formats, by name, without loading them."""
     return {name: _DECLARED[name]["suffixes"] for name in sorted(_DECLARED)}
 
 
@@ -98,13 +92,7 @@ def registered_formats() -> dict[str, Format]:
 
 
 def recognise(data: bytes) -> Format | None:
-    """Return the format that the content of a file shows.
-
-    Examples
-    --------
-    >>> recognise(b"MARKOV 1 2").name
-    'uai'
-    """
+    """Return the format that the content of a file shows."""
     tried = sorted(registered_formats().values(), key=lambda one: one.vague)
     return next((one for one in tried if one.recognise is not None and one.recognise(data)), None)
 

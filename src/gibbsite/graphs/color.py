@@ -60,15 +60,7 @@ def color_sites(graph: Graph) -> Ints32:
 
 
 def markov_graph(graph: Graph) -> tuple[Words32, Words32]:
-    """Return row starts and neighbours of the graph that joins sites sharing a factor.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> start, neighbour = markov_graph(gs.graphs.compile_graph(gs.ising_grid((1, 3), coupling=1.0)))
-    >>> start.tolist(), neighbour.tolist()
-    ([0, 1, 3, 4], [1, 0, 2, 1])
-    """
+    """Return row starts and neighbours of the graph that joins sites sharing a factor."""
     arrays: Any = graph.arrays
     if hasattr(arrays, "neighbour"):
         return arrays.start, arrays.neighbour

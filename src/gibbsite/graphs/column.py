@@ -23,12 +23,6 @@ class Coded(NamedTuple):
     """Numbers of which few are distinct; NumPy takes it for the array ``value[which]``.
 
     ``value`` has a place for every byte, so that no byte reads beyond it.
-
-    Examples
-    --------
-    >>> column = code(np.array([1, 0, 1], np.uint8), np.array([0.5, -0.5]))
-    >>> np.asarray(column).tolist(), column.size
-    ([-0.5, 0.5, -0.5], 3)
     """
 
     which: Bytes
@@ -51,13 +45,7 @@ def code(which: Bytes, value: Array) -> Coded:
 
 
 class Repeated(NamedTuple):
-    """One number for all entries; NumPy takes it for an array of it.
-
-    Examples
-    --------
-    >>> np.asarray(Repeated(np.float32(0.5), 3)).tolist()
-    [0.5, 0.5, 0.5]
-    """
+    """One number for all entries; NumPy takes it for an array of it."""
 
     value: np.floating[Any]
     size: int

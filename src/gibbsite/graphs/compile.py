@@ -111,11 +111,5 @@ def as_tables(graph: Graph) -> Graph:
 
     Code that treats kinds apart takes this for kinds that it does not know, so that a new kind need not be known
     everywhere.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> as_tables(compile_graph(gs.ising_grid((3, 3), coupling=0.5))).kind
-    'table'
     """
     return graph if graph.kind == "table" else compile_graph(graph.require_model(), "table")

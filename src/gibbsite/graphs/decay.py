@@ -25,13 +25,7 @@ _KEPT: dict[str, Any] = {}  # functions of users, by digest: machine code lives 
 
 
 def make_decay(gamma: float, function: Any) -> Decay:
-    """Return how couplings fall, as compiled code sees it.
-
-    Examples
-    --------
-    >>> fall(make_decay(0.5, None), 2.0) == math.exp(-1.0)
-    True
-    """
+    """Return how couplings fall, as compiled code sees it."""
     address = 0
     if function is not None:
         try:

@@ -25,11 +25,6 @@ def seal(arrays: Arrays) -> Arrays:
     """Make all arrays of a named tuple read-only, and return it.
 
     They are shared by chains, and compiled code is for one type of them.
-
-    Examples
-    --------
-    >>> seal((np.zeros(2), (np.zeros(2),)))[1][0].flags.writeable
-    False
     """
     for each in arrays:
         if isinstance(each, np.ndarray):

@@ -20,13 +20,7 @@ _BITS = 20  # of each coordinate of a position
 
 
 def share_far(start: Array, neighbour: Array, rank: Ints | None = None) -> float:
-    """Return which share of the neighbours are far from each other, in the order of some ranks.
-
-    Examples
-    --------
-    >>> share_far(np.array([0, 1, 2]), np.array([1, 0]))
-    0.0
-    """
+    """Return which share of the neighbours are far from each other, in the order of some ranks."""
     if not neighbour.size:
         return 0.0
     row = np.repeat(np.arange(start.size - 1), row_lengths(start))
@@ -42,11 +36,6 @@ def rank_sites(start: Array, neighbour: Array) -> Ints | None:
     None: they have so already, or no order is found in which many of them have. Tried are the order of a
     breadth-first search (reverse Cuthill-McKee), which makes a band of graphs that have few sites at each
     distance, and that of a depth-first walk, in which long paths lie in one piece.
-
-    Examples
-    --------
-    >>> rank_sites(np.array([0, 1, 2]), np.array([1, 0])) is None  # small graphs are in the cache anyway
-    True
     """
     before = share_far(start, neighbour) if start.size - 1 > WINDOW else 0.0
     if before <= 0.1:
@@ -97,11 +86,6 @@ def rank_positions(positions: Floats) -> Ints | None:
     """Rank sites along a curve that fills the space of their positions (Morton's, bit by bit).
 
     None: there are few of them, or their own order does as well.
-
-    Examples
-    --------
-    >>> rank_positions(np.zeros((3, 2))) is None
-    True
     """
     n, dim = positions.shape
     if n <= WINDOW:

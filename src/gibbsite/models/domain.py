@@ -48,13 +48,7 @@ def frozen(values: npt.ArrayLike, dtype: type[Any]) -> Array:
 
 
 def is_iterable(given: object) -> bool:
-    """Return whether a loop over something works, which a sparse matrix only claims.
-
-    Examples
-    --------
-    >>> is_iterable([]), is_iterable(np.zeros(())), is_iterable(None)
-    (True, False, False)
-    """
+    """Return whether a loop over something works, which a sparse matrix only claims."""
     try:
         iter(given)  # type: ignore[call-overload]
     except TypeError:
@@ -152,12 +146,6 @@ class SiteNames:
         Explicit names.
     numbers : int array, optional
         Ascending numbers that serve as names; ``None`` for both means 0, 1, ..., n - 1.
-
-    Examples
-    --------
-    >>> names = SiteNames(3)
-    >>> names.all(), names.find("2"), names.find("02")
-    (('0', '1', '2'), 2, None)
     """
 
     __slots__ = ("_all", "_lookup", "_names", "_numbers", "n")
@@ -410,11 +398,6 @@ def make_domains(
     -------
     Domains
         The validated sites.
-
-    Examples
-    --------
-    >>> make_domains(["a", "b"], states=("off", "on")).labels(1)
-    ('off', 'on')
     """
     if isinstance(sites, Mapping):
         if states is not None:
@@ -468,13 +451,7 @@ def _read_kind(given: Sequence[Label] | int | Interval, owner: str) -> SiteKind:
 
 
 def read_labels(given: Sequence[Label] | int, owner: str) -> tuple[Label, ...]:
-    """Return the state labels of a site, which messages call ``owner``; refuse what are none.
-
-    Examples
-    --------
-    >>> read_labels(3, "every site")
-    (0, 1, 2)
-    """
+    """Return the state labels of a site, which messages call ``owner``; refuse what are none."""
     if isinstance(given, (str, bool)) or not (isinstance(given, (int, np.integer)) or is_iterable(given)):
         raise ModelError(f"{owner} needs a sequence of state labels or a number of states, got {given!r}.")
     if isinstance(given, (int, np.integer)):

@@ -102,16 +102,7 @@ def read_evidence(
 
 
 def fold_groups(groups: Iterable[FactorGroup], folding: Folding) -> tuple[list[FactorGroup], float]:
-    """Return what remains of all groups on the free sites, and the constant part.
-
-    Examples
-    --------
-    >>> from gibbsite.models.domain import make_domains
-    >>> pair = TableFactors([[0, 1]], np.log([[[4.0, 1.0], [1.0, 4.0]]]))
-    >>> rest, constant = fold_groups([pair], Folding.of(make_domains(2, 2), {0: 1}))
-    >>> np.exp(rest[0].weights).tolist(), constant
-    ([[1.0, 4.0]], 0.0)
-    """
+    """Return what remains of all groups on the free sites, and the constant part."""
     folded: list[FactorGroup] = []
     constant = 0.0
     for group in groups:
@@ -122,15 +113,7 @@ def fold_groups(groups: Iterable[FactorGroup], folding: Folding) -> tuple[list[F
 
 
 def soft_factors(domains: Domains, soft: Mapping[int, Floats]) -> list[TableFactors]:
-    """Return likelihoods as one group of factors per number of states.
-
-    Examples
-    --------
-    >>> from gibbsite.models.domain import make_domains
-    >>> likely = soft_factors(make_domains(3, 2), {2: np.array([0.25, 1.0])})
-    >>> likely[0].scopes.tolist(), np.exp(likely[0].weights).tolist()
-    ([[2]], [[0.25, 1.0]])
-    """
+    """Return likelihoods as one group of factors per number of states."""
     by_states: dict[int, list[int]] = {}
     for at in soft:
         by_states.setdefault(len(soft[at]), []).append(at)
@@ -142,14 +125,7 @@ def soft_factors(domains: Domains, soft: Mapping[int, Floats]) -> list[TableFact
 
 
 def merge_tables(groups: Sequence[FactorGroup]) -> list[FactorGroup]:
-    """Join unnamed table groups of equal shape, so that slicing does not multiply groups.
-
-    Examples
-    --------
-    >>> one = TableFactors([[0]], [[0.0, 1.0]])
-    >>> [group.size for group in merge_tables([one, one])]
-    [2]
-    """
+    """Join unnamed table groups of equal shape, so that slicing does not multiply groups."""
     merged: list[FactorGroup] = []
     alike: dict[tuple[tuple[int, ...], bool], list[TableFactors]] = {}
     for group in groups:

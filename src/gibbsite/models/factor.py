@@ -236,14 +236,6 @@ def gather_tables(
         One per shape, in order of appearance.
     float
         The log of the factors over no site at all.
-
-    Examples
-    --------
-    >>> from gibbsite.models.domain import make_domains
-    >>> pairs = [((0, 1), [[1, 2], [3, 4]]), ((1, 2), [1, 2, 3, 4]), ((), 1.0)]
-    >>> groups, offset = gather_tables(make_domains(3, 2), pairs, [], directed=False)
-    >>> [group.weights.shape for group in groups], offset
-    ([(2, 2, 2)], 0.0)
     """
     shapes: dict[tuple[int, ...], list[tuple[Ints32, Floats]]] = {}
     for log, given in ((False, factors), (True, log_factors)):
@@ -416,14 +408,6 @@ def check_network(domains: Domains, groups: Sequence[FactorGroup], *, complete: 
         The groups whose ``directed`` is true must give no site two tables and form no cycle.
     complete : bool
         Whether each site must be the last one of a factor of these groups.
-
-    Examples
-    --------
-    >>> from gibbsite.models.domain import make_domains
-    >>> twice = TableFactors([[0], [0]], np.log([[0.5, 0.5]]), directed=True)
-    >>> check_network(make_domains(1, 2), [twice], complete=True)
-    Traceback (most recent call last):
-    gibbsite.errors.ModelError: the site '0' has two conditional tables, over (0) and over (0); ...
     """
     found: dict[int, list[int]] = {}
     ended = np.zeros(domains.n_sites, np.bool_)
@@ -455,13 +439,7 @@ def check_network(domains: Domains, groups: Sequence[FactorGroup], *, complete: 
 
 
 def find_cycle(parents: Sequence[Sequence[int]]) -> list[int] | None:
-    """Return sites of which each is a parent of the next and the last one of the first, or None.
-
-    Examples
-    --------
-    >>> find_cycle([[], [0, 2], [1]]), find_cycle([[1], []])
-    ([2, 1], None)
-    """
+    """Return sites of which each is a parent of the next and the last one of the first, or None."""
     children: list[list[int]] = [[] for _ in parents]
     missing = [len(each) for each in parents]
     for site, each in enumerate(parents):

@@ -10,13 +10,7 @@ from typing import Any
 
 
 def is_jax(function: Any) -> bool:
-    """Tell whether a function is JAX's own, made by ``jax.jit`` and so on, or uses JAX.
-
-    Examples
-    --------
-    >>> is_jax(lambda x: -x[0] ** 2)
-    False
-    """
+    """Tell whether a function is JAX's own, made by ``jax.jit`` and so on, or uses JAX."""
     if _of_jax(type(function)) or _of_jax(function):
         return True
     inner = getattr(function, "func", function)  # of functools.partial

@@ -190,13 +190,7 @@ class FunctionFactors:
 
 
 def read_scopes(given: Any) -> Array:
-    """Return scopes as a read-only array: of positions, or of names (and positions) as they were given.
-
-    Examples
-    --------
-    >>> read_scopes([["a", "b"], ["b", "c"]]).shape, read_scopes([0, 1]).dtype
-    ((2, 2), dtype('int32'))
-    """
+    """Return scopes as a read-only array: of positions, or of names (and positions) as they were given."""
     try:
         if np.asarray(given).dtype.kind in "iu":
             if np.abs(given).max(initial=0) >= 2**31:
@@ -489,13 +483,7 @@ def _quadratic_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Flo
 def quadratic_factor(
     scope: npt.ArrayLike, center: npt.ArrayLike, gradient: npt.ArrayLike, curvature: npt.ArrayLike
 ) -> FunctionFactors:
-    """Return one quadratic factor of many sites, g . d - d . H d / 2 with d = x - center, always evaluated.
-
-    Examples
-    --------
-    >>> quadratic_factor([0, 1], [0.0, 0.0], [1.0, 0.0], [[2.0, 0.5], [0.5, 1.0]]).arity
-    2
-    """
+    """Return one quadratic factor of many sites, g . d - d . H d / 2 with d = x - center, always evaluated."""
     parts = [np.ravel(np.asarray(part, float)) for part in (center, gradient, curvature)]
     n = parts[0].size
     if parts[1].size != n or parts[2].size != n * n or np.size(scope) != n:

@@ -305,13 +305,7 @@ class FieldFactors:
 
 
 def read_lengths(shape: Any) -> tuple[int, ...]:
-    """Return the lengths of a lattice, given as a number or one number per axis.
-
-    Examples
-    --------
-    >>> read_lengths(5), read_lengths([3, 4])
-    ((5,), (3, 4))
-    """
+    """Return the lengths of a lattice, given as a number or one number per axis."""
     try:
         lengths = np.atleast_1d(np.asarray(shape))
     except ValueError:
@@ -322,13 +316,7 @@ def read_lengths(shape: Any) -> tuple[int, ...]:
 
 
 def read_rings(periodic: Any, axes: int) -> tuple[bool, ...]:
-    """Return whether each axis of a lattice is a ring, given for all or for each.
-
-    Examples
-    --------
-    >>> read_rings(True, 2), read_rings([True, False], 2)
-    ((True, True), (True, False))
-    """
+    """Return whether each axis of a lattice is a ring, given for all or for each."""
     if isinstance(periodic, (bool, np.bool_)):
         return (bool(periodic),) * axes
     listed = isinstance(periodic, (Sequence, np.ndarray)) and getattr(periodic, "ndim", 1) != 0
@@ -356,11 +344,6 @@ def read_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], coupling:
     -------
     tuple of float arrays
         Read-only; the unused last layer of an open axis is zero.
-
-    Examples
-    --------
-    >>> [w.tolist() for w in read_couplings((2, 2), (False, False), (0.5, [[1], [2]]))]
-    [[0.5], [1.0, 0.0, 2.0, 0.0]]
     """
     d = len(shape)
     if isinstance(coupling, (tuple, list)) and len(coupling) == d:

@@ -48,6 +48,7 @@ def bernoulli(rng: Words64, p: float) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> bernoulli(np.array([1, 2, 3, 4], np.uint64), 1.0)
     1.0
     """
@@ -62,6 +63,7 @@ def normal(rng: Words64, mean: float = 0.0, sd: float = 1.0) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> bool(abs(normal(np.array([1, 2, 3, 4], np.uint64))) < 10.0)
     True
     """
@@ -76,6 +78,7 @@ def exponential(rng: Words64, scale: float = 1.0) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> bool(exponential(np.array([1, 2, 3, 4], np.uint64)) > 0.0)
     True
     """
@@ -90,6 +93,7 @@ def poisson(rng: Words64, mean: float) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> poisson(np.array([1, 2, 3, 4], np.uint64), 0.0)
     0.0
     """
@@ -119,6 +123,7 @@ def gamma(rng: Words64, shape: float, scale: float = 1.0) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> bool(gamma(np.array([1, 2, 3, 4], np.uint64), 2.0) > 0.0)
     True
     """
@@ -139,6 +144,7 @@ def beta(rng: Words64, a: float, b: float) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> bool(0.0 < beta(np.array([1, 2, 3, 4], np.uint64), 2.0, 3.0) < 1.0)
     True
     """
@@ -152,6 +158,7 @@ def categorical(rng: Words64, weights: Any) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> categorical(np.array([1, 2, 3, 4], np.uint64), np.array([0.0, 1.0, 0.0]))
     1.0
     """

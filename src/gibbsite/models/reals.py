@@ -25,14 +25,6 @@ def read_reals(given: Any, what: str) -> Floats:
     -------
     float array
         The array itself where it holds 64-bit floats already.
-
-    Examples
-    --------
-    >>> read_reals([[1, 2], [3, 4]], "the couplings").tolist()
-    [[1.0, 2.0], [3.0, 4.0]]
-    >>> read_reals(["1", "2"], "the couplings")
-    Traceback (most recent call last):
-    gibbsite.errors.ModelError: the couplings must be real numbers, got text.
     """
     try:
         array = np.asarray(given)
@@ -55,13 +47,7 @@ def read_reals(given: Any, what: str) -> Floats:
 
 
 def read_real(given: Any, what: str) -> float:
-    """Return one real number, NaN and infinities included.
-
-    Examples
-    --------
-    >>> read_real(2, "beta")
-    2.0
-    """
+    """Return one real number, NaN and infinities included."""
     number = read_reals(given, what)
     if number.ndim:
         raise ModelError(f"{what} must be one number, got an array of shape {number.shape}.")

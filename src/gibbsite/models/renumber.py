@@ -26,14 +26,6 @@ def renumber(model: FactorGraph, order: Array) -> FactorGraph | None:
 
     None: a group of its factors, such as a lattice, has an order of its own. What is found out about the
     structure of the one returned is kept with the model, for the same order.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.ising(([0, 1], [1, 2], [0.5, 0.7]), [0.1, 0.2, 0.3])
-    >>> other = renumber(model, np.array([2, 0, 1]))
-    >>> bool(np.isclose(other.log_potential([1, 0, 1]), model.log_potential([0, 1, 1])))
-    True
     """
     position = np.empty(order.size, np.int32)
     position[order] = np.arange(order.size, dtype=np.int32)

@@ -16,13 +16,6 @@ def temper(model: FactorGraph, beta: float) -> FactorGraph:
     """Return the model whose law is that of ``model`` to the power ``beta``, an inverse temperature.
 
     Zeros stay zeros. The structure, and with it the kind of graph, is that of the model.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": 2}, [("a", [1, 16])])
-    >>> round(gs.solve_exact(temper(model, 0.5)).marginals["a"][1], 3)
-    0.8
     """
     groups = tuple(_scaled(group, beta) for group in model.groups)
     return _restore(model.domains, groups, beta * model.log_offset, model.evidence, model.evidence_labels, model.shared)
@@ -65,14 +58,6 @@ def blend(model: FactorGraph, scale: float, pull: float, log_reference: Floats) 
         Weights of both parts.
     log_reference : float array (cells,)
         Logarithms of the probabilities of the states of all sites, site after site.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 0], [0, 1]])])
-    >>> half = blend(model, 0.5, 0.5, np.log(np.full(4, 0.5)))
-    >>> round(gs.solve_exact(half).marginals["a"][0], 3)
-    0.634
     """
     n, cards = model.n_sites, model.cards
     start = np.concatenate([[0], np.cumsum(cards, dtype=np.int64)])
@@ -101,13 +86,7 @@ def blend(model: FactorGraph, scale: float, pull: float, log_reference: Floats) 
 
 
 def soften(group: FactorGroup) -> FactorGroup:
-    """Return the factors of several sites without zeros: see :data:`SOFT`.
-
-    Examples
-    --------
-    >>> soften(TableFactors([[0, 1]], [[[0.0, -np.inf], [-1.0, -2.0]]])).weights.tolist()
-    [[[0.0, -20.0], [-1.0, -2.0]]]
-    """
+    """Return the factors of several sites without zeros: see :data:`SOFT`."""
     if group.arity < 2 or not isinstance(group, TableFactors) or np.isfinite(group.weights).all():
         return group
     flat = group.weights.reshape(len(group.weights), -1)

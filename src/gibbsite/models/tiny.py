@@ -17,11 +17,6 @@ def tiny_models() -> dict[str, FactorGraph]:
 
     Zeros, sites of one state, isolated sites, parallel factors, odd cycles, strong fields and couplings,
     periodic axes.
-
-    Examples
-    --------
-    >>> sorted(tiny_models())[:2]
-    ['agreements', 'distance']
     """
     rng = np.random.default_rng(20161)
     glass = np.triu(rng.normal(size=(4, 4)), 1)

@@ -217,14 +217,7 @@ def to_bqm(model: FactorGraph, *, beta: float = 1.0, vartype: str | None = None)
 
 
 def ising_terms(model: FactorGraph) -> IsingTerms:
-    """Return a binary pairwise model as fields, couplings and a constant.
-
-    Examples
-    --------
-    >>> model = FactorGraph({"a": 2}, log_factors=[("a", [1.0, 3.0])])
-    >>> ising_terms(model).fields.tolist(), ising_terms(model).offset
-    ([1.0], 2.0)
-    """
+    """Return a binary pairwise model as fields, couplings and a constant."""
     if not isinstance(model, FactorGraph):
         raise IncompatibleError(
             f"only a model of states (gs.FactorGraph, gs.ising and so on) has couplings and fields, got "
@@ -271,14 +264,7 @@ def ising_terms(model: FactorGraph) -> IsingTerms:
 
 
 def sum_pairs(n: int, pairs: Ints32, weights: Floats) -> tuple[Ints32, Floats]:
-    """Return each unordered pair once, i < j and sorted, with the sum of its weights.
-
-    Examples
-    --------
-    >>> pairs, weights = sum_pairs(3, np.array([[2, 1], [1, 2], [0, 1]]), np.array([1.0, 2.0, 3.0]))
-    >>> pairs.tolist(), weights.tolist()
-    ([[0, 1], [1, 2]], [3.0, 3.0])
-    """
+    """Return each unordered pair once, i < j and sorted, with the sum of its weights."""
     low, high = pairs.min(axis=1), pairs.max(axis=1)
     key, at = np.unique(low.astype(np.int64) * n + high, return_inverse=True)
     sums: Array = np.bincount(at, weights, len(key))
@@ -286,14 +272,7 @@ def sum_pairs(n: int, pairs: Ints32, weights: Floats) -> tuple[Ints32, Floats]:
 
 
 def spin_model(variables: Iterable[Hashable], labels: tuple[Label, ...], terms: IsingTerms, beta: float) -> FactorGraph:
-    """Return the model of an energy in terms of spins.
-
-    Examples
-    --------
-    >>> energy = IsingTerms(np.array([0.5, 0.0]), np.array([[0, 1]], np.int32), np.array([-1.0]), 0.0)
-    >>> spin_model("ab", (-1, 1), energy, beta=2.0).log_potential({"a": 1, "b": 1})
-    1.0
-    """
+    """Return the model of an energy in terms of spins."""
     beta = read_real(beta, "beta")
     if not 0 <= beta < np.inf:
         raise ArgumentError(f"{argument('beta')} must be a number not below 0, got {beta}.")
@@ -308,13 +287,7 @@ def spin_model(variables: Iterable[Hashable], labels: tuple[Label, ...], terms: 
 
 
 def read_beta(beta: Any) -> float:
-    """Return an inverse temperature to divide by.
-
-    Examples
-    --------
-    >>> read_beta(2)
-    2.0
-    """
+    """Return an inverse temperature to divide by."""
     found = read_real(beta, "beta")
     if not 0 < found < np.inf:
         raise ArgumentError(f"{argument('beta')} must be positive, got {found:g}.")
@@ -322,13 +295,7 @@ def read_beta(beta: Any) -> float:
 
 
 def import_extra(name: str) -> Any:
-    """Return a package that is not always installed; say how to install it where it is missing.
-
-    Examples
-    --------
-    >>> import_extra("networkx").__name__
-    'networkx'
-    """
+    """Return a package that is not always installed; say how to install it where it is missing."""
     try:
         return import_module(name)
     except ImportError:

@@ -30,12 +30,6 @@ class Cursor:
     ----------
     source : Source
         The file; comments become blanks.
-
-    Examples
-    --------
-    >>> cursor = Cursor(Source("a.bif", b'variable "A b" /* odd */ { }'))
-    >>> cursor.name("a word"), cursor.name("a name"), cursor.take("}"), cursor.take("{")
-    ('variable', 'A b', False, True)
     """
 
     def __init__(self, source: Source) -> None:
@@ -139,13 +133,7 @@ class Cursor:
 
 
 def quoted(name: str) -> str:
-    r"""Return a name as it stands in a file: in quotes only if it needs them.
-
-    Examples
-    --------
-    >>> print(quoted("Asy/Patch"), quoted(">=5"), quoted("a b"), quoted('5" pipe'))
-    Asy/Patch >=5 "a b" "5\" pipe"
-    """
+    r"""Return a name as it stands in a file: in quotes only if it needs them."""
     if _PLAIN.fullmatch(name):
         return name
     return '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'

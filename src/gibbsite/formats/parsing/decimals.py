@@ -28,13 +28,6 @@ def decimals(logs: Floats) -> Array:
     object array of str
         Of the same shape. The logarithm of each number equals the log-potential wherever some
         number has that logarithm; close to zero, where potentials are close to one, not all do.
-
-    Examples
-    --------
-    >>> decimals(np.log([0.1, 1 / 3, 1e-200])).tolist()
-    ['0.1', '0.3333333333333333', '1e-200']
-    >>> decimals(np.array([-np.inf, 0.0, 1e-20])).tolist()
-    ['0', '1', '1']
     """
     unique, inverse = np.unique(logs, return_inverse=True)
     potentials = np.exp(unique)

@@ -25,13 +25,7 @@ _COMMENT = re.compile(rb"(?:#|//)[^\r\n]*+")
 
 
 def read_number(source: Source, word: bytes, offset: int) -> float:
-    """Return a word as a finite number; refuse what is none.
-
-    Examples
-    --------
-    >>> read_number(Source("a.edges", b"a b -1e3"), b"-1e3", 4)
-    -1000.0
-    """
+    """Return a word as a finite number; refuse what is none."""
     value = float(word) if _NUMBER.fullmatch(word) else np.nan
     if not np.isfinite(value):
         found = word[:30].decode(errors="replace")
@@ -53,14 +47,6 @@ class Numbers:
     ------
     FormatError
         At the first thing that is not a decimal number.
-
-    Examples
-    --------
-    >>> numbers = Numbers(Source("a.evid", b"2 # two\n 10 1e3"))
-    >>> numbers.values.tolist()
-    [2.0, 10.0, 1000.0]
-    >>> print(numbers.error(2, "too many"))
-    a.evid:2:5: too many
     """
 
     def __init__(self, source: Source, start: int = 0) -> None:

@@ -10,24 +10,12 @@ import numpy as np
 
 
 def write_json(value: Any, indent: int | None = 1) -> str:
-    """Return data as JSON text; what JSON cannot say is null.
-
-    Examples
-    --------
-    >>> write_json({"bytes": float("inf"), "counts": np.arange(2)}, indent=None)
-    '{"bytes": null, "counts": [0, 1]}'
-    """
+    """Return data as JSON text; what JSON cannot say is null."""
     return json.dumps(as_plain(value), allow_nan=False, indent=indent)
 
 
 def as_plain(value: Any) -> Any:
-    """Return plain Python data: arrays as lists, keys as text, None for what is no finite number.
-
-    Examples
-    --------
-    >>> as_plain((1, float("nan")))
-    [1, None]
-    """
+    """Return plain Python data: arrays as lists, keys as text, None for what is no finite number."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, dict):

@@ -59,13 +59,7 @@ def edges_of(model: FactorGraph) -> tuple[Ints32, Floats]:
 
 
 def decimal(value: float) -> str:
-    """Return a number without exponent, which some readers would not read.
-
-    Examples
-    --------
-    >>> decimal(-0.0), decimal(1e-7)
-    ('0', '0.0000001')
-    """
+    """Return a number without exponent, which some readers would not read."""
     return np.format_float_positional(value + 0.0, trim="-")
 
 

@@ -46,11 +46,6 @@ class Source:
         What messages call the file.
     data : bytes
         Its content, unpacked.
-
-    Examples
-    --------
-    >>> print(Source("a.uai", b"MARKOV\nx").error("expected a number", 7))
-    a.uai:2:1: expected a number
     """
 
     name: str
@@ -75,26 +70,14 @@ class Source:
 
 
 def path_text(path: object) -> str:
-    """Return a path as text; refuse what is none.
-
-    Examples
-    --------
-    >>> path_text(Path("a.uai"))
-    'a.uai'
-    """
+    """Return a path as text; refuse what is none."""
     if not isinstance(path, (str, os.PathLike)):
         raise FormatError(f"a file is named by a text or a path, got {shortened(repr(path))}.")
     return os.fsdecode(path)
 
 
 def shortened(message: str) -> str:
-    """Return a message without the middle of what a damaged file may put into it.
-
-    Examples
-    --------
-    >>> len(shortened("x" * 1_000_000))
-    405
-    """
+    """Return a message without the middle of what a damaged file may put into it."""
     return message if len(message) <= 400 else f"{message[:300]} ... {message[-100:]}"
 
 
@@ -219,12 +202,6 @@ def check_writable(path: PathLike) -> None:
     ------
     FormatError
         When there is no such folder, or nothing may be written into it.
-
-    Examples
-    --------
-    >>> check_writable("nowhere/a.json")
-    Traceback (most recent call last):
-    gibbsite.errors.FormatError: nowhere/a.json: the file cannot be written: there is no such folder.
     """
     if path == "-":
         return

@@ -44,12 +44,6 @@ def parse_xml(source: Source) -> Element:
     ------
     FormatError
         When the file is not well-formed, or declares entities.
-
-    Examples
-    --------
-    >>> root = parse_xml(Source("a.xml", b"<BIF><NETWORK><NAME> x </NAME></NETWORK></BIF>"))
-    >>> root.children[0].children[0].text, root.children[0].line
-    ('x', 1)
     """
     from xml.parsers import expat
 

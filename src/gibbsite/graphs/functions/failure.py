@@ -16,18 +16,7 @@ _WORDS = np.zeros(4, np.uint64)
 
 
 def cause_at(graph: Graph, x: Floats) -> BaseException | None:
-    """Return what the first function of a graph that fails at a place raises there, None if none does.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> def log_density(x):
-    ...     if x[0] > 3.0:
-    ...         raise ValueError("too large")
-    ...     return -x[0] ** 2
-    >>> cause_at(gs.graphs.compile_graph(gs.LogDensity(log_density, dim=1)), np.array([4.0]))
-    ValueError('too large')
-    """
+    """Return what the first function of a graph that fails at a place raises there, None if none does."""
     raised = graph.take_raised()
     if raised is not None:
         return raised
@@ -43,13 +32,7 @@ def cause_at(graph: Graph, x: Floats) -> BaseException | None:
 
 
 def cause_text(raised: BaseException | None) -> str:
-    """Return a sentence about an exception of a function, to be put behind another; empty if there is none.
-
-    Examples
-    --------
-    >>> cause_text(ValueError("too large")), cause_text(None)
-    (" The function raised ValueError('too large').", '')
-    """
+    """Return a sentence about an exception of a function, to be put behind another; empty if there is none."""
     if raised is None:
         return ""
     hint = "; its argument has the values of its own sites, in order" if isinstance(raised, IndexError) else ""

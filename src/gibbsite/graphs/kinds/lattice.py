@@ -89,15 +89,7 @@ def build_lattice(model: FactorGraph) -> tuple[LatticeGraph, float] | None:
 
 
 def three_axes(lattice: LatticeFactors) -> tuple[Triple, Triple, list[Floats]]:
-    """Return sizes, periodic or not, and couplings of a lattice as one of three axes, the first ones short.
-
-    Examples
-    --------
-    >>> from gibbsite.models import LatticeFactors
-    >>> shape, wraps, couplings = three_axes(LatticeFactors((4,), (True,), 0.5))
-    >>> shape, wraps, [w.tolist() for w in couplings]
-    ((1, 1, 4), (0, 0, 1), [[0.0], [0.0], [0.5]])
-    """
+    """Return sizes, periodic or not, and couplings of a lattice as one of three axes, the first ones short."""
     spare = 3 - len(lattice.shape)
     shape = (1,) * spare + tuple(int(size) for size in lattice.shape)
     wraps = (0,) * spare + tuple(int(flag) for flag in lattice.periodic)

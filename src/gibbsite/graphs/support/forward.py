@@ -26,17 +26,7 @@ class Network(NamedTuple):
 
 
 def find_network(model: FactorGraph, graph: Graph) -> tuple[TableGraph, Network] | None:
-    """Return the directed factors if every site has exactly one and they form no cycle.
-
-    Examples
-    --------
-    >>> from gibbsite.models import FactorGraph
-    >>> tables = [("a", [0.5, 0.5]), (("a", "b"), [[1, 0], [0, 1]])]
-    >>> model = FactorGraph({"b": 2, "a": 2}, tables, directed=True)
-    >>> arrays, network = find_network(model, compile_graph(model))
-    >>> network.order.tolist(), network.table.tolist()
-    ([1, 0], [0, -1])
-    """
+    """Return the directed factors if every site has exactly one and they form no cycle."""
     tables = np.zeros(model.n_sites, np.int64)
     table = np.full(model.n_sites, -1, np.int32)
     number = 0  # factors are numbered as compile_graph does: in group order, single sites left out

@@ -32,14 +32,6 @@ def read_start(model: FactorGraph, graph: Graph, chains: int, start: Any) -> Cod
     -------
     int array (1 or chains, n)
         State codes, all inside the domains.
-
-    Examples
-    --------
-    >>> from gibbsite.graphs import compile_graph
-    >>> from gibbsite.models import FactorGraph
-    >>> model = FactorGraph({"a": ["x", "y"], "b": 3}, [("a", [1, 2])])
-    >>> read_start(model, compile_graph(model), 2, {"b": 2, "a": "y"}).tolist()
-    [[1, 2]]
     """
     if isinstance(start, Mapping):
         return _read_labels(model, graph, start)[None]

@@ -91,15 +91,7 @@ class LiveStates(NamedTuple):
 
 
 def has_zeros(graph: Graph) -> bool:
-    """Whether some log-potential is minus infinity, so that not every state is possible.
-
-    Examples
-    --------
-    >>> from gibbsite.graphs import compile_graph
-    >>> from gibbsite.models import FactorGraph
-    >>> has_zeros(compile_graph(FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [1, 1]])])))
-    True
-    """
+    """Whether some log-potential is minus infinity, so that not every state is possible."""
     kept = graph.cache.get(_Zeros)
     if kept is None:
         found = False
@@ -135,14 +127,6 @@ def alive_states(graph: Graph, model: FactorGraph | None = None) -> Bools:
     ------
     SupportError
         If a site loses all its states; it names the site and the factors that exclude them.
-
-    Examples
-    --------
-    >>> from gibbsite.graphs import compile_graph
-    >>> from gibbsite.models import FactorGraph
-    >>> model = FactorGraph({"a": 2, "b": 2}, [("a", [0, 1]), (("a", "b"), [[1, 1], [1, 0]])])
-    >>> alive_states(compile_graph(model)).tolist()
-    [False, True, True, False]
     """
     if not has_zeros(graph):
         return np.ones(int(graph.cards.sum(dtype=np.int64)), np.bool_)

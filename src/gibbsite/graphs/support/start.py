@@ -78,15 +78,6 @@ def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries
     ------
     SupportError
         If there is no such state, or none was found; it names factors that stay in conflict.
-
-    Examples
-    --------
-    >>> from gibbsite.graphs import compile_graph
-    >>> from gibbsite.models import FactorGraph
-    >>> model = FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[0, 1], [1, 0]])])
-    >>> x = find_start(model, compile_graph(model), np.random.default_rng(1))
-    >>> int(x[0] + x[1])
-    1
     """
     if not has_zeros(graph):
         return _uniform_codes(graph, rng)
@@ -125,14 +116,6 @@ def find_state_with(
         State codes, None if none was found.
     bool
         Whether it is proved that there is none.
-
-    Examples
-    --------
-    >>> from gibbsite.graphs import compile_graph
-    >>> from gibbsite.models import FactorGraph
-    >>> model = FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[0, 1], [0, 0]])])
-    >>> find_state_with(model, compile_graph(model), 0, 1, np.random.default_rng(1))
-    (None, True)
     """
     if not has_zeros(graph):
         x = _uniform_codes(graph, rng)
@@ -242,14 +225,6 @@ def start_states(model: Any, graph: Graph, chains: int, start: Any = None, entro
         If no start is found or a given one is impossible; it names a factor.
     ModelError
         If a given start has a wrong shape, or unknown sites, labels or codes.
-
-    Examples
-    --------
-    >>> from gibbsite.graphs import compile_graph
-    >>> from gibbsite.models import FactorGraph
-    >>> model = FactorGraph({"a": ["x", "y"], "b": 2}, [(("a", "b"), [[0, 1], [1, 0]])])
-    >>> [x.tolist() for x in start_states(model, compile_graph(model), 2, {"a": "y", "b": 0})]
-    [[1, 0], [1, 0]]
     """
     if not graph.discrete:
         from gibbsite.graphs.support.start_values import start_values

@@ -1,0 +1,72 @@
+"""The public names: few at the top, the others in namespaces, old places with a warning."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gibbsite as gs
+
+CHANGELOG = Path(__file__).parents[1] / "CHANGELOG.md"
+NAMESPACES = {
+    *(
+        "applications",
+        "errors",
+        "exact",
+        "factors",
+        "formats",
+        "graphs",
+        "importance",
+        "inference",
+        "influence",
+        "kernels",
+    ),
+    *("lab", "learn", "log_z", "models", "plots", "random", "recorders", "results", "scans", "testing"),
+}
+
+
+def moved_names() -> list[tuple[str, str]]:
+    """Return old name and namespace of all rows of the table in the changelog."""
+    table = CHANGELOG.read_text(encoding="utf-8").partition("### Changed names")[2]
+    rows = re.findall(r"^\| `gs\.(\w+)` \| (.*) \|$", table, re.M)
+    return [(name, space) for space, names in rows for name in re.findall(r"`(\w+)`", names)]
+
+
+def test_dir_shows_public_names_only() -> None:
+    shown = {name for name in dir(gs) if not name.startswith("__")}
+    assert shown == {*gs.__all__, *NAMESPACES}
+    assert not NAMESPACES & set(gs.__all__)
+    assert len(gs.__all__) <= 65
+
+
+def test_a_name_is_looked_up_once() -> None:
+    code = "import gibbsite as gs; gs.sample; print('sample' in vars(gs), 'infer' in vars(gs), 'infer' in dir(gs))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False", "True"]
+
+
+def test_the_changelog_lists_names_that_moved() -> None:
+    names = moved_names()
+    assert len(names) >= 90
+    assert len(dict(names)) == len(names)
+
+
+@pytest.mark.parametrize(("name", "space"), moved_names(), ids=lambda text: str(text))
+def test_old_names_are_found_in_their_new_place_with_a_warning(name: str, space: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"gibbsite\.{name} is now gibbsite\.\w+\.{name}$") as caught:
+        old = getattr(gs, name)
+    assert old is getattr(getattr(gs, space), name)
+    assert name in dir(getattr(gs, space))
+    named = str(caught[0].message).split(" is now gibbsite.")[1].split(".")[0]
+    assert named == space
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(AttributeError, match="module 'gibbsite' has no attribute 'nonsense'"):
+        _ = gs.nonsense
+    with pytest.raises(AttributeError, match=r"module 'gibbsite\.kernels' has no attribute 'nonsense'"):
+        _ = gs.kernels.nonsense
