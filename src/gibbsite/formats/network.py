@@ -33,20 +33,9 @@ class Table(NamedTuple):
 
 
 def build_network(sites: Mapping[str, Sequence[Label]], tables: Iterable[tuple[Sequence[int], Floats]]) -> FactorGraph:
-    """Return the model of conditional tables.
+    """Return the model of conditional tables, given as positions of the parents and, last, of the child.
 
-    Parameters
-    ----------
-    sites : mapping
-        Name -> state labels.
-    tables : iterable of (scope, table)
-        Positions of the parents and, last, of the child; probabilities of that shape. Rows sum to
-        one, or are zero where the parents cannot be in these states.
-
-    Returns
-    -------
-    FactorGraph
-        Tables are directed unless they have a row of zeros.
+    Rows sum to one, or are zero where the parents cannot be in these states; tables without such rows are directed.
     """
     proper: list[tuple[Sequence[int], Floats]] = []
     partial: list[tuple[Sequence[int], Floats]] = []
@@ -57,20 +46,7 @@ def build_network(sites: Mapping[str, Sequence[Label]], tables: Iterable[tuple[S
 
 
 def network_tables(model: FactorGraph, wanted: str) -> list[Table]:
-    """Return the conditional table of every site, in site order.
-
-    Parameters
-    ----------
-    model : FactorGraph
-        The model.
-    wanted : str
-        The format that needs a network, for the message.
-
-    Raises
-    ------
-    IncompatibleError
-        When the model is not a Bayesian network; the message says why.
-    """
+    """Return the conditional table of every site, in site order; refuse models that are not Bayesian networks."""
     found: list[Table | None] = [None] * model.n_sites
 
     def refuse(reason: str) -> IncompatibleError:

@@ -387,17 +387,8 @@ def make_domains(
 ) -> Domains:
     """Build the domains of a model.
 
-    Parameters
-    ----------
-    sites : mapping, sequence of str, or int
-        Name -> labels (or a number of states, or an interval), or the names alone, or how many unnamed sites.
-    states : sequence of labels, int or Interval, optional
-        The labels every site has, needed unless ``sites`` is a mapping.
-
-    Returns
-    -------
-    Domains
-        The validated sites.
+    Sites are a mapping name -> labels, number of states or interval; or names, or the number of unnamed sites, all of
+    which then have the same ``states``.
     """
     if isinstance(sites, Mapping):
         if states is not None:

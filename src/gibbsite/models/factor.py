@@ -219,24 +219,7 @@ def gather_tables(
     *,
     directed: bool,
 ) -> tuple[list[TableFactors], float]:
-    """Merge single (scope, table) factors into one group per shape.
-
-    Parameters
-    ----------
-    domains : Domains
-        The sites.
-    factors, log_factors : iterable of (scope, table)
-        Potentials and log-potentials, of shape (K1, ..., Kr) or flat.
-    directed : bool
-        Whether each table is conditional on all but its last site.
-
-    Returns
-    -------
-    list of TableFactors
-        One per shape, in order of appearance.
-    float
-        The log of the factors over no site at all.
-    """
+    """Merge single (scope, table) factors into one group per shape, and the log of those over no site at all."""
     shapes: dict[tuple[int, ...], list[tuple[Ints32, Floats]]] = {}
     for log, given in ((False, factors), (True, log_factors)):
         for shape, part in _stack(domains, given, log=log, directed=directed):
@@ -398,16 +381,9 @@ def check_rows(tables: Floats, domains: Domains, scopes: Ints32, text_of: Callab
 
 
 def check_network(domains: Domains, groups: Sequence[FactorGroup], *, complete: bool) -> None:
-    """Raise `ModelError` where conditional tables are not those of a Bayesian network.
+    """Refuse conditional tables that give a site two tables or form a cycle.
 
-    Parameters
-    ----------
-    domains : Domains
-        The sites.
-    groups : sequence of FactorGroup
-        The groups whose ``directed`` is true must give no site two tables and form no cycle.
-    complete : bool
-        Whether each site must be the last one of a factor of these groups.
+    ``complete``: each site must be the last one of a table.
     """
     found: dict[int, list[int]] = {}
     ended = np.zeros(domains.n_sites, np.bool_)

@@ -331,19 +331,9 @@ def read_rings(periodic: Any, axes: int) -> tuple[bool, ...]:
 def read_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], coupling: Any) -> tuple[Floats, ...]:
     """Return the couplings of a lattice, one array of shape (1,) or (n,) per axis.
 
-    Parameters
-    ----------
-    shape, periodic : tuple
-        The lattice.
-    coupling : scalar, sequence, or array
-        A scalar for all; a sequence with one scalar or array per axis, an array having the shape
-        of the lattice or, along an open axis, being one shorter on that axis; or one array of
-        shape (d, *shape).
-
-    Returns
-    -------
-    tuple of float arrays
-        Read-only; the unused last layer of an open axis is zero.
+    They are given as a scalar for all; a sequence with one scalar or array per axis, an array having the shape of the
+    lattice or, along an open axis, being one shorter on that axis; or one array of shape (d, *shape). The unused last
+    layer of an open axis is zero.
     """
     d = len(shape)
     if isinstance(coupling, (tuple, list)) and len(coupling) == d:

@@ -14,17 +14,7 @@ from gibbsite.errors import ModelError
 def read_reals(given: Any, what: str) -> Floats:
     """Return real numbers as an array of any shape, NaN and infinities included.
 
-    Parameters
-    ----------
-    given : array-like
-        Numbers; texts, complex numbers, None and lists of unequal length are refused.
-    what : str
-        What messages call them.
-
-    Returns
-    -------
-    float array
-        The array itself where it holds 64-bit floats already.
+    Texts, complex numbers, None and lists of unequal length are refused.
     """
     try:
         array = np.asarray(given)

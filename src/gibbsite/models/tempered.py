@@ -49,15 +49,6 @@ def blend(model: FactorGraph, scale: float, pull: float, log_reference: Floats) 
     from the reference to the model. Zeros of factors of several sites are softened (:func:`soften`), so that
     all states are connected on the way; those of single sites stay, and count for nothing in the reference.
     The structure, and with it the kind of graph, is that of the model.
-
-    Parameters
-    ----------
-    model : FactorGraph
-        The model.
-    scale, pull : float
-        Weights of both parts.
-    log_reference : float array (cells,)
-        Logarithms of the probabilities of the states of all sites, site after site.
     """
     n, cards = model.n_sites, model.cards
     start = np.concatenate([[0], np.cumsum(cards, dtype=np.int64)])

@@ -16,18 +16,10 @@ _STEPS = (1, -1, 2, -2)
 
 
 def decimals(logs: Floats) -> Array:
-    """Return potentials as texts.
+    """Return potentials as texts, given log-potentials that are ``-inf`` or from `LOWEST` to `HIGHEST`.
 
-    Parameters
-    ----------
-    logs : float array
-        Log-potentials, ``-inf`` or from `LOWEST` to `HIGHEST`.
-
-    Returns
-    -------
-    object array of str
-        Of the same shape. The logarithm of each number equals the log-potential wherever some
-        number has that logarithm; close to zero, where potentials are close to one, not all do.
+    The logarithm of each number equals the log-potential wherever some number has that logarithm; close to zero, where
+    potentials are close to one, not all do.
     """
     unique, inverse = np.unique(logs, return_inverse=True)
     potentials = np.exp(unique)

@@ -197,11 +197,6 @@ def check_writable(path: PathLike) -> None:
     """Refuse a place where :func:`save` could not write, before any work is done.
 
     What is there stays as it is.
-
-    Raises
-    ------
-    FormatError
-        When there is no such folder, or nothing may be written into it.
     """
     if path == "-":
         return

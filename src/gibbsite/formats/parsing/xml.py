@@ -38,13 +38,7 @@ class Element:
 
 
 def parse_xml(source: Source) -> Element:
-    """Return the root element of an XML file.
-
-    Raises
-    ------
-    FormatError
-        When the file is not well-formed, or declares entities.
-    """
+    """Return the root element of an XML file; refuse entities."""
     from xml.parsers import expat
 
     parser = expat.ParserCreate()

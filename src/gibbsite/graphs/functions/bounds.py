@@ -74,20 +74,7 @@ def known_bounds(graph: Graph) -> Bounds:
 
 
 def all_bounds(graph: Graph, method: str) -> Bounds:
-    """Return the bounds of all factors of a graph; those that were not given are looked for, once.
-
-    Parameters
-    ----------
-    graph : Graph
-        A graph of functions.
-    method : str
-        What needs them, for the message.
-
-    Raises
-    ------
-    IncompatibleError
-        If none are found; the message names methods that need none.
-    """
+    """Return the bounds of all factors of a graph; those that were not given are looked for, once."""
     given = known_bounds(graph)
     if np.isfinite(given.bound).all():
         return given

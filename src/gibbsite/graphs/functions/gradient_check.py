@@ -42,24 +42,7 @@ def check_gradient(
     places: Iterable[Floats],
     what: str,
 ) -> None:
-    """Refuse a gradient that differs from central differences.
-
-    Parameters
-    ----------
-    model : Model
-        Names and bounds of the coordinates.
-    value, gradient : callable
-        The function and its gradient.
-    places : iterable of float arrays (n,)
-        Where to compare.
-    what : str
-        What the gradient is of, for the message.
-
-    Raises
-    ------
-    ModelError
-        With place, coordinate and both numbers.
-    """
+    """Refuse a gradient that differs from central differences."""
     rng = np.random.default_rng(1)
     for place in places:
         given = gradient(place)

@@ -39,23 +39,10 @@ class _Tree(NamedTuple):
 
 
 def search(constraints: Constraints, board: LiveStates, x: Array, words: Words64, budget: int) -> int:
-    """Look for a state of positive probability on a propagated board.
+    """Look for a state of positive probability on a propagated board, which is used up.
 
-    Parameters
-    ----------
-    constraints, board
-        The factors with zeros, and what may be used; the board is used up.
-    x : int array (n,)
-        The preferred states; receives the state that is found.
-    words : uint64 array (4,)
-        The generator, advanced in place.
-    budget : int
-        Table entries to read before giving up.
-
-    Returns
-    -------
-    int
-        FOUND, UNDECIDED, or IMPOSSIBLE, which is a proof.
+    ``x`` holds the preferred states and receives the state that is found. At most ``budget`` table entries are read.
+    Return FOUND, UNDECIDED, or IMPOSSIBLE, which is a proof.
     """
     degree = np.diff(constraints.start)
     sites = np.flatnonzero((board.living > 1) & (degree > 0))

@@ -17,22 +17,7 @@ if TYPE_CHECKING:
 
 
 def read_start(model: FactorGraph, graph: Graph, chains: int, start: Any) -> Codes:
-    """Return the codes of a given start, of shape (1, n) if it is one for all chains.
-
-    Parameters
-    ----------
-    model, graph
-        The model, and the same compiled.
-    chains : int
-        Number of chains.
-    start : mapping or int array
-        Site -> label for every free site, or codes of shape (n,) or (chains, n).
-
-    Returns
-    -------
-    int array (1 or chains, n)
-        State codes, all inside the domains.
-    """
+    """Return the codes of a given start, of shape (1, n) if it is one for all chains."""
     if isinstance(start, Mapping):
         return _read_labels(model, graph, start)[None]
     try:
@@ -75,22 +60,7 @@ def _read_labels(model: FactorGraph, graph: Graph, start: Mapping[Any, Any]) -> 
 
 
 def check_support(model: FactorGraph, graph: Graph, codes: Codes, advice: str) -> None:
-    """Refuse states of probability zero.
-
-    Parameters
-    ----------
-    model, graph
-        The model, and the same compiled.
-    codes : int array (1 or chains, n)
-        State codes inside the domains.
-    advice : str
-        What the message recommends.
-
-    Raises
-    ------
-    SupportError
-        If a state is impossible; it names a site or factor that excludes it.
-    """
+    """Refuse states of probability zero; the message names a site or factor, and ends in the advice."""
     if not has_zeros(graph):
         return
     arrays: Any = graph.arrays

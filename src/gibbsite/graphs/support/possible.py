@@ -109,25 +109,7 @@ def _known(graph: Graph) -> Graph:
 
 
 def alive_states(graph: Graph, model: FactorGraph | None = None) -> Bools:
-    """Return which states survive propagation, site after site in state order.
-
-    Parameters
-    ----------
-    graph : Graph
-        The compiled model, of any kind.
-    model : FactorGraph, optional
-        Where names for the error message come from.
-
-    Returns
-    -------
-    array of bool
-        One entry per state of each site; the states of site i start at ``cards[:i].sum()``.
-
-    Raises
-    ------
-    SupportError
-        If a site loses all its states; it names the site and the factors that exclude them.
-    """
+    """Return which states survive propagation, site after site in state order; the model is for messages."""
     if not has_zeros(graph):
         return np.ones(int(graph.cards.sum(dtype=np.int64)), np.bool_)
     return find_support(graph, model).board.alive.copy()

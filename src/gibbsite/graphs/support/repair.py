@@ -38,25 +38,9 @@ def repair(
 ) -> int:
     """Walk until nothing is violated or ``patience`` table entries brought no progress.
 
-    Parameters
-    ----------
-    constraints, board
-        The factors with zeros and the states that may be used.
-    x : int array (n,)
-        A state of living codes, changed in place.
-    words : uint64 array (4,)
-        The generator, advanced in place.
-    patience : int
-        Table entries to read without progress before giving up.
-    greedy : bool
-        Whether moves are judged by all factors they mend, or only by those they break.
-    culprits : int array
-        Receives some of the factors violated when there were fewest, -1 after the last.
-
-    Returns
-    -------
-    int
-        The fewest violated factors; zero means that ``x`` is in the support.
+    ``x``, a state of living codes, is changed in place. Greedy walks judge moves by all factors they mend, others by
+    those they break. Return the fewest violated factors; zero means that ``x`` is in the support. ``culprits`` receives
+    some of the factors that were violated then, -1 after the last.
     """
     n = constraints.table.size
     entry, violated, place = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1)

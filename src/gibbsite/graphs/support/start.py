@@ -58,26 +58,7 @@ def _tighten(support: Support, site: int, code: int) -> LiveStates | None:
 def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries: int = _TRIES) -> Codes:
     """Return a random state of positive probability.
 
-    Parameters
-    ----------
-    model : FactorGraph
-        The model.
-    graph : Graph
-        The same, compiled.
-    rng : numpy.random.Generator
-        Source of randomness.
-    tries : int
-        Rounds of repair and search, each with four times the effort of the one before.
-
-    Returns
-    -------
-    int array (n,)
-        State codes.
-
-    Raises
-    ------
-    SupportError
-        If there is no such state, or none was found; it names factors that stay in conflict.
+    Each of the ``tries`` rounds of repair and search makes four times the effort of the one before.
     """
     if not has_zeros(graph):
         return _uniform_codes(graph, rng)
@@ -101,22 +82,7 @@ def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries
 def find_state_with(
     model: FactorGraph, graph: Graph, site: int, code: int, rng: np.random.Generator
 ) -> tuple[Codes | None, bool]:
-    """Return a state of positive probability in which a site has a given state.
-
-    Parameters
-    ----------
-    model, graph, rng
-        As for :func:`find_start`.
-    site, code : int
-        Position of the site, code of its state.
-
-    Returns
-    -------
-    int array (n,) or None
-        State codes, None if none was found.
-    bool
-        Whether it is proved that there is none.
-    """
+    """Return a state of positive probability in which a site has a given state, or None, and whether that is proved."""
     if not has_zeros(graph):
         x = _uniform_codes(graph, rng)
         x[site] = code
@@ -200,31 +166,9 @@ def _uniform_codes(graph: Graph, rng: np.random.Generator) -> Codes:
 def start_states(model: Any, graph: Graph, chains: int, start: Any = None, entropy: int = 0) -> list[Array]:
     """Return the start of every chain.
 
-    Parameters
-    ----------
-    model : Model
-        The model.
-    graph : Graph
-        The same, compiled.
-    chains : int
-        Number of chains.
-    start : None, "auto", "random", mapping or int array
-        By default random states of positive probability, different ones if possible; "random": all
-        codes uniform; site -> label for every site; codes (n,) for all chains or (chains, n).
-    entropy : int
-        The seed of the run; chain c has a generator of its own, whatever the other chains do.
-
-    Returns
-    -------
-    list of arrays (n,)
-        State codes; numbers, where the model has such sites (:func:`start_values`).
-
-    Raises
-    ------
-    SupportError
-        If no start is found or a given one is impossible; it names a factor.
-    ModelError
-        If a given start has a wrong shape, or unknown sites, labels or codes.
+    By default these are random states of positive probability, different ones if possible. "random": all codes are
+    uniform. A start can also be a mapping site -> label for every site, or codes (n,) for all chains or (chains, n).
+    Chain c has a generator of its own, whatever the other chains do.
     """
     if not graph.discrete:
         from gibbsite.graphs.support.start_values import start_values

@@ -24,26 +24,8 @@ _TRIES = 200
 def start_values(model: Model, graph: Graph, rngs: list[np.random.Generator], start: Any = None) -> list[Floats]:
     """Return the start of every chain of a model some sites of which are numbers.
 
-    Parameters
-    ----------
-    model, graph
-        The model, and the same compiled.
-    rngs : list of Generator
-        A generator for each chain.
-    start : None, "auto", "random", mapping or array
-        By default a random place of positive density; site -> value (or state label) for every site; or
-        numbers (state codes) of shape (n,) or (chains, n).
-
-    Returns
-    -------
-    list of float arrays (n,)
-
-    Raises
-    ------
-    SupportError
-        If a start has density zero, or no other was found.
-    ModelError
-        If the density is not a number there, or a given start does not fit the model.
+    By default it is a random place of positive density; otherwise a mapping site -> value (or state label) for every
+    site, or numbers (state codes) of shape (n,) or (chains, n).
     """
     if start is None or (isinstance(start, str) and start in ("auto", "random")):
         return [_look_for_start(model, graph, rng) for rng in rngs]
