@@ -1,9 +1,8 @@
 """Messages that name arguments and parts so that every reader sees the spelling of their own interface.
 
-In Python one writes ``chains=4`` and ``gs.Gibbs()``, on the command line ``--chains 4`` and
-``--method gibbs``. A message is written once; what it names is marked by :func:`argument` and :func:`part`.
-As a :class:`Text` it reads as for Python, and keeps the marks for whoever spells them otherwise
-(:mod:`gibbsite.cli.wording`).
+In Python one writes ``chains=4`` and ``gs.Gibbs()``, on the command line ``--chains 4`` and ``--method gibbs``. A
+message is written once; what it names is marked by :func:`argument` and :func:`part`. As a :class:`Text` it reads as
+for Python, and keeps the marks for whoever spells them otherwise (:mod:`gibbsite.cli.wording`).
 """
 
 from __future__ import annotations

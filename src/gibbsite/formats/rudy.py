@@ -1,9 +1,8 @@
 """Max-cut problems (``.rudy``, also Gset and Biq Mac): ``n m``, then lines ``i j w``, vertices from 1.
 
-A cut divides the vertices in two, and its value is the sum of the weights of the edges between the parts. The
-parts are the labels -1 and 1, couplings are ``J = -w``, and the constant is the sum W of all weights: the
-log-potential of a state, ``W - sum of w s_i s_j``, is twice the value of its cut (times beta), and a most
-probable state is a largest cut.
+A cut divides the vertices in two, and its value is the sum of the weights of the edges between the parts. The parts are
+the labels -1 and 1, couplings are ``J = -w``, and the constant is the sum W of all weights: the log-potential of a
+state, ``W - sum of w s_i s_j``, is twice the value of its cut (times beta), and a most probable state is a largest cut.
 """
 
 from __future__ import annotations

@@ -27,8 +27,7 @@ def read_uai_evidence(path: PathLike, model: FactorGraph | None = None) -> dict[
     path : str or path
         The file, plain or gzip; ``"-"`` is standard input.
     model : FactorGraph, optional
-        The model the evidence is for, before any evidence; variables and states are then checked,
-        and may have names.
+        The model the evidence is for, before any evidence; variables and states are then checked, and may have names.
 
     Returns
     -------

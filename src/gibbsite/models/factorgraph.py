@@ -207,9 +207,8 @@ class FactorGraph(Model):
         Parameters
         ----------
         evidence : mapping
-            Site -> state label: the site is fixed, folded into its factors and removed.
-            Site -> likelihoods, as a mapping by label or a sequence in state order: the site
-            stays and gets one more factor.
+            Site -> state label: the site is fixed, folded into its factors and removed. Site -> likelihoods, as a
+            mapping by label or a sequence in state order: the site stays and gets one more factor.
 
         Returns
         -------
@@ -221,8 +220,7 @@ class FactorGraph(Model):
         Raises
         ------
         ModelError
-            For an unknown site or state, a site observed before, or evidence that makes one factor
-            zero everywhere.
+            For an unknown site or state, a site observed before, or evidence that makes one factor zero everywhere.
 
         Examples
         --------

@@ -33,9 +33,8 @@ class LatticeFactors:
     periodic : tuple of bool
         Whether each axis closes into a ring; such an axis has at least 3 sites.
     weights : scalar, tuple, or array (d, *shape)
-        One scalar or array per axis, see `read_couplings`. Stored as a tuple of arrays of shape
-        (1,) (uniform) or (n,): entry i couples site i with its successor along that axis, and is
-        zero in the last layer of an open axis.
+        One scalar or array per axis, see `read_couplings`. Stored as a tuple of arrays of shape (1,) (uniform) or (n,):
+        entry i couples site i with its successor along that axis, and is zero in the last layer of an open axis.
     spin : bool
         True: ``w * s_i * s_j``; False: ``w * [x_i == x_j]``.
     name : str, optional

@@ -44,9 +44,8 @@ _SITES = 1 << 18  # whose rows are read at a time
 class StoredPairs(Model):
     """An Ising model in a folder, made by :func:`gibbsite.formats.store_edges` and opened by :func:`open_model`.
 
-    Sites are numbers, ``"0"``, ``"1"``, ..., with states -1 and 1. Nothing but the states of the chains and
-    what is recorded of them is held in memory; batches of marginals are best left out
-    (``gs.Marginals(batches=False)``).
+    Sites are numbers, ``"0"``, ``"1"``, ..., with states -1 and 1. Nothing but the states of the chains and what is
+    recorded of them is held in memory; batches of marginals are best left out (``gs.Marginals(batches=False)``).
     """
 
     _combine: Any = np.multiply  # what a coupling counts for, given the states of its sites

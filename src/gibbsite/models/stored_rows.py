@@ -32,12 +32,11 @@ def check_rows(
 ) -> int:
     """Check all rows; return what is wrong, one of :data:`FAULTS`.
 
-    ``mark`` says which coupling an entry has: its bits, or its number among ``listed`` ones; it is empty
-    where all couplings are equal. To ``balance`` is added, for each entry, its mark times the difference of
-    two numbers: that of the row and that of the neighbour. Every pair stands in two rows with the same
-    coupling, so the sum over all rows, modulo 2^64, is zero; where a pair is in one row alone, or has two
-    couplings, it is not, but for a chance of about 2^-64. To ``couplings`` is added the sum of all couplings,
-    whose values are ``value``, where they are not all equal.
+    ``mark`` says which coupling an entry has: its bits, or its number among ``listed`` ones; it is empty where all
+    couplings are equal. To ``balance`` is added, for each entry, its mark times the difference of two numbers: that of
+    the row and that of the neighbour. Every pair stands in two rows with the same coupling, so the sum over all rows,
+    modulo 2^64, is zero; where a pair is in one row alone, or has two couplings, it is not, but for a chance of about
+    2^-64. To ``couplings`` is added the sum of all couplings, whose values are ``value``, where they are not all equal.
     """
     sites, marked, floats = start.size - 1, mark.size > 0, listed == 0
     total, together = np.uint64(0), 0.0

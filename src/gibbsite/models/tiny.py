@@ -15,8 +15,7 @@ from gibbsite.models.zoo import distance_potts, ising, ising_grid, potts
 def tiny_models() -> dict[str, FactorGraph]:
     """Return small models that between them need every graph kind and hold the known traps.
 
-    Zeros, sites of one state, isolated sites, parallel factors, odd cycles, strong fields and couplings,
-    periodic axes.
+    Zeros, sites of one state, isolated sites, parallel factors, odd cycles, strong fields and couplings, periodic axes.
     """
     rng = np.random.default_rng(20161)
     glass = np.triu(rng.normal(size=(4, 4)), 1)

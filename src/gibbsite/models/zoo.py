@@ -35,9 +35,8 @@ def ising(
     Parameters
     ----------
     couplings : array, sparse matrix, or tuple (i, j, w)
-        J, each unordered pair being one coupling: a symmetric matrix counts ``J_ij = J_ji`` once,
-        a triangular one means the same, and a list of edges holds each edge once (or each in both
-        directions with equal weight).
+        J, each unordered pair being one coupling: a symmetric matrix counts ``J_ij = J_ji`` once, a triangular one
+        means the same, and a list of edges holds each edge once (or each in both directions with equal weight).
     fields : float or array (n,), optional
         h, zero by default.
     sites : sequence of str, optional
@@ -46,10 +45,9 @@ def ising(
     Returns
     -------
     FactorGraph
-        With the groups "couplings" (pairs i < j sorted by (i, j); nonzero entries of an array,
-        stored entries of a sparse matrix, zeros among them included) and "fields" (one per site).
-        ``reweight(couplings=...)`` takes one weight per row of ``group("couplings").scopes``.
-        State labels are -1 (code 0) and 1 (code 1).
+        With the groups "couplings" (pairs i < j sorted by (i, j); nonzero entries of an array, stored entries of a
+        sparse matrix, zeros among them included) and "fields" (one per site). ``reweight(couplings=...)`` takes one
+        weight per row of ``group("couplings").scopes``. State labels are -1 (code 0) and 1 (code 1).
 
     Examples
     --------

@@ -27,12 +27,10 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
     G : networkx.Graph
         Undirected. Parallel edges of a multigraph add up.
     weight : str
-        Edge attribute with the coupling. Edges without the attribute "weight" have couplings of 1.0, as in
-        networkx. Any other name that no edge has is refused; edges that lack it where others have it get
-        1.0, with a warning.
+        Edge attribute with the coupling. Edges without the attribute "weight" have couplings of 1.0, as in networkx.
+        Any other name that no edge has is refused; edges that lack it where others have it get 1.0, with a warning.
     bias : str
-        Node attribute with the field, 0.0 where it is missing; a name other than "bias" that no node has is
-        refused.
+        Node attribute with the field, 0.0 where it is missing; a name other than "bias" that no node has is refused.
 
     Returns
     -------
@@ -92,10 +90,9 @@ def to_networkx(
     Returns
     -------
     networkx.DiGraph or networkx.Graph
-        Of a Bayesian network, edges lead from parents to children. Nodes have the attributes ``states``, and
-        ``table``: the probabilities, an axis for each of the nodes in ``scope``, itself last. Otherwise, the
-        spin of a site is -1 in its first state and +1 in its second, and the constant is the graph attribute
-        ``log_offset``.
+        Of a Bayesian network, edges lead from parents to children. Nodes have the attributes ``states``, and ``table``:
+        the probabilities, an axis for each of the nodes in ``scope``, itself last. Otherwise, the spin of a site is -1
+        in its first state and +1 in its second, and the constant is the graph attribute ``log_offset``.
 
     Raises
     ------

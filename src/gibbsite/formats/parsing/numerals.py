@@ -1,7 +1,6 @@
 """Numbers that follow one another in a text and know their place.
 
-They become one array without a Python object per number; a line and column are worked out only when
-an error is raised.
+They become one array without a Python object per number; a line and column are worked out only when an error is raised.
 """
 
 from __future__ import annotations

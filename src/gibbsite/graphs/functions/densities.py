@@ -1,7 +1,6 @@
 """Log-densities in compiled code: the value, the gradient, and what a single coordinate changes.
 
-Gradients are written behind the place they belong to: a *workspace* has 2 n numbers, the place and its
-gradient.
+Gradients are written behind the place they belong to: a *workspace* has 2 n numbers, the place and its gradient.
 """
 
 from __future__ import annotations

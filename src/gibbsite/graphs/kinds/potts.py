@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 class PottsGraph(NamedTuple):
     """Sites with equally many states whose pairs only ask whether their states agree, in compressed rows.
 
-    The log-weight of state a at site i is ``log_unary[offset[i] + a]`` plus the sum of ``coupling[step * k]``
-    over the neighbours k of its row that are in state a; ``factor`` is exp(coupling). Both have length one
-    (step 0) where all couplings are equal. Rows of ``steep`` sites have couplings so large that products of
-    factors could leave the range of floats. Where most pairs are coupled, ``dense`` is the matrix of
-    couplings, row after row; otherwise it is empty.
+    The log-weight of state a at site i is ``log_unary[offset[i] + a]`` plus the sum of ``coupling[step * k]`` over the
+    neighbours k of its row that are in state a; ``factor`` is exp(coupling). Both have length one (step 0) where all
+    couplings are equal. Rows of ``steep`` sites have couplings so large that products of factors could leave the range
+    of floats. Where most pairs are coupled, ``dense`` is the matrix of couplings, row after row; otherwise it is empty.
     """
 
     start: Words32

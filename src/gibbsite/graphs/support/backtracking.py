@@ -1,9 +1,8 @@
 """The last resort for a start: randomised backtracking that keeps the tables consistent.
 
-After every decision all factors with zeros are propagated, so what is left is a sampler that never walks
-into a dead end it could see. Sites are chosen near the last changes, by few living states and by the
-failures their factors have caused (dom/wdeg: Boussemart et al. 2004); the search restarts with growing
-limits and keeps what it learnt.
+After every decision all factors with zeros are propagated, so what is left is a sampler that never walks into a dead
+end it could see. Sites are chosen near the last changes, by few living states and by the failures their factors have
+caused (dom/wdeg: Boussemart et al. 2004); the search restarts with growing limits and keeps what it learnt.
 """
 
 from __future__ import annotations

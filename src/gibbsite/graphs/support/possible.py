@@ -51,10 +51,9 @@ class _Zeros(NamedTuple):
 class Constraints(NamedTuple):
     """The factors that forbid something; sites and cells are those of the graph.
 
-    Rows ``start[i]`` to ``start[i + 1]`` of ``factor`` and ``own_stride`` belong to site i. Factor f has
-    the members ``member_start[f]`` to ``member_start[f + 1]``; an entry is possible where
-    ``allowed[table[f] + entry]``. ``slot[m] + a`` numbers the states of all members, ``offset[i] + a`` (the
-    *cells*) those of all sites.
+    Rows ``start[i]`` to ``start[i + 1]`` of ``factor`` and ``own_stride`` belong to site i. Factor f has the members
+    ``member_start[f]`` to ``member_start[f + 1]``; an entry is possible where ``allowed[table[f] + entry]``.
+    ``slot[m] + a`` numbers the states of all members, ``offset[i] + a`` (the *cells*) those of all sites.
     """
 
     start: Ints

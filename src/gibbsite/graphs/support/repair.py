@@ -5,8 +5,7 @@ only to one of them. Greedy: the move that leaves the fewest violated factors (m
 1992), rarely a random one. Otherwise: the move that breaks the fewest factors and mends this one, and unless
 it is free often a random one that mends it (WalkSAT: Selman, Kautz and Cohen 1994).
 
-Nothing is recomputed: every factor knows its current entry, and the violated ones form a list with known
-positions.
+Nothing is recomputed: every factor knows its current entry, and the violated ones form a list with known positions.
 """
 
 from __future__ import annotations

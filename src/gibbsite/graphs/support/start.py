@@ -1,9 +1,8 @@
 """Where chains start: random, dispersed states of positive probability.
 
-Without zeros every state will do. With zeros a start is drawn forward (Bayesian networks) or at random
-among the states that survive propagation, then repaired, and if repair gets stuck it is searched for.
-Everything is bounded by numbers of table entries read, not by time, so that a seed always gives the same
-start.
+Without zeros every state will do. With zeros a start is drawn forward (Bayesian networks) or at random among the states
+that survive propagation, then repaired, and if repair gets stuck it is searched for. Everything is bounded by numbers
+of table entries read, not by time, so that a seed always gives the same start.
 """
 
 from __future__ import annotations
