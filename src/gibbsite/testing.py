@@ -35,12 +35,12 @@ from gibbsite._numba.random.generators import stream
 from gibbsite.errors import IncompatibleError
 from gibbsite.graphs.compile import KINDS, compile_graph
 from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.tiny import tiny_models
 from gibbsite.inference.exact import Enumeration, enumerate_states
 from gibbsite.inference.exact.transition import draw_periods, sweep_matrix, unit_matrix
 from gibbsite.kernels.base import Kernel, transition, units_of
 from gibbsite.kernels.protocols import Resolvable, RunOutline, Stateful
 from gibbsite.kernels.registry import registered_kernels
-from gibbsite.models.tiny import tiny_models
 from gibbsite.sampling.chain import repeatedly, start_chain
 from gibbsite.sampling.record import lay_out
 from gibbsite.scans.base import Scan

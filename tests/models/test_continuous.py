@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.applications.logistic import quadratic_factor
 from gibbsite.graphs.functions.bounds import all_bounds
 from gibbsite.graphs.kinds.functions import evaluate_factors
 from gibbsite.graphs.local import log_potential
-from gibbsite.models.functions import quadratic_factor
 
 BOX = gs.Interval(-1.0, 2.0)
 

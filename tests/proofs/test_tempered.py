@@ -19,6 +19,7 @@ from gibbsite._numba.jit import compiled
 from gibbsite._numba.random.generators import stream
 from gibbsite._numba.shelf import take
 from gibbsite.graphs.local import log_odds, log_potential
+from gibbsite.graphs.tiny import tiny_models
 from gibbsite.inference.exact import enumerate_states
 from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.kernels.base import alone, units_of
@@ -27,7 +28,6 @@ from gibbsite.kernels.tempered.exchange import swap_chance
 from gibbsite.kernels.tempered.ladder import Ladder
 from gibbsite.kernels.tempered.side_by_side import SideParameters, lanes_for
 from gibbsite.models.tempered import blend
-from gibbsite.models.tiny import tiny_models
 from gibbsite.sampling.chain import advance, start_chain
 from gibbsite.sampling.record import lay_out
 from gibbsite.testing import law_p_value

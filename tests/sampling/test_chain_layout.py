@@ -9,8 +9,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.graphs import nearness
-from gibbsite.models.renumber import renumber
-from gibbsite.models.tiny import tiny_models
+from gibbsite.graphs.nearness import renumber
+from gibbsite.graphs.tiny import tiny_models
 from gibbsite.sampling import chain_layout
 from gibbsite.sampling.chain_layout import RenumberedLayout
 

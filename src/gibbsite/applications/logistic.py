@@ -19,7 +19,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.continuous import ContinuousModel
 from gibbsite.models.domain import Interval
-from gibbsite.models.functions import FunctionFactors, logistic_factors, logistic_rest, quadratic_factor
+from gibbsite.models.functions import FunctionFactors, logistic_factors, read_scopes
 
 # The largest third derivative of log(1 / (1 + exp(-t))).
 _THIRD = 1.0 / (6.0 * np.sqrt(3.0))
@@ -187,3 +187,67 @@ def _find_mode(signed: Floats, box: tuple[float, float]) -> tuple[Floats, Floats
             break
     p = _sigmoid(-(signed @ mode))
     return mode, (signed * (p * (1.0 - p))[:, None]).T @ signed
+
+
+def quadratic(value: Floats, parameters: Floats) -> Any:
+    """Return g . d - d . H d / 2 for d = x - center; parameters are center, g and H, row by row."""
+    n = value.size
+    total = 0.0
+    for i in range(n):
+        d = value[i] - parameters[i]
+        pull = 0.0
+        for j in range(n):
+            pull += parameters[2 * n + i * n + j] * (value[j] - parameters[j])
+        total += d * (parameters[n + i] - 0.5 * pull)
+    return total
+
+
+def _quadratic_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Safe, not tight: every product by itself."""
+    n = low.shape[1]
+    reach = np.maximum(np.abs(low - p[:, :n]), np.abs(high - p[:, :n]))
+    curve = np.abs(p[:, 2 * n :]).reshape(-1, n, n)
+    most = (np.abs(p[:, n : 2 * n]) * reach).sum(axis=1)
+    most += 0.5 * np.einsum("fi,fij,fj->f", reach, curve, reach)
+    return -most, most
+
+
+def quadratic_factor(
+    scope: npt.ArrayLike, center: npt.ArrayLike, gradient: npt.ArrayLike, curvature: npt.ArrayLike
+) -> FunctionFactors:
+    """Return one quadratic factor of many sites, g . d - d . H d / 2 with d = x - center, always evaluated."""
+    parts = [np.ravel(np.asarray(part, float)) for part in (center, gradient, curvature)]
+    n = parts[0].size
+    if parts[1].size != n or parts[2].size != n * n or np.size(scope) != n:
+        raise ModelError("a quadratic factor needs center and gradient (n,), curvature (n, n) and n sites.")
+    return FunctionFactors(
+        quadratic,
+        read_scopes(scope)[None],
+        np.concatenate(parts)[None],
+        bounds=_quadratic_bounds,
+        degree=2,
+        always=True,
+        name="quadratic",
+    )
+
+
+def logistic_rest(value: Floats, parameters: Floats) -> Any:
+    """Return log(1 / (1 + exp(-t))) less its parabola at t0: t = p . x, parameters are p and t0."""
+    n = value.size
+    t = 0.0
+    for k in range(n):
+        t += value[k] * parameters[k]
+    t0 = parameters[n]
+    d = t - t0
+    s = 1.0 / (1.0 + np.exp(t0))
+    if abs(d) < 0.05:  # the difference of large terms would lose digits: the series
+        c = s * (1.0 - s)
+        third = c * (1.0 - 2.0 * s)
+        fourth = -c * (1.0 - 6.0 * c)
+        fifth = third * (1.0 - 12.0 * c)
+        sixth = -c * (1.0 - 30.0 * c + 120.0 * c * c)
+        # up to terms of d^7 / 5040
+        return d * d * d * (third / 6.0 + d * (fourth / 24.0 + d * (fifth / 120.0 + d * sixth / 720.0)))
+    now = -np.log1p(np.exp(-t)) if t > 0 else t - np.log1p(np.exp(t))
+    then = -np.log1p(np.exp(-t0)) if t0 > 0 else t0 - np.log1p(np.exp(t0))
+    return now - then - s * d + 0.5 * s * (1.0 - s) * d * d

@@ -91,7 +91,7 @@ def _compile_group(name: str) -> tuple[str, float]:
 def _work() -> dict[str, Callable[[], None]]:
     """Return all that is to be compiled, in groups that have little in common, the longest first."""
     import gibbsite as gs
-    from gibbsite.models.tiny import tiny_models
+    from gibbsite.graphs.tiny import tiny_models
 
     groups: dict[str, Callable[[], None]] = {}
     for name, model in tiny_models().items():

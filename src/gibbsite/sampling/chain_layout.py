@@ -425,8 +425,8 @@ def renumber_sites(
     model: Model, graph: Graph, kernel: Kernel, scan: Scan, layout: TapeLayout
 ) -> RenumberedLayout | None:
     """Lay one chain out so that neighbours are near each other, where they are not, and that can be."""
+    from gibbsite.graphs.nearness import renumber
     from gibbsite.models.distance import DistanceFactors
-    from gibbsite.models.renumber import renumber
 
     own = graph.units is not None or kernel.joint or graph.n_sites <= WINDOW
     if own or graph.model is None or not layout.only_marginals:
