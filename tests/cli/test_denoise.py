@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gibbsite.applications import read_image, write_image
-from gibbsite.applications.posterior import METHODS
+from gibbsite.applications.methods import DENOISING as METHODS
 from gibbsite.cli import denoise as command
 from gibbsite.cli import main
 from tests.applications.pictures import add_noise, discs

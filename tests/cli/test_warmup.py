@@ -58,7 +58,7 @@ def test_groups_are_named_and_cover_all_kinds() -> None:
     names = list(warmup._work())
     assert len(names) == len(set(names))
     assert "all methods of gibbsite infer" in names
-    assert sum(name.startswith("samplers of a model like ") for name in names) == len(tiny_models())
+    assert sum(name.startswith("sampling a model like ") for name in names) == len(tiny_models())
 
 
 def test_processes_share_the_work(tmp_path: Path) -> None:

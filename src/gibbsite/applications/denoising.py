@@ -19,6 +19,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints16
 from gibbsite._common.wording import argument, unknown
+from gibbsite.applications.methods import DENOISING, PRIORS
 from gibbsite.applications.noise import (
     estimate_flip,
     estimate_sigma,
@@ -28,14 +29,12 @@ from gibbsite.applications.noise import (
     sigma_around,
 )
 from gibbsite.applications.pixels import Pixels, nearest_level, read_pixels
-from gibbsite.applications.posterior import METHODS, average, flip_strength, grey_model, two_level_model
+from gibbsite.applications.posterior import average, flip_strength, grey_model, two_level_model
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.kernels.base import Kernel
 from gibbsite.models import FactorGraph
 from gibbsite.sampling.budget import check_integer, is_real
 from gibbsite.scans.base import Scan
-
-PRIORS = ("potts", "truncated-linear")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,8 +203,8 @@ def denoise(
     task = _pose(pixels, sigma, flip, means, coupling, levels, prior, truncation)
     if method is None:
         method = "herded-shared" if task.levels.size == 2 else "herded-site"
-    if not isinstance(method, Kernel) and method not in METHODS:
-        raise ArgumentError(unknown("method", method, METHODS))
+    if not isinstance(method, Kernel) and method not in DENOISING:
+        raise ArgumentError(unknown("method", method, DENOISING))
     cells, result = average(
         task.model,
         method,

@@ -42,7 +42,6 @@ _KERNELS: dict[str, Kernel] = {
     "herded-site": HerdedGibbs(keys="site", start="centred"),
     "gibbs": Gibbs(),
 }
-METHODS = (*_KERNELS, "mean-field", "mean-field-parallel", "icm", "annealed")
 
 
 def two_level_model(spins: Floats, coupling: float, strength: float) -> FactorGraph:

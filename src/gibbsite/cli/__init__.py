@@ -1,8 +1,8 @@
 """The command line: ``gibbsite infer | certify | scan | denoise | ner | segment | info | convert | ...``.
 
-Data goes to stdout, messages and progress to stderr. Exit codes: 0 good, 1 failed, 2 bad arguments, 3 bad
-model, or a file that cannot be read or written, 4 not converged (with ``--strict``), 5 too large, 130
-interrupted (Ctrl-C or SIGTERM).
+Data goes to stdout, messages and progress to stderr. Exit codes: 0 success, 1 failure, 2 bad arguments,
+3 bad model, or a file that cannot be read or written, 4 not converged (with ``--strict``), 5 too large,
+130 interrupted (Ctrl-C or SIGTERM).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 
 import click
 
-from gibbsite.cli.group import SpellingGroup
-from gibbsite.cli.outputs import ReaderGone, drop_stdout, echo, open_streams, say_what_failed
+from gibbsite.cli.outputs import ReaderGone, drop_stdout, echo, open_streams, say_what_failed, tell
+from gibbsite.cli.wording import SpellingGroup
 
 _COMMANDS = (
     "infer",
@@ -36,7 +36,7 @@ _COMMANDS = (
 
 
 class _Lazy(SpellingGroup):
-    """Commands are loaded when called, so that help costs nothing."""
+    """Commands are imported when they are called, so that --help is fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -51,7 +51,7 @@ class _Lazy(SpellingGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; name the nearest one where there is none."""
+        """Find the command; if there is none, suggest the nearest one."""
         if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
             from gibbsite._common.wording import unknown
 
@@ -59,7 +59,7 @@ class _Lazy(SpellingGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; distinguish a closed pipe from other errors, which click does not do."""
+        """Run the command; tell a closed pipe from other errors."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -81,7 +81,7 @@ def group() -> None:
 
 
 def main() -> None:
-    """Run the command line; every mistake of a user ends in one line and an exit code."""
+    """Run the command line; every mistake of a user gives one line and an exit code."""
     from gibbsite.errors import CheckpointError, FormatError, GibbsiteError, ModelError, TooLargeError
 
     open_streams()
@@ -97,9 +97,9 @@ def main() -> None:
     except click.Abort:
         _fail("interrupted", 130)
     except click.ClickException as error:
-        said = io.StringIO()
-        error.show(said)
-        echo(said.getvalue().rstrip("\n"), err=True)
+        text = io.StringIO()
+        error.show(text)
+        echo(text.getvalue().rstrip("\n"), err=True)
         sys.exit(error.exit_code)
     except (TooLargeError, MemoryError) as error:
         _fail(str(error) or "out of memory; use a smaller model or --method gibbs", 5)
@@ -109,7 +109,7 @@ def main() -> None:
         _fail(str(error), 1)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
-    except (BrokenPipeError, ReaderGone):  # the reader of our output has gone, as with "| head"
+    except (BrokenPipeError, ReaderGone):  # the reader of the output has gone, as with "| head"
         drop_stdout()
         sys.exit(0)
     except OSError as error:
@@ -119,5 +119,5 @@ def main() -> None:
 
 
 def _fail(message: str, code: int) -> None:
-    echo(f"gibbsite: {message}", err=True)
+    tell(message)
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""Answers as text: tables, CSV, JSON and the UAI result formats."""
+"""Answers of ``gibbsite infer`` as text: tables, CSV, JSON and the UAI result formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._common.wording import escaped
-from gibbsite.cli.inputs import as_said
+from gibbsite.cli.wording import spelled
 from gibbsite.errors import IncompatibleError
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import save
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gibbsite.inference import Inference
     from gibbsite.models import Model
 
-_MOST = 40  # sites shown in a table, unless all are asked for
+_MOST = 40  # sites shown in a table without --all
 _PIECE = 1 << 20  # characters written at a time
 
 
@@ -34,9 +34,9 @@ def write(
     out: str,
     folder: str | None = None,
 ) -> None:
-    """Write the answer to a file, or to stdout for "-"; ``model`` is the one before any evidence.
+    """Write the answer to a file, or to stdout for "-"; ``model`` is the model without evidence.
 
-    Where marginals of all sites are in a folder already, JSON says where instead of repeating them.
+    If the marginals of all sites are in a folder, JSON output names the folder instead of repeating them.
     """
     if layout == "uai":
         _write_uai(answer, model, out)
@@ -49,7 +49,7 @@ def write(
 
 
 def _write_uai(answer: Inference, model: Model, out: str) -> None:
-    """Write the answer as the UAI competitions want it, sites in the order of the model file."""
+    """Write the answer in the format of the UAI competitions, with sites in the order of the model file."""
     if answer.task == "MAR":
         write_uai_mar(answer.marginals, out, model)
     elif answer.task == "MAP":
@@ -63,17 +63,17 @@ def _write_uai(answer: Inference, model: Model, out: str) -> None:
 
 
 def _maximised(answer: Inference) -> list[str]:
-    """Return the sites that were maximised over: those of the state that were not observed."""
+    """Return the sites that were maximised over."""
     assert answer.assignment is not None
     return [name for name in answer.assignment if name not in answer.model.evidence]
 
 
 def as_json(answer: Inference, model: Model, sites: list[str] | None, folder: str | None = None) -> dict[str, Any]:
-    """Return the JSON answer, for all or the chosen sites; what is said in it names options."""
+    """Return the JSON answer for all or some sites, with messages spelled in options."""
     data = answer.to_dict([] if folder is not None and sites is None else sites)
-    data["reason"] = as_said(data["reason"])
-    data["remarks"] = [as_said(remark) for remark in data["remarks"]]
-    data["diagnostics"]["reasons"] = [as_said(reason) for reason in data["diagnostics"]["reasons"]]
+    data["reason"] = spelled(data["reason"])
+    data["remarks"] = [spelled(remark) for remark in data["remarks"]]
+    data["diagnostics"]["reasons"] = [spelled(reason) for reason in data["diagnostics"]["reasons"]]
     if answer.task == "PR" and answer.model is not model and is_network(model):
         data["log_z_is"] = "log of the probability of the evidence"
     if answer.task == "MAP" and sites is not None:
@@ -86,7 +86,7 @@ def as_json(answer: Inference, model: Model, sites: list[str] | None, folder: st
 
 
 def as_csv(answer: Inference, sites: list[str] | None) -> Iterator[str]:
-    """Yield one line per site and state, some at a time."""
+    """Yield the lines, one per site and state, in chunks."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     for row in _csv_rows(answer, sites):
@@ -121,7 +121,7 @@ def _csv_rows(answer: Inference, sites: list[str] | None) -> Iterator[list[Any]]
 
 
 def as_table(answer: Inference, model: Model, sites: list[str] | None, show_all: bool) -> Iterator[str]:
-    """Yield the lines of a table for people: sites whose probabilities evidence changed most come first."""
+    """Yield the lines of a table; sites whose probabilities the evidence changed most come first."""
     most = _MOST if answer.task == "MAR" and sites is None and not show_all else None
     lines = answer_lines(answer, sites, before=model, most=most, more=" (--all, --query, --json)", all_states=show_all)
     yield from (f"{line}\n" for line in lines)
@@ -130,9 +130,9 @@ def as_table(answer: Inference, model: Model, sites: list[str] | None, show_all:
 
 
 def find_cut(answer: Inference, model: Model) -> float | None:
-    """Return the value of the cut that a state is, None if the model is no max-cut problem.
+    """Return the value of the cut of a state, None if the model is no max-cut problem.
 
-    Readers of max-cut files choose the constant so that the log-potential is twice the value of the cut.
+    In models read from max-cut files, the log-potential is twice the value of the cut.
     """
     from gibbsite.formats.parsing.quadratic import edges_of
     from gibbsite.models import FactorGraph
@@ -150,7 +150,7 @@ def find_cut(answer: Inference, model: Model) -> float | None:
 
 
 def text_cell(value: Any) -> Any:
-    """Return a name or a state for a cell: spreadsheets must not take it for a formula."""
+    """Return a name or a state, quoted if a spreadsheet would read it as a formula."""
     if not isinstance(value, str):
         return value
     text = escaped(value)

@@ -1,4 +1,4 @@
-"""``gibbsite certify``: a bound on the bias of a scan, before any sampling."""
+"""``gibbsite certify``: bound the bias of a scan before sampling."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli import inputs
-from gibbsite.cli.outputs import echo
-from gibbsite.cli.parameters import PICTURE, POSITIVE, read_scan
+from gibbsite.cli.outputs import echo, note_on_compiling
+from gibbsite.cli.parameters import PICTURE, POSITIVE, json_option, quiet_option, read_scan
 
 if TYPE_CHECKING:
     from gibbsite.inference.influence import Certificate
@@ -17,23 +17,20 @@ _ROWS = 12  # of the table of bounds
 
 
 @click.command("certify")
-@inputs.model_argument
-@inputs.format_option
-@inputs.evidence_option
-@inputs.observe_option
+@inputs.takes_model
 @inputs.target_option
 @inputs.scan_option
-@click.option("--steps", type=click.IntRange(0), help="After so many steps; with --accuracy, the most to allow.")
-@click.option("--accuracy", type=POSITIVE, help="Find how many steps suffice. [default: 0.01, unless --steps]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--plot", type=PICTURE, metavar="FILE", help="Draw how the bound falls.")
-@click.option("--strict", is_flag=True, help="Exit with 4 if the bound says nothing or is not reached.")
-@click.option("-q", "--quiet", is_flag=True, help="No verdict on stderr.")
+@click.option("--steps", type=click.IntRange(0), help="Number of steps; with --accuracy, the most to allow.")
+@click.option("--accuracy", type=POSITIVE, help="Find how many steps reach this bias. [default: 0.01, unless --steps]")
+@json_option
+@click.option("--plot", type=PICTURE, metavar="FILE", help="Plot the bound against the number of steps.")
+@click.option("--strict", is_flag=True, help="Exit with 4 if the bound is vacuous or not reached.")
+@quiet_option
 def command(**given: Any) -> int:
-    """Bound the bias of Gibbs sampling on MODEL, whatever the start, before it runs.
+    """Bound the bias of Gibbs sampling on MODEL from any start, without sampling.
 
-    The bound is on the total variation of the target sites (all by default). It rests on how much sites
-    influence each other; where that is too much, it says nothing, and this is said.
+    The bound is on the total variation distance of the target sites (all by default). It follows from how
+    strongly sites influence each other; if that is too strong the bound is vacuous, and the command says so.
     """
     from gibbsite.formats.parsing.plain_json import write_json
     from gibbsite.inference.influence import certify
@@ -42,7 +39,7 @@ def command(**given: Any) -> int:
     accuracy = given["accuracy"]
     if accuracy is None and given["steps"] is None:
         accuracy = 0.01
-    with inputs.note_on_compiling(given["quiet"]):
+    with note_on_compiling(given["quiet"]):
         found = certify(
             model,
             scan=read_scan(given["scan"]),
@@ -61,7 +58,7 @@ def command(**given: Any) -> int:
 
 
 def as_table(found: Certificate) -> str:
-    """Return the certificate for people: the influence, then bounds along the way."""
+    """Return the certificate as a table: the influence, then bounds by number of steps."""
     import numpy as np
 
     norms = found.influence.norms

@@ -1,4 +1,4 @@
-"""``gibbsite denoise``: an image file in, a cleaner one out."""
+"""``gibbsite denoise``: remove noise from an image file."""
 
 from __future__ import annotations
 
@@ -6,15 +6,27 @@ from typing import Any
 
 import click
 
+from gibbsite.applications.methods import DENOISING, PRIORS
 from gibbsite.cli.outputs import deliver, echo
-from gibbsite.cli.parameters import COUNT, INPUT, NOT_NEGATIVE, OUTPUT, POSITIVE, SEED, UP_TO_ONE, Choice, Real, refuse
-
-_METHODS = ("herded-shared", "herded", "herded-site", "gibbs", "mean-field", "mean-field-parallel", "icm", "annealed")
+from gibbsite.cli.parameters import (
+    COUNT,
+    INPUT,
+    NOT_NEGATIVE,
+    OUTPUT,
+    POSITIVE,
+    SEED,
+    UP_TO_ONE,
+    Choice,
+    Real,
+    json_option,
+    quiet_option,
+    refuse,
+)
 
 
 @click.command("denoise")
 @click.argument("noisy", type=INPUT)
-@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="Write the denoised image there.")
+@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="File for the denoised image.")
 @click.option("--sigma", type=POSITIVE, help="Standard deviation of the noise, in grey values. [default: estimated]")
 @click.option(
     "--flip",
@@ -22,26 +34,32 @@ _METHODS = ("herded-shared", "herded", "herded-site", "gibbs", "mean-field", "me
     help="Probability that a black or white pixel was flipped.",
 )
 @click.option("--means", type=(float, float), metavar="DARK BRIGHT", help="Grey values without noise.")
-@click.option("--coupling", type=NOT_NEGATIVE, default=1.0, show_default=True, help="Preference of equal neighbours.")
-@click.option("--levels", type=click.IntRange(2), help="Number of grey levels. [default: 2]")
-@click.option("--prior", type=Choice(["potts", "truncated-linear"]), default="potts", show_default=True)
-@click.option("--truncation", type=COUNT, help="Levels at which a truncated-linear cost ends. [default: a quarter]")
-@click.option("--method", type=Choice(_METHODS), help="[default: herded-shared; herded-site with levels]")
-@click.option("--damping", type=UP_TO_ONE, default=0.5, show_default=True, help="Step of mean field.")
-@click.option("--sweeps", type=COUNT, default=30, show_default=True)
-@click.option("--rng", type=SEED, help="Seed; repeats a run exactly.")
-@click.option("--reference", type=INPUT, metavar="FILE", help="Clean image to report errors against.")
 @click.option(
-    "--probability", type=OUTPUT, metavar="FILE", help="Write the posterior map (of bright, or expected grey) there."
+    "--coupling", type=NOT_NEGATIVE, default=1.0, show_default=True, help="How strongly neighbours prefer equal values."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary on stderr.")
+@click.option("--levels", type=click.IntRange(2), help="Number of grey levels. [default: 2]")
+@click.option("--prior", type=Choice(PRIORS), default="potts", show_default=True)
+@click.option(
+    "--truncation",
+    type=COUNT,
+    help="Difference of levels from which the truncated-linear cost is constant. [default: a quarter]",
+)
+@click.option("--method", type=Choice(DENOISING), help="[default: herded-shared; herded-site with levels]")
+@click.option("--damping", type=UP_TO_ONE, default=0.5, show_default=True, help="Step size of mean field.")
+@click.option("--sweeps", type=COUNT, default=30, show_default=True)
+@click.option("--rng", type=SEED, help="Seed, to repeat a run exactly.")
+@click.option("--reference", type=INPUT, metavar="FILE", help="Clean image to compare with.")
+@click.option(
+    "--probability", type=OUTPUT, metavar="FILE", help="File for the probability of bright, or the expected grey value."
+)
+@json_option
+@quiet_option
 def command(**given: Any) -> int:
     """Remove noise from the image NOISY: two levels, or grey with --levels.
 
-    Files are PNG, JPEG, TIFF and what else Pillow reads, "-" is stdin, or a PNG file on stdout; colours
-    become grey. An image with two values is taken as flipped pixels, any other as two levels in Gaussian
-    noise; what is not given is estimated.
+    Files are PNG, JPEG, TIFF or another format of Pillow; "-" is stdin, or a PNG file on stdout. Colours are
+    converted to grey. The noise of an image with two values is assumed to be flipped pixels, that of any
+    other image to be Gaussian around two levels; parameters that are not given are estimated.
     """
     from gibbsite.applications import denoise, read_image, write_image
     from gibbsite.applications.images import encode_image
@@ -50,7 +68,7 @@ def command(**given: Any) -> int:
     _check_options(given)
     noisy = read_image(given["noisy"])
     reference = None if given["reference"] is None else read_image(given["reference"])
-    # a format that cannot hold the answer is known before the work
+    # fail before the work if the format cannot hold the answer
     encode_image(noisy[:1, :1], given["out"])
     if given["probability"] is not None:
         encode_image(noisy[:1, :1] if (given["levels"] or 2) > 2 else noisy[:1, :1] > 0, given["probability"])
@@ -63,7 +81,7 @@ def command(**given: Any) -> int:
         **{name: given[name] for name in names},
     )
     if getattr(done.result, "interrupted", False):
-        raise KeyboardInterrupt  # no part of an image is written as if it were the whole
+        raise KeyboardInterrupt  # an incomplete image is not written
     deliver(given["out"], lambda out: write_image(done.image, out))
     if given["probability"] is not None:
         deliver(given["probability"], lambda out: write_image(_as_picture(done, noisy.dtype), out))
@@ -77,7 +95,7 @@ def command(**given: Any) -> int:
 def _check_options(given: dict[str, Any]) -> None:
     """Refuse options that contradict each other or have no effect."""
     if given["sigma"] is not None and given["flip"] is not None:
-        raise click.UsageError("--sigma is for Gaussian noise, --flip for flipped pixels; give one.")
+        raise click.UsageError("--sigma is for Gaussian noise and --flip for flipped pixels; give one of them.")
     method = given["method"]
     if method is not None and not method.startswith("mean-field"):
         refuse(["damping"], f"with --method {method}")
@@ -98,7 +116,7 @@ def _check_options(given: dict[str, Any]) -> None:
 
 
 def _as_picture(done: Any, kind: Any) -> Any:
-    """Return the posterior map as pixels: 8 bits from black to white, or expected values as the image has."""
+    """Return the posterior as pixels: 8 bits from black to white, or expected values in the type of the image."""
     import numpy as np
 
     if int(done.model.domains.cards[0]) == 2:
@@ -107,7 +125,7 @@ def _as_picture(done: Any, kind: Any) -> Any:
 
 
 def _facts(done: Any, sweeps: int) -> dict[str, Any]:
-    """Return what was done as plain data."""
+    """Return a summary as plain data."""
     height, width = done.image.shape
     return {
         "width": width,

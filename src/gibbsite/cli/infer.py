@@ -1,4 +1,4 @@
-"""``gibbsite infer``: the main job."""
+"""``gibbsite infer``: marginals, most probable states and log-partition functions of a model."""
 
 from __future__ import annotations
 
@@ -8,18 +8,8 @@ from typing import Any
 
 import click
 
-from gibbsite.cli.inputs import (
-    evidence_option,
-    format_option,
-    load_any,
-    model_argument,
-    observe,
-    observe_option,
-    read_sites,
-    say,
-    scan_option,
-)
-from gibbsite.cli.outputs import deliver
+from gibbsite.cli.inputs import load_any, observe, read_sites, scan_option, takes_model
+from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import (
     BELOW_ONE,
     COUNT,
@@ -32,89 +22,73 @@ from gibbsite.cli.parameters import (
     UP_TO_ONE,
     Choice,
     is_given,
+    quiet_option,
     read_scan,
     refuse,
 )
+from gibbsite.cli.wording import spelled
 from gibbsite.inference import METHODS, TASKS, WEIGHTED
+from gibbsite.inference.methods import ARGUMENTS, SAMPLING
 
 _TASKS = Choice(TASKS, case_sensitive=False)
-_CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
-_LENGTH = ("sweeps", "seconds", "accuracy", "warmup")
-_CLUSTER = ("on", "partitions")
-_OF_MARGINALS = ("no_second_look", "folder")
-_SAMPLING = ("scan", *_LENGTH, "chains", "threads", "rng", *_CLUSTER, *_OF_MARGINALS, *_CHECKPOINT)
-_WEIGHTED = ("seconds", "accuracy", "draws", "threads", "rng")
-_MEAN_FIELD = ("sweeps", "seconds", "damping", "parallel")
-_BELIEF = ("sweeps", "seconds", "damping", "kind", "schedule", "weight")
-# Parameters of kernels, by the method that takes them.
+# Options whose names differ from the argument of gs.infer that they set.
+_SETS = {"no_second_look": "second_look", "folder": "record"}
+# Parameters of kernels that are options, by method.
 _KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entries",)}
-_NO_SEARCH = ("warmup", "accuracy", *_CLUSTER, *_OF_MARGINALS)
-# Options that only some methods have a use for. With "auto", those of sampling say what to do if an exact
-# solution does not fit.
-_USED = {
-    **dict.fromkeys(METHODS, _SAMPLING),
-    "exact": (),
-    "mean-field": _MEAN_FIELD,
-    "bp": _BELIEF,
-    **dict.fromkeys(WEIGHTED, _WEIGHTED),
-    **{method: (*(_WEIGHTED if method in WEIGHTED else _SAMPLING), *names) for method, names in _KERNEL.items()},
-    **dict.fromkeys(("annealed", "proved"), tuple(n for n in _SAMPLING if n not in _NO_SEARCH)),
-}
-
+_OF_MARGINALS = ("accuracy", *_SETS)
 _PROJECTED = (
-    "these are parts of the best state of all sites; the best state of these sites alone, with all others "
-    "summed out, is another question: --task MMAP --max {}"
+    "these are parts of the best state of all sites; for the best state of these sites alone, with all others "
+    "summed out, use --task MMAP --max {}"
 )
-_LAYOUTS = {".json": "json", ".csv": "csv", ".uai": "uai", ".txt": "table"}  # by the end of a name
+_LAYOUTS = {".json": "json", ".csv": "csv", ".uai": "uai", ".txt": "table"}  # by suffix
 _MOST_IN_JSON = 100_000  # sites of a stored model
 
 
 @click.command("infer")
-@model_argument
-@format_option
-@evidence_option
-@observe_option
+@takes_model
 @click.option(
     "--task",
     type=_TASKS,
     default="MAR",
-    help="Marginals, most probable state, log-partition, or best states of some sites (MMAP).",
+    help="Marginals (the default), most probable state, log-partition function, or best states of some sites.",
 )
-@click.option("--max", "maximise", metavar="SITES", help="Sites to maximise over, the rest summed out (MMAP).")
+@click.option("--max", "maximise", metavar="SITES", help="Sites to maximise over, with the others summed out (MMAP).")
 @click.option("--method", type=Choice(list(METHODS)), default="auto", show_default=True)
-@click.option("--no-exact", is_flag=True, help="Answer as if an exact solution did not fit (auto).")
+@click.option("--no-exact", is_flag=True, help="Do not solve exactly, even if that is cheap (auto).")
 @scan_option
-@click.option("--sweeps", type=COUNT, help="Sweeps of each chain after the warmup.")
+@click.option("--sweeps", type=COUNT, help="Number of sweeps of each chain after the warmup.")
 @click.option("--draws", type=COUNT, help="Number of weighted draws.")
 @click.option("--seconds", type=POSITIVE, help="Time limit of sampling. [default: 10, unless --sweeps or --draws]")
 @click.option("--accuracy", type=BELOW_ONE, default=0.01, show_default=True, help="Largest error to allow (MAR).")
 @click.option("--best", type=COUNT, default=1, metavar="N", help="Give the N best states (MAP).")
 @click.option("--warmup", type=click.IntRange(0), help="Sweeps before recording. [default: a tenth]")
 @click.option("--chains", type=COUNT, default=4, show_default=True)
-@click.option("--entries", type=COUNT, help="Most entries of a table (blocks, mini-bucket).")
-@click.option("--width", type=POSITIVE, help="log2 of the most entries of a clique table (cutset).")
-@click.option("--damping", type=UP_TO_ONE, help="Step of mean field and bp, in (0, 1]. [default: 1]")
-@click.option("--parallel", is_flag=True, help="Mean field renews all sites at once.")
+@click.option("--entries", type=COUNT, help="Largest number of entries of a table (blocks, mini-bucket).")
+@click.option("--width", type=POSITIVE, help="log2 of the largest number of entries of a clique table (cutset).")
+@click.option("--damping", type=UP_TO_ONE, help="Step size of mean field and bp, in (0, 1]. [default: 1]")
+@click.option("--parallel", is_flag=True, help="Update all sites at once (mean field).")
 @click.option(
     "--kind",
     type=Choice(["sum", "max", "tree-reweighted", "fractional"]),
     help="Messages of bp. [default: max on MAP, sum otherwise]",
 )
 @click.option("--schedule", type=Choice(["residual", "sweep"]), help="Order of messages (bp). [default: residual]")
-@click.option("--weight", type=POSITIVE, help="Power of factors (bp, fractional). [default: 0.5]")
+@click.option("--weight", type=POSITIVE, help="Exponent of factors (bp, fractional). [default: 0.5]")
 @click.option("--threads", type=COUNT, help="[default: all cores]")
 @click.option(
     "--on",
     metavar="CLUSTER",
-    help="Run chains on the workers of a Dask scheduler (tcp://host:8786), of processes of this machine "
-    "(local-dask), or of Ray (ray); the numbers are the same.",
+    help="Run chains on workers: of a Dask scheduler (tcp://host:8786), in processes of this machine "
+    "(local-dask), or of Ray (ray). The numbers are the same.",
 )
-@click.option("--partitions", type=COUNT, help="Share the sites of a chain, or its rungs, out over workers (--on).")
+@click.option(
+    "--partitions", type=COUNT, help="Divide the sites of a chain, or its rungs, among this many workers (--on)."
+)
 @click.option(
     "--rng",
     type=SEED,
-    help="Seed. With --sweeps it repeats a run exactly; a run that was limited by time is repeated by the "
-    "--sweeps and --warmup of the plan in its JSON.",
+    help="Seed. With --sweeps it repeats a run exactly; to repeat a run with a time limit, also give the "
+    "sweeps and the warmup of the plan in its JSON output.",
 )
 @click.option("--query", metavar="SITES", help="Only these sites, separated by commas.")
 @click.option("--all", "show_all", is_flag=True, help="Show every site in the table.")
@@ -123,59 +97,69 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
     "--format",
     "layout",
     type=Choice(["table", "json", "uai", "csv"]),
-    help="[default: as the name after -o ends; otherwise table]",
+    help="[default: by the suffix of the name after -o; otherwise table]",
 )
 @click.option(
     "-o",
     "--output",
     "out",
     type=OUTPUT,
-    help="Write the answer there instead of stdout: .json, .csv, .uai or .txt (table), also with .gz.",
+    help="File to write instead of stdout: .json, .csv, .uai or .txt (table), also with .gz.",
 )
 @click.option(
     "--to",
     "folder",
     type=FOLDER,
     metavar="FOLDER",
-    help="Count draws in files of this folder instead of in memory; marginals.npy has the probabilities.",
+    help="Count draws in files of this folder instead of in memory; marginals.npy gets the probabilities.",
 )
-@click.option("--checkpoint", type=FILE_OUTPUT, help="Save the run there at intervals, to be resumed.")
+@click.option("--checkpoint", type=FILE_OUTPUT, help="File to save the run to at intervals, so that it can be resumed.")
 @click.option(
     "--checkpoint-every",
     type=NOT_NEGATIVE,
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between saves; the first comes after 2 seconds at most.",
+    help="Time between saves; the first follows after at most 2 seconds.",
 )
 @click.option("--resume", is_flag=True, help="Continue from the checkpoint.")
-@click.option("--no-second-look", is_flag=True, help="Do not compare the run with short chains from other starts.")
+@click.option(
+    "--no-second-look",
+    is_flag=True,
+    help="Skip the dispersed-start check, which compares the run with short chains from other starts.",
+)
 @click.option("--verify", is_flag=True, help="Compare all checksums of a stored model (.pairs) first.")
 @click.option("--strict", is_flag=True, help="Exit with 4 unless the answer is exact or has converged.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no verdict on stderr.")
+@quiet_option
 def command(**given: Any) -> int:
-    """Posterior marginals, a most probable state, or the log-partition function of MODEL.
+    """Compute marginals, a most probable state, or the log-partition function of MODEL.
 
-    MODEL is a .uai, .bif, .xmlbif, .bqm, .coo, .rudy (max-cut) or .edges file, optionally gzipped, "-" for
-    stdin, an example that comes with gibbsite: alarm, asia or child, or a folder made by gibbsite convert
-    (.pairs), which is sampled without being loaded. The method is chosen by itself: exact
-    if that is cheap, otherwise Gibbs sampling, or annealing for a most probable state, with a verdict on how
-    far to trust it; options of sampling say what to do then.
-    "herded" and "herded-shared" count instead of drawing, "quasi" is driven by a low-discrepancy sequence
-    (MAR); "blocks" draws many sites jointly, and "cutset" sums most of them out, for models whose sites
-    depend strongly on each other; "swendsen-wang" and "wolff" move clusters of sites that agree;
-    "perfect" takes independent draws without bias, where couplings are weak; "poisson" reads minibatches of
-    factors, for models whose sites have thousands of them; "tempered" exchanges states between temperatures,
-    for models with several modes, and estimates the log-partition function (MAR, PR); "forward" draws
-    Bayesian networks from parents to children and weighs draws by the evidence, "mini-bucket" draws from
-    tables whose size is limited, and bounds the log-partition function on both sides (MAR, PR);
-    "annealed" looks for a most probable state (MAP, MMAP), and "proved" has toulbar2 prove that there is
-    no better one (pip install gibbsite[proved]); "mean-field" gives approximate marginals (MAR) and a lower
-    bound of the log-partition function (PR); "bp", belief propagation, gives approximate marginals,
-    log-partition function (an upper bound with --kind tree-reweighted) and a probable state (MAP).
+    MODEL is a .uai, .bif, .xmlbif, .bqm, .coo, .rudy (max-cut) or .edges file, optionally gzipped; "-" for
+    stdin; an example that comes with gibbsite (alarm, asia or child); or a .pairs folder made by gibbsite
+    convert, which is sampled without being loaded into memory.
 
-    Ctrl-C or SIGTERM ends a run in good order: what there is is saved and written, with exit code 130.
-    """
+    By default the method is chosen automatically: exact if that is cheap, otherwise Gibbs sampling, or annealing
+    for a most probable state, with a verdict on how far to trust the answer.
+
+    \b
+    Methods of sampling (MAR)
+      gibbs, blocks, cutset      site by site; many sites jointly; most sites summed out
+      herded, herded-shared      deterministic herding instead of random draws
+      quasi                      driven by a low-discrepancy sequence
+      swendsen-wang, wolff       clusters of sites that agree
+      perfect                    independent draws without bias, for weak couplings
+      poisson                    minibatches, for sites with thousands of factors
+      tempered                   several temperatures, for several modes (also PR)
+      forward, mini-bucket       weighted draws (also PR)
+    Other methods
+      exact                      all tasks
+      annealed                   simulated annealing (MAP, MMAP)
+      proved                     optimal by toulbar2 (MAP; pip install gibbsite[proved])
+      mean-field                 approximate marginals, a lower bound of log Z (PR)
+      bp                         belief propagation (MAR, MAP, PR)
+
+    Ctrl-C or SIGTERM ends a run early: partial results are saved and written, and the exit code is 130.
+    """  # noqa: D301 (a backspace, by which click keeps lines)
     from gibbsite.cli import answers
     from gibbsite.errors import ConvergenceWarning
     from gibbsite.inference import infer
@@ -195,7 +179,7 @@ def command(**given: Any) -> int:
     if folder is not None and given["method"] == "auto" and not stored:
         raise click.UsageError("--to needs a method that samples; add --method gibbs.")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the verdict is printed below
+        warnings.simplefilter("ignore", ConvergenceWarning)  # its reasons are printed below
         answer = infer(
             observed,
             given["task"],
@@ -219,13 +203,13 @@ def command(**given: Any) -> int:
         )
     finally:
         if not given["quiet"]:
-            say(answer.line())
-            for reason in answer.reasons:
-                say(reason, "  ")
-            for remark in answer.remarks:
-                say(remark, "note: ")
+            notes = list(answer.remarks)
             if given["task"] == "MAP" and sites is not None and not set(model.sites) <= {*sites}:
-                say(_PROJECTED.format(",".join(sites)), "note: ")
+                notes.append(_PROJECTED.format(",".join(sites)))
+            echo(spelled(answer.line()), err=True)
+            for opening, messages in (("  ", answer.reasons), ("note: ", notes)):
+                for message in messages:
+                    echo(opening + spelled(message), err=True)
     if answer.interrupted:
         return 130
     return 4 if given["strict"] and not answer.converged else 0
@@ -237,11 +221,11 @@ def _check_options(given: dict[str, Any]) -> str:
     if task not in METHODS[method]:
         others = ", ".join(name for name, tasks in METHODS.items() if task in tasks)
         raise click.UsageError(f"--method {method} does not answer {task}; choose one of {others}.")
-    parameters = {name for names in _KERNEL.values() for name in names}
-    unused = {*_SAMPLING, *_MEAN_FIELD, *_BELIEF, *_WEIGHTED, *parameters} - set(_USED[method])
-    refuse([name for name in given if name in unused], f"with --method {method}")
+    takes = _options_of(method)
+    of_methods = set().union(*map(_options_of, METHODS))
+    refuse([name for name in given if name in of_methods and name not in takes], f"with --method {method}")
     if task != "MAR":
-        refuse(["accuracy", *_OF_MARGINALS], f"on --task {task}")
+        refuse(_OF_MARGINALS, f"on --task {task}")
     if task not in ("MAP", "MMAP"):
         refuse(["best"], f"on --task {task}")
     if task != "MMAP":
@@ -262,23 +246,29 @@ def _check_options(given: dict[str, Any]) -> str:
     if layout == "uai":
         refuse(["query"], "with --format uai, which lists all sites")
     if layout != "table" or task == "PR" or given["query"] is not None:
-        refuse(["show_all"], "but on tables of all sites")
+        refuse(["show_all"], "except for tables of all sites")
     return layout
 
 
+def _options_of(method: str) -> set[str]:
+    """Return the options that a method has a use for; those of sampling also matter if "auto" has to sample."""
+    takes = {*ARGUMENTS.get(method, SAMPLING), *_KERNEL.get(method, ())}
+    takes |= {option for option, sets in _SETS.items() if sets in takes}
+    return takes | {"accuracy"} if takes & {"warmup", "draws"} else takes
+
+
 def _layout_of(out: str | None) -> str:
-    """Return the layout that the name of a file tells; refuse a name with an ending that tells none."""
+    """Return the layout for the name of a file; refuse unknown suffixes."""
     suffix = os.path.splitext((out or "").removesuffix(".gz"))[1]
     if suffix and suffix.lower() not in _LAYOUTS:
         raise click.UsageError(
-            f"nobody knows how to write the answer to a file that ends in {suffix}; end its name in "
-            f"{', '.join(_LAYOUTS)}, or say with --format what it should hold."
+            f"the suffix {suffix} belongs to no output format; use {', '.join(_LAYOUTS)}, or choose one with --format."
         )
     return _LAYOUTS.get(suffix.lower(), "table")
 
 
 def _read_method(given: dict[str, Any]) -> Any:
-    """Return the method, or its kernel where parameters are given for it."""
+    """Return the method, or its kernel with the parameters that are given."""
     method = given["method"]
     chosen = {name: given[name] for name in _KERNEL.get(method, ()) if is_given(name)}
     if not chosen:
@@ -295,21 +285,22 @@ def _read_method(given: dict[str, Any]) -> Any:
 
 
 def _record(given: dict[str, Any], sites: list[str] | None) -> dict[str, Any]:
-    """Return what is recorded, if it is not all marginals in memory: those in a folder, or of some sites."""
+    """Return what to record, unless it is all marginals in memory: those of some sites, or in a folder."""
     if given["folder"] is None and (sites is None or given["task"] != "MAR"):
         return {}
-    from gibbsite.sampling.record import Marginals
+    import gibbsite as gs
 
     if given["folder"] is None:
-        return {"record": Marginals(sites=sites)}
+        return {"record": gs.Marginals(sites=sites)}
     # averages of conditionals would take eight bytes of memory for each site and chain
-    return {"record": Marginals(rao_blackwell=False, to=given["folder"])}
+    return {"record": gs.Marginals(rao_blackwell=False, to=given["folder"])}
 
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
-    """Collect the arguments of the sampler that were given."""
-    names = ("warmup", "chains", "draws", "threads", "rng", "on", "partitions", "parallel", *_CHECKPOINT, *_BELIEF[2:])
-    chosen = {name: given[name] for name in names if is_given(name)}
+    """Collect the given arguments of the method."""
+    names = {*_options_of(given["method"])} - {"sweeps", "seconds", "accuracy", "scan", *_SETS}
+    names -= {name for parameters in _KERNEL.values() for name in parameters}
+    chosen = {name: given[name] for name in given if name in names and is_given(name)}
     if given["no_second_look"]:
         chosen["second_look"] = False
     if given["scan"] is not None:

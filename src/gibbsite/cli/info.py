@@ -1,4 +1,4 @@
-"""``gibbsite info``: what a model is and what it would cost."""
+"""``gibbsite info``: describe a model and what inference on it would cost."""
 
 from __future__ import annotations
 
@@ -8,30 +8,26 @@ import click
 
 from gibbsite.cli import inputs
 from gibbsite.cli.outputs import echo
-from gibbsite.kernels.base import is_quick
-from gibbsite.kernels.protocols import Summarised
+from gibbsite.cli.parameters import json_option
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.models.stored import StoredPairs
 
-# Time for kernels that find something out about a model in short runs.
+# Time limit for kernels that tune themselves in short runs.
 _PILOT_SECONDS = 0.5
-# Facts that are numbers of things by their size: what the things are, and what the size counts.
+# Facts that count things by size: what is counted, and the unit of the size.
 _COUNTED = {"states_per_site": ("sites", "state"), "factors_by_arity": ("factors", "site")}
-_SITES = 1 << 20  # of a stored model, whose rows are looked at at a time
+_SITES = 1 << 20  # of a stored model, read at a time
 
 
 @click.command("info")
-@inputs.model_argument
-@inputs.format_option
-@inputs.evidence_option
-@inputs.observe_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@inputs.takes_model
+@json_option
 def command(model: str, from_format: str | None, evidence: str | None, observe: tuple[str, ...], as_json: bool) -> None:
-    """Sites, factors, zeros, colors of MODEL, and what exact inference and each kernel would need.
+    """Show the sites, factors, zeros and colors of MODEL, and the cost of exact inference and of each kernel.
 
-    Of a stored model (.pairs): sites, pairs, degrees, couplings and files.
+    For a stored model (.pairs): its sites, pairs, degrees, couplings and files.
     """
     from gibbsite.formats.parsing.plain_json import write_json
 
@@ -52,7 +48,7 @@ def command(model: str, from_format: str | None, evidence: str | None, observe: 
 
 
 def _shown(value: object) -> str:
-    """Return a fact for people."""
+    """Return a fact as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -66,6 +62,8 @@ def describe(model: FactorGraph) -> dict[str, Any]:
     """Collect the facts about a model."""
     import numpy as np
 
+    from gibbsite.kernels.base import is_quick
+    from gibbsite.kernels.protocols import Summarised
     from gibbsite.graphs import color_sites, compile_graph
     from gibbsite.graphs.color import markov_graph
     from gibbsite.graphs.support.possible import has_zeros
@@ -119,7 +117,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
 
 
 def describe_stored(model: StoredPairs) -> dict[str, Any]:
-    """Collect the facts about a stored model; where rows begin is read, piece by piece, and nothing else."""
+    """Collect the facts about a stored model, of which only the row pointers are read, in chunks."""
     import numpy as np
 
     from gibbsite.graphs.compile import compile_graph
@@ -145,7 +143,7 @@ def describe_stored(model: StoredPairs) -> dict[str, Any]:
 
 
 def _messages(model: FactorGraph) -> dict[str, Any]:
-    """Return what belief propagation would have to do, and whether it is exact."""
+    """Return the cost of belief propagation, and whether it is exact."""
     from gibbsite.inference.belief.propagation import describe_messages
 
     edges, entries, forest = describe_messages(model)
@@ -153,7 +151,7 @@ def _messages(model: FactorGraph) -> dict[str, Any]:
 
 
 def _energies(model: FactorGraph) -> dict[str, Any]:
-    """Return what sizes of minibatches depend on, where factors can be drawn."""
+    """Return the energies that decide the sizes of minibatches, if factors can be sampled."""
     from gibbsite.errors import IncompatibleError
     from gibbsite.kernels.minibatch.factors import local_energies
 

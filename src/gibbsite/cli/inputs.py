@@ -1,16 +1,15 @@
-"""What several commands share: reading a model, its evidence and sites."""
+"""Reading a model, its evidence and lists of sites, as several commands do."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gibbsite._common.wording import nearest
-from gibbsite.cli.outputs import echo
 from gibbsite.cli.parameters import FORMAT, INPUT, MODEL, SCAN, SCANS
 from gibbsite.errors import ArgumentError, FormatError, UnknownFormatError
 
@@ -18,33 +17,32 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph, Model
     from gibbsite.models.stored import StoredPairs
 
-model_argument = click.argument("model", type=MODEL)
 format_option = click.option("--from", "from_format", type=FORMAT, help="Format of MODEL (uai, bif, ...).")
-evidence_option = click.option("-e", "--evidence", type=INPUT, help="Evidence file: UAI, NAME=STATE lines, or JSON.")
-observe_option = click.option(
-    "--observe", multiple=True, metavar="SITE=STATE", help="Evidence on the command line; may be repeated."
+_model_parameters = (
+    click.argument("model", type=MODEL),
+    format_option,
+    click.option("-e", "--evidence", type=INPUT, help="Evidence file: UAI, NAME=STATE lines, or JSON."),
+    click.option("--observe", multiple=True, metavar="SITE=STATE", help="Evidence; may be repeated."),
 )
 scan_option = click.option(
     "--scan",
     type=SCAN,
     metavar="SCAN",
     help=f"{', '.join(SCANS)}, or a file saved by gibbsite scan. [default: systematic; for sampling, "
-    "chromatic where many sites move at once]",
+    "chromatic if many sites can be updated at once]",
 )
 target_option = click.option("--target", metavar="SITES", help="Sites, separated by commas. [default: all]")
 
 
-@contextmanager
-def note_on_compiling(quiet: bool) -> Iterator[None]:
-    """Say on stderr why the first call of all takes longer."""
-    from gibbsite._numba.jit import announcing
-
-    with announcing(lambda said: None if quiet else echo(said, err=True), "this command"):
-        yield
+def takes_model(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the argument MODEL and the options for its format and evidence."""
+    for parameter in reversed(_model_parameters):
+        command = parameter(command)
+    return command
 
 
 def read_sites(model: Model, query: str | None) -> list[str] | None:
-    """Split a list of sites; refuse unknown ones."""
+    """Split a list of sites and check that the model has them."""
     if query is None:
         return None
     names = [name.strip() for name in query.split(",") if name.strip()]
@@ -55,21 +53,8 @@ def read_sites(model: Model, query: str | None) -> list[str] | None:
     return names
 
 
-def say(message: str, opening: str = "") -> None:
-    """Print a message of the library on stderr, in the spelling of the command that runs."""
-    echo(opening + as_said(message), err=True)
-
-
-def as_said(message: str) -> str:
-    """Return a message of the library in the spelling of the command that runs."""
-    from gibbsite.cli.wording import in_options
-
-    context = click.get_current_context(silent=True)
-    return message if context is None else in_options(message, context.command)
-
-
 def load_observed(given: dict[str, Any]) -> FactorGraph:
-    """Read the model a command was given and fold in the evidence."""
+    """Read the model of a command and fold in the evidence."""
     found: FactorGraph = observe(load(given["model"], given["from_format"]), given["evidence"], given["observe"])
     return found
 
@@ -80,7 +65,7 @@ def load_any(model: str, from_format: str | None, verify: bool = False) -> Facto
 
     if not is_stored(model):
         if verify:
-            raise click.UsageError("--verify is about the checksums of stored models (.pairs); leave it out.")
+            raise click.UsageError("--verify compares the checksums of stored models (.pairs); leave it out.")
         return load(model, from_format)
     if from_format is not None:
         raise click.UsageError("--from has no effect on a stored model; leave it out.")
@@ -90,7 +75,7 @@ def load_any(model: str, from_format: str | None, verify: bool = False) -> Facto
 
 
 def load(model: str, from_format: str | None) -> FactorGraph:
-    """Read a model file, or stdin for "-"; a name that is no file may be that of an example."""
+    """Read a model file, stdin for "-", or an example if there is no such file."""
     from gibbsite.formats import read_model
     from gibbsite.formats.examples import EXAMPLES, example_path
 
@@ -104,7 +89,7 @@ def load(model: str, from_format: str | None) -> FactorGraph:
 
 @contextmanager
 def format_given_by(option: str) -> Iterator[None]:
-    """Let errors about an unknown format name the option that would tell it."""
+    """Let errors about an unknown format name the option that gives it."""
     try:
         yield
     except UnknownFormatError as error:
@@ -115,7 +100,7 @@ def observe(model: Any, evidence: str | None, observed: tuple[str, ...]) -> Any:
     """Fold in the evidence of a file and of the command line."""
     findings: dict[Any, Any] = {}
     if not hasattr(model, "groups") and (evidence is not None or observed):
-        return model.observe(findings)  # a stored model, which says why it does not
+        return model.observe(findings)  # a stored model raises an error that says why
     if evidence is not None:
         from gibbsite.formats import read_evidence
 
@@ -131,7 +116,7 @@ def observe(model: Any, evidence: str | None, observed: tuple[str, ...]) -> Any:
 
 
 def _split(model: FactorGraph, item: str) -> tuple[str, str, str]:
-    """Split SITE=STATE; a name or a state such as ">=10" may contain the sign itself."""
+    """Split SITE=STATE, where a name or a state such as ">=10" may contain an equals sign."""
     names = set(model.sites) if item.count("=") > 1 else set()
     for k, letter in enumerate(item):
         if letter == "=" and item[:k] in names:

@@ -1,27 +1,33 @@
-"""``gibbsite ner``: named entities, learnt from labelled text, marked in any, and scored."""
+"""``gibbsite ner``: learn to recognise named entities, mark them in text, and score the result."""
 
 from __future__ import annotations
 
 import os
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gibbsite._common.wording import nearest
-from gibbsite.cli.inputs import note_on_compiling
-from gibbsite.cli.outputs import deliver, echo
-from gibbsite.cli.parameters import COUNT, INPUT, NOT_NEGATIVE, OUTPUT, SEED, Choice, is_given, refuse
+from gibbsite.applications.methods import ENTITIES, ENTITY_FORMATS
+from gibbsite.cli.outputs import deliver, echo, note_on_compiling, tell, warnings_on_stderr
+from gibbsite.cli.parameters import (
+    COUNT,
+    INPUT,
+    NOT_NEGATIVE,
+    OUTPUT,
+    Choice,
+    is_given,
+    json_option,
+    quiet_option,
+    refuse,
+    rng_option,
+)
 
 if TYPE_CHECKING:
     from gibbsite.applications.entities import Document, EntityRecognizer
 
-_METHODS = ("viterbi", "posterior", "gibbs", "herded", "blocks")
-_FORMATS = ("inline", "tsv", "json", "html")
-_SAMPLING = ("gibbs", "herded", "blocks")
+_EXACT = ("viterbi", "posterior")
 SHIPPED = "english"
 
 
@@ -30,24 +36,11 @@ def command() -> None:
     """Find names of persons, places and organisations in text.
 
     \b
-    gibbsite ner tag TEXT                 with the small English model of the package
-    gibbsite ner train FILES -o MODEL     learn a model of your own from labelled text
-    gibbsite ner tag MODEL TEXT           and use it
-    gibbsite ner score MODEL FILES        how good it is
+    gibbsite ner tag TEXT                 mark names, with the small English model of the package
+    gibbsite ner train FILES -o MODEL     learn another model from labelled text
+    gibbsite ner tag MODEL TEXT           mark names with that model
+    gibbsite ner score MODEL FILES        compare it with labelled text
     """  # noqa: D301 (a backspace, by which click keeps lines)
-
-
-@contextmanager
-def _warnings_on_stderr() -> Iterator[None]:
-    """Say on stderr what the library warns of."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        try:
-            yield
-        finally:
-            for warning in caught:
-                if issubclass(warning.category, UserWarning):
-                    echo(f"gibbsite: {warning.message}", err=True)
 
 
 map_option = click.option(
@@ -55,96 +48,102 @@ map_option = click.option(
     "renamed",
     multiple=True,
     metavar="OLD=NEW",
-    help="Other name for a class of the files; an empty NEW drops it. May be repeated.",
+    help="Rename a class of the files; an empty NEW drops it. May be repeated.",
 )
-
-
 scheme_option = click.option(
     "--labels",
     "file_scheme",
     type=Choice(["bio", "bioes", "iob1", "io"]),
-    help="Scheme of the labels of the files. [default: bio, or bioes if there are E- or S-]",
+    help="Labelling scheme of the files. [default: bio, or bioes if labels begin with E- or S-]",
+)
+
+
+method_option = click.option(
+    "--method", type=Choice(ENTITIES), help="[default: viterbi; blocks if the model has links]"
+)
+sweeps_option = click.option(
+    "--sweeps", type=COUNT, default=400, show_default=True, help="Number of sweeps of sampling."
 )
 
 
 @command.command("train")
 @click.argument("files", nargs=-1, required=True, type=INPUT)
-@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="Write the model there.")
+@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="File for the model.")
 @click.option(
     "--template",
     default="document",
     show_default=True,
     metavar="NAME|FILE",
-    help='Features: "document", "window", or a file.',
+    help='Template of the features: "document", "window", or a file.',
 )
 @click.option("--scheme", type=Choice(["bio", "bioes", "io"]), default="bio", show_default=True)
-@click.option("--order", type=click.IntRange(1, 2), default=1, show_default=True, help="Memory of the chain.")
-@click.option("--l1", type=NOT_NEGATIVE, default=0.0, show_default=True, help="Penalty; makes models small.")
+@click.option(
+    "--order", type=click.IntRange(1, 2), default=1, show_default=True, help="Order of the Markov chain of labels."
+)
+@click.option(
+    "--l1",
+    type=NOT_NEGATIVE,
+    default=0.0,
+    show_default=True,
+    help="Penalty on absolute weights, which makes models small.",
+)
 @click.option("--l2", type=NOT_NEGATIVE, default=0.5, show_default=True, help="Penalty on squared weights.")
-@click.option("--min-count", type=COUNT, default=1, show_default=True, help="Leave rarer features out.")
-@click.option("--links", is_flag=True, help="Link equal names of a document (skip-chain), and learn how much.")
-@click.option("--calibrate", is_flag=True, help="Correct probabilities by what proves right on held-out documents.")
-@click.option("--clusters", type=click.IntRange(0), default=0, show_default=True, help="Learn word clusters.")
+@click.option("--min-count", type=COUNT, default=1, show_default=True, help="Drop features that are rarer.")
+@click.option("--links", is_flag=True, help="Also learn links between equal names of a document (skip-chain).")
+@click.option("--calibrate", is_flag=True, help="Calibrate probabilities on held-out documents.")
+@click.option(
+    "--clusters", type=click.IntRange(0), default=0, show_default=True, help="Number of word clusters to learn."
+)
 @click.option("--gazetteer", multiple=True, type=INPUT, help="File of LIST<tab>PHRASE lines.")
 @click.option("--cluster-file", multiple=True, type=INPUT, help="File of WORD<tab>CLUSTER lines.")
 @map_option
 @scheme_option
 @click.option("--iterations", type=COUNT, default=100, show_default=True)
-@click.option("--compact", is_flag=True, help="Keep weights in 16 bits.")
+@click.option("--compact", is_flag=True, help="Store weights in 16 bits.")
 @click.option("--threads", type=COUNT, help="[default: all cores]")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@quiet_option
 def train(**given: Any) -> None:
-    """Learn a model from FILES: a token, a tab and its label a line, or columns of CoNLL; also gzipped.
+    """Learn a model from FILES with a token, a tab and its label per line, or CoNLL columns; also gzipped.
 
-    Empty lines end sentences, -DOCSTART- opens a document. Labels are BIO, or see --labels.
+    Empty lines end sentences, and -DOCSTART- begins a document. Labels are BIO, unless --labels is given.
     """
     from gibbsite.applications.entities import EntityRecognizer
     from gibbsite.applications.entities.columns import read_all, read_classes
 
     quiet, begun = given["quiet"], time.monotonic()
     if given["files"].count("-") > 1:
-        raise click.UsageError("FILES can name stdin once only.")
-    with _warnings_on_stderr():
+        raise click.UsageError("FILES can name stdin only once.")
+    with warnings_on_stderr():
         classes = read_classes(given["renamed"])
         documents = read_all(given["files"], labelled=True, classes=classes, scheme=given["file_scheme"])
+    names = ("scheme", "order", "l1", "l2", "min_count", "links", "calibrate", "clusters", "iterations", "threads")
     recognizer = EntityRecognizer(
         given["template"],
-        scheme=given["scheme"],
-        order=given["order"],
-        l1=given["l1"],
-        l2=given["l2"],
-        min_count=given["min_count"],
-        links=given["links"],
-        calibrate=given["calibrate"],
-        clusters=given["clusters"],
         gazetteers=given["gazetteer"],
         cluster_files=given["cluster_file"],
-        iterations=given["iterations"],
-        threads=given["threads"],
+        **{name: given[name] for name in names},
     )
 
     def watch(what: str, step: int, value: float) -> bool:
-        if not quiet and (step % 10 == 0 or step == 1):
-            seconds = time.monotonic() - begun
-            echo(f"gibbsite: {what}, step {step}: {value:.1f}, {seconds:.0f} s", err=True)
+        if step % 10 == 0 or step == 1:
+            tell(f"{what}, step {step}: {value:.1f}, {time.monotonic() - begun:.0f} s", quiet)
         return False
 
-    with note_on_compiling(quiet), _warnings_on_stderr():
+    with note_on_compiling(quiet), warnings_on_stderr():
         recognizer.fit(documents, watch)
     deliver(given["out"], lambda out: recognizer.save(out, compact=given["compact"]))
-    if not quiet:
-        sentences = sum(len(document.sentences) for document in documents)
-        tokens = sum(document.n_tokens for document in documents)
-        assert recognizer.chain is not None
-        echo(
-            f"gibbsite: {', '.join(recognizer.classes)} from {sentences:,} sentences, {tokens:,} tokens; "
-            f"{recognizer.chain.weights.size:,} weights of {recognizer.chain.n_features:,} features, "
-            f"{time.monotonic() - begun:.0f} s",
-            err=True,
-        )
+    sentences = sum(len(document.sentences) for document in documents)
+    tokens = sum(document.n_tokens for document in documents)
+    assert recognizer.chain is not None
+    tell(
+        f"{', '.join(recognizer.classes)} from {sentences:,} sentences, {tokens:,} tokens; "
+        f"{recognizer.chain.weights.size:,} weights of {recognizer.chain.n_features:,} features, "
+        f"{time.monotonic() - begun:.0f} s",
+        quiet,
+    )
 
 
-def _load(model: str, quiet: bool) -> EntityRecognizer:
+def _load(model: str) -> EntityRecognizer:
     from gibbsite.applications.entities import EntityRecognizer
 
     if model == SHIPPED and not os.path.exists(model):
@@ -153,7 +152,7 @@ def _load(model: str, quiet: bool) -> EntityRecognizer:
 
 
 def _read_plain(path: str, encoding: str | None) -> Document:
-    """Read a text file; refuse one that is not in the encoding."""
+    """Read a text file; refuse one with another encoding."""
     from gibbsite.applications.entities import read_text
     from gibbsite.errors import FormatError
     from gibbsite.formats.parsing.text import load
@@ -175,31 +174,31 @@ def _read_plain(path: str, encoding: str | None) -> Document:
 @command.command("tag")
 @click.argument("model", required=False)
 @click.argument("texts", nargs=-1, type=INPUT)
-@click.option("--method", type=Choice(_METHODS), help="[default: viterbi; blocks if the model has links]")
-@click.option("--format", "form", type=Choice(_FORMATS), default="inline", show_default=True)
+@method_option
+@click.option("--format", "form", type=Choice(ENTITY_FORMATS), default="inline", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("-o", "--output", "out", type=OUTPUT, default="-", help="Write there. [default: stdout]")
-@click.option("--sweeps", type=COUNT, default=400, show_default=True, help="Of sampling.")
-@click.option("--columns", is_flag=True, help="TEXTS have a token a line; labels are ignored.")
-@click.option("--encoding", help="Of TEXTS. [default: utf-8]")
-@click.option("--rng", type=SEED, default=1, show_default=True, help="Seed.")
-@click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr.")
+@click.option("-o", "--output", "out", type=OUTPUT, default="-", help="File to write. [default: stdout]")
+@sweeps_option
+@click.option("--columns", is_flag=True, help="TEXTS have one token per line; labels are ignored.")
+@click.option("--encoding", help="Encoding of TEXTS. [default: utf-8]")
+@rng_option
+@quiet_option
 def tag(**given: Any) -> None:
-    """Mark the entities of TEXTS (files, "-" or nothing: stdin; also gzipped) with MODEL.
+    """Mark the entities of TEXTS (files, also gzipped; stdin if there are none or "-") with MODEL.
 
-    MODEL is a file of gibbsite ner train, or "english", the small model of the package, which is taken if
-    MODEL is left out and the first argument is no model.
+    MODEL is a file written by gibbsite ner train, or "english", the small model of the package. It may be left
+    out: if the first argument is no model, "english" is used.
     """
     from gibbsite.applications.entities import read_columns, render
 
-    if given["method"] is not None and given["method"] not in _SAMPLING:
+    if given["method"] in _EXACT:
         refuse(["sweeps", "rng"], f"with --method {given['method']}")
     if given["as_json"]:
         if is_given("form") and given["form"] != "json":
             raise click.UsageError(f"--json and --format {given['form']} contradict each other; give one.")
         given["form"] = "json"
     model, texts = _find_model(given["model"], given["texts"])
-    recognizer = _load(model, given["quiet"])
+    recognizer = _load(model)
     if given["columns"]:
         refuse(["encoding"], "with --columns, which are UTF-8")
         documents = [document for path in texts for document in read_columns(path, labelled=False)]
@@ -216,7 +215,7 @@ def tag(**given: Any) -> None:
 
 
 def _find_model(model: str | None, texts: tuple[str, ...]) -> tuple[str, list[str]]:
-    """Tell the model from the texts: a first argument that is no model is a text for that of the package."""
+    """Separate the model from the texts; without a model, the one of the package is used."""
     if model is None:
         return SHIPPED, ["-"]
     if model == SHIPPED or texts:
@@ -232,7 +231,7 @@ def _find_model(model: str | None, texts: tuple[str, ...]) -> tuple[str, list[st
 
 
 def _compare_classes(known: list[str], documents: list[Document]) -> None:
-    """Say which classes of files a model does not have, and how to give them its names."""
+    """Name the classes of files that a model does not have, and suggest how to rename them."""
     labels = {label for document in documents for one in document.sentences for label in one.labels or ()}
     strange = sorted({label[2:] for label in labels if label != "O"} - {*known})
     if not strange:
@@ -240,15 +239,14 @@ def _compare_classes(known: list[str], documents: list[Document]) -> None:
     free = [name for name in known if f"B-{name}" not in labels]
     near = {name: _like(name, free) for name in strange}
     options = " ".join(f"--map {name}={near[name] or 'NAME'}" for name in strange)
-    echo(
-        f"gibbsite: the files have the classes {', '.join(strange)}, which the model does not know: it has "
-        f"{', '.join(known)}; if some of them are the same by another name, say so: {options}",
-        err=True,
+    tell(
+        f"the files have the classes {', '.join(strange)}, which the model does not know: it has "
+        f"{', '.join(known)}; if some of them are the same by another name, rename them: {options}"
     )
 
 
 def _like(name: str, known: list[str]) -> str | None:
-    """Return the known class that a class may be an abbreviation of, or that abbreviates it."""
+    """Return a known class that abbreviates a class, is abbreviated by it, or is spelled similarly."""
     for one in known:
         short, long = sorted((name.lower(), one.lower()), key=len)
         if long.startswith(short):
@@ -259,19 +257,19 @@ def _like(name: str, known: list[str]) -> str | None:
 @command.command("score")
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, type=INPUT)
-@click.option("--method", type=Choice(_METHODS), help="[default: viterbi; blocks if the model has links]")
-@click.option("--sweeps", type=COUNT, default=400, show_default=True, help="Of sampling.")
+@method_option
+@sweeps_option
 @map_option
 @scheme_option
-@click.option("--rng", type=SEED, default=1, show_default=True, help="Seed of sampling and bootstrap.")
-@click.option("--json", "as_json", is_flag=True, help="Print precision, recall, f1, classes and more as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr.")
+@rng_option
+@json_option
+@quiet_option
 def score(**given: Any) -> None:
     """Compare the entities that MODEL finds in labelled FILES with their labels.
 
-    An entity is right if its place and class are, as in CoNLL. Intervals (95 %) are from resampled
-    documents, or sentences where a file has no documents. The calibration error compares probabilities of
-    entities with how many of them are right.
+    An entity is correct if its position and its class are, as in CoNLL. The 95 % intervals are bootstrapped
+    over documents, or over sentences if there are fewer than 20 documents. The calibration error compares the
+    probabilities of entities with the share of them that is correct.
     """
     import numpy as np
 
@@ -281,8 +279,8 @@ def score(**given: Any) -> None:
     from gibbsite.formats.parsing.plain_json import write_json
     from gibbsite.learn.crf.labels import find_spans
 
-    recognizer = _load(given["model"], given["quiet"])
-    with _warnings_on_stderr():
+    recognizer = _load(given["model"])
+    with warnings_on_stderr():
         classes = read_classes(given["renamed"])
         documents = read_all(given["files"], labelled=True, classes=classes, scheme=given["file_scheme"])
     if not given["quiet"]:

@@ -1,4 +1,4 @@
-"""Where messages and answers go: the standard streams, and another place where a file cannot be written."""
+"""Messages on stderr, answers on stdout or in files, and a fallback for files that cannot be written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,29 +22,57 @@ T = TypeVar("T")
 
 
 class ReaderGone(Exception):
-    """Whoever read standard output has closed it."""
+    """The process that reads standard output has closed it."""
 
 
 def open_streams() -> None:
-    """Put something into the place of standard streams that were closed before the program started.
+    """Replace standard streams that were closed before the program started.
 
-    Messages to a closed stderr are dropped; without this, ``print(file=None)`` would mix them with the data
-    on stdout. Data for a closed stdout must not be dropped: writing it is an error.
+    Messages to a closed stderr are dropped; ``print(file=None)`` would mix them with the data on stdout.
+    Writing data to a closed stdout is an error.
     """
     if sys.stdout is None:
-        # a file that cannot be written to; it also keeps other files from taking its number
+        # a file that cannot be written; it also keeps other files from getting its descriptor
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 def echo(message: object = "", err: bool = False) -> None:
-    """Print a message, a table or JSON; control characters in names and texts are written out."""
+    """Print a message, a table or JSON, with control characters escaped."""
     click.echo(escaped(message, keep="\n\t"), err=err)
 
 
+def tell(message: object, quiet: bool = False) -> None:
+    """Print a message on stderr, marked as one of this program."""
+    if not quiet:
+        echo(f"gibbsite: {message}", err=True)
+
+
+@contextmanager
+def warnings_on_stderr(quiet: bool = False) -> Iterator[None]:
+    """Print warnings of the library as messages on stderr."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            for warning in caught:
+                if issubclass(warning.category, UserWarning):
+                    tell(warning.message, quiet)
+
+
+@contextmanager
+def note_on_compiling(quiet: bool) -> Iterator[None]:
+    """Say on stderr if functions have to be compiled, which makes a first call slow."""
+    from gibbsite._numba.jit import announcing
+
+    with announcing(lambda text: None if quiet else echo(text, err=True), "this command"):
+        yield
+
+
 def drop_stdout() -> None:
-    """Forget what stdout has not taken, so that Python does not try to write it again at its end."""
+    """Discard unwritten output, so that Python does not try to write it again when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -54,26 +84,9 @@ def say_what_failed(error: OSError) -> str:
 
 
 def deliver(path: str, write: Callable[[str], T], *, text: bool = False) -> T:
-    """Write a finished answer to a file; where that fails, to another place, and say where it is.
+    """Write a finished answer by ``write(path)``; if that fails, write it elsewhere and raise an error that says where.
 
-    Parameters
-    ----------
-    path : str
-        The file, or "-".
-    write : function (path)
-        Writes the answer to a place.
-    text : bool
-        The answer can go to stdout.
-
-    Returns
-    -------
-    object
-        What ``write`` returns.
-
-    Raises
-    ------
-    FormatError
-        If it could not be written to ``path``; the message says where it is instead.
+    ``text`` says that the answer may go to stdout instead. Returns what ``write`` returns.
     """
     try:
         return write(path)
@@ -88,7 +101,7 @@ def deliver(path: str, write: Callable[[str], T], *, text: bool = False) -> T:
 
 
 def _elsewhere(path: str, write: Callable[[str], object], text: bool) -> str | None:
-    """Write an answer to stdout or to a folder for temporary files; return where it is, None if nowhere."""
+    """Write an answer to stdout or to a temporary folder; return where it is, None if it is lost."""
     if text:
         try:
             write("-")

@@ -1,4 +1,4 @@
-"""What arguments and options take: refused with exit code 2 where it makes no sense, completed in a shell."""
+"""Types of arguments and options: they refuse bad values with exit code 2 and complete words in a shell."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from gibbsite._common.wording import unknown
 if TYPE_CHECKING:
     from gibbsite.scans.base import Scan
 
-#: Names of scans, read without loading them.
-#: Classes of scans by their names here.
+#: Classes of scans by name, read without importing them.
 SCAN_CLASSES = {one["name"]: one["class"] for one in read_declarations("scans") if one.get("name")}
 SCANS = tuple(sorted(SCAN_CLASSES))
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # generic in newer versions of Click only
-    """One of some names; another is answered with the nearest of them."""
+    """One of some names; the error on any other name suggests the nearest one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name."""
@@ -54,14 +53,9 @@ SEED = click.IntRange(0)
 
 
 class Output(click.Path):
-    """A place to write to, proved writable before any work is done; what is there stays until the end.
+    """A file to write, found to be writable before any work is done; an existing one is replaced at the end.
 
-    Parameters
-    ----------
-    stream : bool
-        "-" is stdout; otherwise it is refused.
-    folders : tuple of str
-        How names end of folders that are made; whoever makes them refuses those that there are.
+    With ``stream``, "-" is stdout. Names with the endings ``folders`` are folders, which are checked when made.
     """
 
     name = "file"
@@ -76,7 +70,7 @@ class Output(click.Path):
         if ctx is not None and ctx.resilient_parsing:
             return place
         if place == "-" and not self.stream:
-            self.fail("this does not go to stdout; give the name of a file.", param, ctx)
+            self.fail("this cannot be written to stdout; give the name of a file.", param, ctx)
         from gibbsite.formats.parsing.text import check_writable
 
         if not self.folders or not str(place).endswith(self.folders):
@@ -89,7 +83,7 @@ INPUT = click.Path(readable=False, allow_dash=True)
 
 
 class Folder(click.Path):
-    """A folder, which may have to be made."""
+    """A folder, which need not exist yet."""
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Leave it to the shell."""
@@ -100,7 +94,7 @@ FOLDER = Folder(readable=False)
 
 
 class Picture(Output):
-    """A place for a plot, of a format that can be drawn."""
+    """A file for a plot, in a format that can be drawn."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the place."""
@@ -116,13 +110,7 @@ PICTURE = Picture(stream=False)
 
 
 class Named(click.Path):
-    """One of some names, or a file.
-
-    Parameters
-    ----------
-    names : function
-        Returns the names.
-    """
+    """A file, or one of the names that a function returns."""
 
     name = "name or file"
 
@@ -131,7 +119,7 @@ class Named(click.Path):
         self.names = names
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Offer the names that begin so; leave files to the shell where there are any."""
+        """Offer the names with this beginning, unless a file has it."""
         names = [name for name in self.names() if name.startswith(incomplete)]
         if incomplete and names and not glob.glob(f"{glob.escape(incomplete)}*"):
             return [CompletionItem(name) for name in names]
@@ -147,55 +135,45 @@ def _examples() -> tuple[str, ...]:
 MODEL, SCAN = Named(_examples), Named(lambda: SCANS)
 
 
-class Format(click.types.StringParamType):
-    """The name of a file format."""
+class Registered(click.types.StringParamType):
+    """A name from a list that is only read when it is needed."""
 
-    name = "format"
+    def __init__(self, what: str, names: Callable[[], Iterable[str]]) -> None:
+        self.name, self.names = what, names
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name."""
-        from gibbsite.formats import FORMATS
-
-        if value.lower() not in FORMATS:
-            self.fail(unknown("format", value, FORMATS), param, ctx)
+        names = tuple(self.names())
+        if value.lower() not in names:
+            self.fail(unknown(self.name, value, names), param, ctx)
         return value.lower()
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Offer the names that begin so."""
-        from gibbsite.formats import FORMATS
-
-        return [CompletionItem(name) for name in FORMATS if name.startswith(incomplete)]
+        """Offer the names with this beginning."""
+        return [CompletionItem(name) for name in self.names() if name.startswith(incomplete)]
 
 
-FORMAT = Format()
+def _formats() -> Iterable[str]:
+    from gibbsite.formats import FORMATS
+
+    return FORMATS
 
 
-class Experiment(click.types.StringParamType):
-    """The name of an experiment, or "all"."""
+def _experiments() -> Iterable[str]:
+    from gibbsite.lab import NAMES
 
-    name = "name"
+    return ("all", *NAMES)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name."""
-        from gibbsite.errors import ModelError
-        from gibbsite.lab import find
 
-        if value != "all":
-            try:
-                find(value)
-            except ModelError as error:
-                self.fail(str(error), param, ctx)
-        return value
+FORMAT, EXPERIMENT = Registered("format", _formats), Registered("experiment", _experiments)
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Offer the names that begin so."""
-        from gibbsite.lab import NAMES
-
-        return [CompletionItem(name) for name in ("all", *NAMES) if name.startswith(incomplete)]
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing on stderr.")
+rng_option = click.option("--rng", type=SEED, default=1, show_default=True, help="Seed.")
 
 
 def read_scan(name: str | None) -> Scan | None:
-    """Return a scan by its name, or one that was saved; None is left to be chosen."""
+    """Return a scan by its name, or read a saved one; None stays None."""
     import gibbsite as gs
     from gibbsite.scans.registry import make_scan
 
@@ -212,7 +190,7 @@ def read_scan(name: str | None) -> Scan | None:
 
 
 def is_given(name: str) -> bool:
-    """Tell whether an option of the command that runs was given, and is not just at its default.
+    """Tell whether an option of the command that runs was given on the command line.
 
     Examples
     --------
@@ -227,7 +205,7 @@ def is_given(name: str) -> bool:
 
 
 def option_of(name: str) -> str:
-    """Return how an option of the command that runs is spelled."""
+    """Return the spelling of an option of the command that runs."""
     params = click.get_current_context().command.params
     return next(max(param.opts, key=len) for param in params if param.name == name)
 

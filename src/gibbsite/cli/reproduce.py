@@ -1,32 +1,31 @@
-"""``gibbsite reproduce``: experiments of papers, run again."""
+"""``gibbsite reproduce``: run the experiments of papers again."""
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from pathlib import Path
 
 import click
 
-from gibbsite.cli.outputs import deliver, echo
-from gibbsite.cli.parameters import FOLDER, SEED, Experiment, refuse
+from gibbsite.cli.outputs import deliver, echo, tell, warnings_on_stderr
+from gibbsite.cli.parameters import EXPERIMENT, FOLDER, json_option, quiet_option, refuse, rng_option
 
 
 @click.command("reproduce")
-@click.argument("name", required=False, type=Experiment())
-@click.option("--quick", is_flag=True, help="Smaller, in seconds; the default has the paper's settings.")
-@click.option("-o", "--output", "folder", type=FOLDER, metavar="DIR", help="Where to save.  [default: ./NAME]")
-@click.option("--rng", type=SEED, default=1, show_default=True, help="Seed.")
-@click.option("--on", metavar="CLUSTER", help="Make replicates on workers, as in gibbsite infer --on.")
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON; without a NAME, the list.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.")
+@click.argument("name", required=False, type=EXPERIMENT)
+@click.option("--quick", is_flag=True, help="Run a smaller version, in seconds, instead of the paper's settings.")
+@click.option("-o", "--output", "folder", type=FOLDER, metavar="DIR", help="Folder for the files. [default: ./NAME]")
+@rng_option
+@click.option("--on", metavar="CLUSTER", help="Run replicates on workers, as gibbsite infer --on does.")
+@json_option
+@quiet_option
 def command(
     name: str | None, quick: bool, folder: str | None, rng: int, on: str | None, as_json: bool, quiet: bool
 ) -> None:
     """Run the experiment NAME, or "all" of them; without a NAME, list them.
 
-    Prints what the paper says beside what is found here, and saves NAME.json and NAME.png in DIR ("all": in a
-    folder NAME each, in DIR).
+    Prints the claims of the paper beside what is found here, and saves NAME.json and NAME.png in DIR ("all":
+    in one folder per experiment, in DIR).
     """
     from gibbsite import lab
     from gibbsite.formats.parsing.plain_json import write_json
@@ -38,7 +37,7 @@ def command(
         return
     chosen = lab.experiments() if name == "all" else [lab.find(name)]
     places = [Path(folder or "") / e.name if name == "all" or not folder else Path(folder) for e in chosen]
-    for place in places:  # a folder that cannot be made is known before the long run
+    for place in places:  # fail before the long run if a folder cannot be made
         make_folder(place)
     found = []
     for experiment, place in zip(chosen, places, strict=True):
@@ -49,21 +48,15 @@ def command(
             found.append(findings.to_dict())
         else:
             echo(findings.text() + "\n")
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
+        with warnings_on_stderr():
             paths = deliver(str(place), partial(experiment.save, findings))
-        for warning in caught:
-            if issubclass(warning.category, UserWarning):
-                echo(f"gibbsite: {warning.message}", err=True)
-        if not quiet:
-            saved = " and ".join(map(str, paths))
-            echo(f"gibbsite: {findings.seconds:.0f} s, saved {saved}", err=True)
+        tell(f"{findings.seconds:.0f} s, saved {' and '.join(map(str, paths))}", quiet)
     if as_json:
         echo(write_json(found if name == "all" else found[0], indent=None))
 
 
 def _list(as_json: bool) -> None:
-    """Print names, titles and sources."""
+    """Print the names, titles and sources of all experiments."""
     from gibbsite import lab
 
     known = lab.experiments()

@@ -1,4 +1,4 @@
-"""``gibbsite scan``: a scan optimised for what one wants to know."""
+"""``gibbsite scan``: optimise the order of updates for some target sites (DoGS)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli import inputs
-from gibbsite.cli.outputs import deliver, echo
-from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, PICTURE, POSITIVE, read_scan
+from gibbsite.cli.outputs import deliver, echo, note_on_compiling
+from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, PICTURE, POSITIVE, json_option, quiet_option, read_scan
 
 if TYPE_CHECKING:
     from gibbsite.inference.influence import DogsScan
@@ -19,31 +19,28 @@ _MOST = 15  # sites shown
 
 
 @click.command("scan")
-@inputs.model_argument
-@inputs.format_option
-@inputs.evidence_option
-@inputs.observe_option
+@inputs.takes_model
 @inputs.target_option
-@click.option("--accuracy", type=POSITIVE, help="Bias to allow; the shortest scan found is kept.")
+@click.option("--accuracy", type=POSITIVE, help="Bias to allow; find the shortest scan that reaches it.")
 @click.option("--steps", type=COUNT, help="Length of the scan; with --accuracy, the longest to allow.")
 @click.option("--iterations", type=COUNT, default=1, show_default=True, help="Passes of improvement.")
 @inputs.scan_option
-@click.option("-o", "--output", "out", type=FILE_OUTPUT, help="Save the scan there (.npz), for gs.load and --scan.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, the order included.")
-@click.option("--plot", type=PICTURE, metavar="FILE", help="Draw how the bound falls, before and after.")
-@click.option("-q", "--quiet", is_flag=True, help="No summary on stderr.")
+@click.option("-o", "--output", "out", type=FILE_OUTPUT, help="File for the scan (.npz), for gs.load and --scan.")
+@json_option
+@click.option("--plot", type=PICTURE, metavar="FILE", help="Plot the bound before and after.")
+@quiet_option
 def command(**given: Any) -> int:
-    """Choose the order of visits that makes MODEL's target sites forget their start soonest (DoGS).
+    """Find an order of updates that makes the target sites of MODEL forget their start quickly (DoGS).
 
-    The result is improved from the scan given by --scan and has a guarantee: a bound on the bias after one
-    pass, from any start.
+    The search starts from the scan given by --scan. The result comes with a guarantee: a bound on the bias
+    after one pass, from any start.
     """
     from gibbsite.formats.parsing.plain_json import write_json
     from gibbsite.inference.influence import certify, dogs
 
     model = inputs.load_observed(given)
     sites, initial = inputs.read_sites(model, given["target"]), read_scan(given["scan"])
-    with inputs.note_on_compiling(given["quiet"]):
+    with note_on_compiling(given["quiet"]):
         found = dogs(
             model,
             target=sites,
@@ -66,17 +63,17 @@ def command(**given: Any) -> int:
         echo(certificate.statement, err=True)
         if not certificate.vacuous:
             name = given["scan"] or "systematic"
-            echo(f"As many steps of the {name} scan: {_bound(found.input_variation)}.", err=True)
+            echo(f"The same number of steps of the {name} scan: {_bound(found.input_variation)}.", err=True)
     return 0
 
 
 def _bound(variation: float) -> str:
-    """Return a bound for people; one beyond all numbers bounds nothing."""
+    """Return a bound in words; an infinite one says nothing."""
     return f"at most {variation:.4g}" if math.isfinite(variation) else "nothing is known"
 
 
 def as_data(found: DogsScan, model: FactorGraph) -> dict[str, Any]:
-    """Return the scan as JSON values, sites by name."""
+    """Return the scan as plain data, with sites by name."""
     names = model.sites
     return {
         "steps": len(found.order),
@@ -88,7 +85,7 @@ def as_data(found: DogsScan, model: FactorGraph) -> dict[str, Any]:
 
 
 def as_table(found: DogsScan, model: FactorGraph) -> str:
-    """Return how often and when last each site is visited, the most visited first."""
+    """Return a table of how often and when last each site is visited, the most visited first."""
     import numpy as np
 
     visits = np.bincount(found.order, minlength=model.n_sites)

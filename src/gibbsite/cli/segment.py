@@ -1,18 +1,26 @@
-"""``gibbsite segment``: which label every pixel of an image has."""
+"""``gibbsite segment``: label every pixel of an image."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import click
 
-from gibbsite.cli.group import SpellingGroup
-from gibbsite.cli.outputs import deliver, echo
-from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, INPUT, NOT_NEGATIVE, SEED, Choice, refuse
+from gibbsite.applications.methods import SCRIBBLES
+from gibbsite.cli.outputs import deliver, echo, warnings_on_stderr
+from gibbsite.cli.parameters import (
+    COUNT,
+    FILE_OUTPUT,
+    INPUT,
+    NOT_NEGATIVE,
+    SEED,
+    Choice,
+    json_option,
+    quiet_option,
+    refuse,
+)
 from gibbsite.cli.segment_classes import apply, score, train
-
-_METHODS = ("gibbs", "herded", "blocks", "mean-field", "annealed", "icm")
+from gibbsite.cli.wording import SpellingGroup
 
 
 @click.group("segment", cls=SpellingGroup)
@@ -21,13 +29,13 @@ def command() -> None:
 
     \b
     gibbsite segment scribbles IMAGE SCRIBBLES.png -o OUT.png
-        the labels whose colours you scribbled on it
+        extend labels that you have scribbled on the image
     gibbsite segment train DIR -o MODEL
-        learn classes from photographs of which the classes are known
+        learn classes from photographs whose classes are known
     gibbsite segment apply IMAGE MODEL -o OUT.png
-        find them in others
+        find these classes in another photograph
     gibbsite segment score MODEL DIR
-        and count wrong pixels
+        count wrong pixels
     """  # noqa: D301 (a backspace, by which click keeps lines)
 
 
@@ -44,28 +52,36 @@ for _each in (train, apply, score):
     "out",
     type=FILE_OUTPUT,
     required=True,
-    help="Write the label image there (PNG), and legend, certainty and overlay beside it.",
+    help="File for the label image (PNG); legend, certainty and overlay are written beside it.",
 )
-@click.option("--coupling", type=NOT_NEGATIVE, help="Preference of equal neighbours. [default: found]")
-@click.option("--plain", is_flag=True, help="The same coupling where colours change.")
+@click.option("--coupling", type=NOT_NEGATIVE, help="How strongly neighbours prefer equal labels. [default: estimated]")
+@click.option("--plain", is_flag=True, help="Do not weaken the coupling where colours change.")
 @click.option("--neighbours", type=Choice(["4", "8"]), default="8", show_default=True)
-@click.option("--colour", type=NOT_NEGATIVE, default=0.2, show_default=True, help="How much colours count.")
-@click.option("--proximity", type=NOT_NEGATIVE, default=3.0, show_default=True, help="How much near scribbles count.")
-@click.option("--superpixels", type=click.IntRange(2), help="Label about so many regions instead of pixels.")
-@click.option("--method", type=Choice(_METHODS), default="gibbs", show_default=True)
+@click.option("--colour", type=NOT_NEGATIVE, default=0.2, show_default=True, help="Weight of colours.")
+@click.option(
+    "--proximity", type=NOT_NEGATIVE, default=3.0, show_default=True, help="Weight of the distance from scribbles."
+)
+@click.option("--superpixels", type=click.IntRange(2), help="Label about this many regions instead of pixels.")
+@click.option("--method", type=Choice(SCRIBBLES), default="gibbs", show_default=True)
 @click.option("--sweeps", type=COUNT, default=40, show_default=True)
-@click.option("--majority", "average_states", is_flag=True, help="The label that most sweeps gave.")
+@click.option("--majority", "average_states", is_flag=True, help="Take the label that occurs in most sweeps.")
 @click.option("--background", metavar="#RRGGBB", help="Colour of SCRIBBLES that is no label.")
-@click.option("--largest", type=COUNT, default=300_000, show_default=True, help="Pixels solved at once.")
-@click.option("--rng", type=SEED, help="Seed; repeats a run exactly.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary on stderr.")
+@click.option(
+    "--largest",
+    type=COUNT,
+    default=300_000,
+    show_default=True,
+    help="Number of pixels up to which an image is solved at full resolution.",
+)
+@click.option("--rng", type=SEED, help="Seed, to repeat a run exactly.")
+@json_option
+@quiet_option
 def scribbles(**given: Any) -> int:
-    """Label the pixels of IMAGE by SCRIBBLES, a drawing of the same size: each colour is a label.
+    """Label the pixels of IMAGE by SCRIBBLES, a drawing of the same size in which each colour is a label.
 
-    No label are, in this order: what --background says; transparent pixels; value 0 of a palette; pixels as
-    in IMAGE, if SCRIBBLES is a copy of it that was painted on; black or white, whichever covers more. Save
-    the drawing as PNG, drawn with a hard brush.
+    The background, which is no label, is the first of these that applies: the colour given by --background;
+    transparent pixels; value 0 of a palette; unchanged pixels, if SCRIBBLES is a copy of IMAGE that was
+    painted on; black or white, whichever covers more. Draw with a hard brush and save the drawing as PNG.
     """
     from gibbsite.applications.images import read_photograph, read_strokes
     from gibbsite.applications.segmentation.rendering import check_outputs
@@ -83,13 +99,9 @@ def scribbles(**given: Any) -> int:
         refuse(["largest"], "with --superpixels")
     check_outputs(given["out"])
     image = read_photograph(given["image"])
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with warnings_on_stderr(given["quiet"]):
         drawing, first = read_strokes(given["scribbles"])
         strokes = read_scribbles(drawing, image, given["background"], first)
-    if not given["quiet"]:
-        for warning in caught:
-            echo(f"gibbsite: {warning.message}", err=True)
     names = ("coupling", "colour", "proximity", "superpixels", "method", "sweeps", "average_states", "largest")
     done = segment_scribbles(
         image,
@@ -101,7 +113,7 @@ def scribbles(**given: Any) -> int:
         **{name: given[name] for name in names},
     )
     if done.interrupted:
-        raise KeyboardInterrupt  # no part of a segmentation is written as if it were the whole
+        raise KeyboardInterrupt  # an incomplete segmentation is not written
     files = deliver(given["out"], done.save)
     if given["as_json"]:
         echo(write_json({**done.facts(), "files": [*files]}))

@@ -1,17 +1,27 @@
-"""``gibbsite segment train | score | apply``: classes learnt from whole images."""
+"""``gibbsite segment train | score | apply``: find classes that were learnt from whole images."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from gibbsite.cli.inputs import note_on_compiling
-from gibbsite.cli.outputs import deliver, echo
-from gibbsite.cli.parameters import COUNT, FOLDER, INPUT, OUTPUT, SEED, Choice, refuse
-
-_METHODS = ("plsa", "systematic", "dogs", "chromatic", "herded", "blocks", "mean-field")
+from gibbsite.applications.methods import PATCH_LABELS, PATCHES
+from gibbsite.cli.outputs import deliver, echo, note_on_compiling, tell
+from gibbsite.cli.parameters import (
+    COUNT,
+    FOLDER,
+    INPUT,
+    OUTPUT,
+    SEED,
+    Choice,
+    json_option,
+    quiet_option,
+    refuse,
+    rng_option,
+)
 
 
 class _Coupling(click.types.StringParamType):
@@ -50,55 +60,64 @@ class _Region(click.types.StringParamType):
         return numbers
 
 
-method_option = click.option(
-    "--method", type=Choice(_METHODS), default="systematic", show_default=True, help="plsa: no coupling."
+_LABELLING = (
+    click.option(
+        "--method", type=Choice(PATCHES), default="systematic", show_default=True, help="plsa: without coupling."
+    ),
+    click.option("--region", type=_Region(), help="Pixels that dogs is aimed at. [default: the middle]"),
+    click.option("--rounds", type=COUNT, default=50, show_default=True, help="Number of sweeps, or of passes of dogs."),
+    click.option(
+        "--label",
+        type=Choice(PATCH_LABELS),
+        default="marginal",
+        show_default=True,
+        help="Take the most probable label, or the most frequent one.",
+    ),
+    rng_option,
 )
-region_option = click.option("--region", type=_Region(), help="What dogs is aimed at, in pixels. [default: the middle]")
-rounds_option = click.option(
-    "--rounds", type=COUNT, default=50, show_default=True, help="Sweeps, or passes through the aimed scan."
-)
-label_option = click.option(
-    "--label",
-    type=Choice(("marginal", "majority")),
-    default="marginal",
-    show_default=True,
-    help="The most probable label, or the one seen most often.",
-)
-rng_option = click.option("--rng", type=SEED, default=1, show_default=True, help="Seed.")
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr.")
 
 
-def _check(given: dict[str, Any]) -> None:
-    """Refuse options that have no effect."""
+def _labels_images(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of labelling."""
+    for option in reversed(_LABELLING):
+        command = option(command)
+    return command
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of labelling; refuse those without effect."""
     method = given["method"]
     if method != "dogs":
         refuse(["region"], f"with --method {method}")
     if method == "plsa":
         refuse(["rounds", "label", "rng"], "with --method plsa")
+    return {name: given[name] for name in ("method", "region", "rounds", "label", "rng")}
 
 
 @click.command("train")
 @click.argument("folder", metavar="DIR", type=FOLDER)
-@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="Write the model there.")
+@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="File for the model.")
 @click.option("--classes", metavar="NAMES", help="Classes to learn, separated by commas. [default: all]")
-@click.option("--texture", type=COUNT, default=1000, show_default=True, help="Visual words of texture.")
-@click.option("--colour", type=COUNT, default=100, show_default=True, help="Visual words of colour.")
+@click.option("--texture", type=COUNT, default=1000, show_default=True, help="Number of visual words of texture.")
+@click.option("--colour", type=COUNT, default=100, show_default=True, help="Number of visual words of colour.")
 @click.option(
     "--coupling",
     type=_Coupling(),
     default=0.48,
     show_default=True,
-    help='How much neighbouring patches prefer equal labels; "learn" uses the label maps.',
+    help='How strongly neighbouring patches prefer equal labels; "learn" estimates it from the label maps.',
 )
 @click.option("--neighbours", type=Choice(("4", "8")), default="4", show_default=True)
-@click.option("--starts", type=COUNT, default=1, show_default=True, help="Starts of EM; the best is kept.")
+@click.option(
+    "--starts", type=COUNT, default=1, show_default=True, help="Number of starts of EM, of which the best is kept."
+)
 @click.option("--rng", type=SEED, default=0, show_default=True, help="Seed.")
 @quiet_option
 def train(**given: Any) -> None:
-    """Learn classes from the photographs NAME.png of DIR and their label maps NAME_GT.png.
+    """Learn classes from the photographs NAME.png in DIR and their label maps NAME_GT.png.
 
-    Of a label map only the set of its classes is used, unless --coupling learn is given. Names of classes
-    are in classes.json, in DIR or above it.
+    Only the set of classes of each label map is used, unless --coupling learn is given. The file classes.json
+    with the names of the classes is in DIR or in the folder above it.
     """
     from gibbsite.applications.segmentation import Segmenter, read_labelled
 
@@ -116,46 +135,34 @@ def train(**given: Any) -> None:
     with note_on_compiling(given["quiet"]):
         segmenter.fit(images)
     deliver(given["out"], segmenter.save)
-    if not given["quiet"]:
-        left = f" ({segmenter.skipped} without a class left out)" if segmenter.skipped else ""
-        echo(
-            f"gibbsite: {', '.join(segmenter.classes)} from {len(images.examples)} photographs{left}; "
-            f"coupling {segmenter.coupling:.3g}, {segmenter.aspects.n_iter_} iterations, "
-            f"{time.monotonic() - begun:.0f} s",
-            err=True,
-        )
+    left = f" ({segmenter.skipped} without a class left out)" if segmenter.skipped else ""
+    tell(
+        f"{', '.join(segmenter.classes)} from {len(images.examples)} photographs{left}; "
+        f"coupling {segmenter.coupling:.3g}, {segmenter.aspects.n_iter_} iterations, "
+        f"{time.monotonic() - begun:.0f} s",
+        given["quiet"],
+    )
 
 
 @click.command("score")
 @click.argument("model", type=INPUT)
 @click.argument("folder", metavar="DIR", type=FOLDER)
-@method_option
-@region_option
-@rounds_option
-@label_option
-@rng_option
-@click.option("--json", "as_json", is_flag=True, help="Print hamming, classes and more as JSON.")
+@_labels_images
+@json_option
 @quiet_option
 def score(**given: Any) -> None:
-    """Label the photographs of DIR with MODEL, and count pixels whose label is not that of the label map.
+    """Label the photographs in DIR with MODEL, and count pixels whose label differs from the label map.
 
     The Hamming error is the share of wrong pixels among those that have a class.
     """
     from gibbsite.applications.segmentation import Segmenter, read_labelled
     from gibbsite.formats.parsing.plain_json import write_json
 
-    _check(given)
+    how = _options(given)
     segmenter, images = Segmenter.load(given["model"]), read_labelled(given["folder"])
     begun = time.monotonic()
     with note_on_compiling(given["quiet"]):
-        found = segmenter.score(
-            images,
-            given["method"],
-            region=given["region"],
-            rounds=given["rounds"],
-            label=given["label"],
-            rng=given["rng"],
-        )
+        found = segmenter.score(images, **how)
     seconds = time.monotonic() - begun
     totals = found.confusion.sum(axis=1).tolist()
     if given["as_json"]:
@@ -181,37 +188,26 @@ def score(**given: Any) -> None:
 @click.command("apply")
 @click.argument("image", type=INPUT)
 @click.argument("model", type=INPUT)
-@click.option("-o", "--output", "out", required=True, metavar="OUT.png", help="Write the label image there.")
-@method_option
-@region_option
-@rounds_option
-@label_option
-@rng_option
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("-o", "--output", "out", required=True, metavar="OUT.png", help="File for the label image.")
+@_labels_images
+@json_option
 @quiet_option
 def apply(**given: Any) -> None:
     """Label the photograph IMAGE with the classes of MODEL.
 
-    Writes OUT.png, whose pixel values are labels; OUT-legend.json, their names and colours;
-    OUT-certainty.png; and OUT-overlay.jpg, the photograph in the colours of its labels.
+    Writes OUT.png, whose pixel values are labels; OUT-legend.json with their names and colours;
+    OUT-certainty.png; and OUT-overlay.jpg, the photograph tinted in the colours of its labels.
     """
     from gibbsite.applications.images import read_photograph
     from gibbsite.applications.segmentation import Segmenter, write_segmentation
     from gibbsite.applications.segmentation.rendering import check_outputs
     from gibbsite.formats.parsing.plain_json import write_json
 
-    _check(given)
+    how = _options(given)
     check_outputs(given["out"])
     segmenter, image = Segmenter.load(given["model"]), read_photograph(given["image"])
     with note_on_compiling(given["quiet"]):
-        found = segmenter.segment(
-            image,
-            given["method"],
-            region=given["region"],
-            rounds=given["rounds"],
-            label=given["label"],
-            rng=given["rng"],
-        )
+        found = segmenter.segment(image, **how)
     places = deliver(
         given["out"],
         lambda out: write_segmentation(out, found.labels, segmenter.legend(), certainty=found.certainty, image=image),
@@ -228,10 +224,9 @@ def apply(**given: Any) -> None:
             "seconds": found.seconds,
         }
         echo(write_json(facts))
-    if not given["quiet"]:
-        shares = ", ".join(f"{name} {share:.0%}" for name, share in found.shares().items() if share >= 0.005)
-        echo(
-            f"gibbsite: {width} x {height} pixels, {given['method']}: {shares}; {found.seconds:.2g} s "
-            f"({1e3 * found.patches.seconds:.2g} ms of sampling); {', '.join(places)}",
-            err=True,
-        )
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in found.shares().items() if share >= 0.005)
+    tell(
+        f"{width} x {height} pixels, {given['method']}: {shares}; {found.seconds:.2g} s "
+        f"({1e3 * found.patches.seconds:.2g} ms of sampling); {', '.join(places)}",
+        given["quiet"],
+    )

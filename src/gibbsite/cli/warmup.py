@@ -1,4 +1,4 @@
-"""``gibbsite warmup``: compile everything now, so that no later call has to."""
+"""``gibbsite warmup``: compile everything now, so that later calls start at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gibbsite.cli.outputs import echo
+from gibbsite.cli.outputs import echo, tell
+from gibbsite.cli.parameters import quiet_option
 from gibbsite.inference import METHODS
 
 if TYPE_CHECKING:
@@ -19,18 +20,20 @@ if TYPE_CHECKING:
 
 
 @click.command("warmup")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Processes that compile. [default: one for each core]")
+@quiet_option
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), help="Number of processes that compile. [default: one per core]"
+)
 @click.option("--on", metavar="ADDRESS", help="Compile on every machine of a Dask cluster (tcp://host:8786).")
 def command(quiet: bool, jobs: int | None, on: str | None) -> None:
-    """Compile all kernels for all kinds of models into the cache (container images, cluster nodes).
+    """Compile all kernels for all kinds of models into the cache (for container images and cluster nodes).
 
-    This takes 10 minutes of one core or so, and is shared among all of them. What is left out is compiled
-    when it is first used: functions of yours, and rare combinations of kernels with scans of your own.
+    This takes about 10 minutes of one core, divided among all cores. User functions, and kernels with
+    user-defined scans, are compiled when they are first used.
 
-    The cache is in ~/.cache/gibbsite (XDG_CACHE_HOME, LOCALAPPDATA on Windows), or where GIBBSITE_CACHE_DIR
-    says; GIBBSITE_CACHE_DIR=off keeps nothing. Versions of gibbsite have caches of their own, and those that
-    have not been used for 30 days are removed.
+    The cache is in ~/.cache/gibbsite (XDG_CACHE_HOME, LOCALAPPDATA on Windows), or in the folder that
+    GIBBSITE_CACHE_DIR names; GIBBSITE_CACHE_DIR=off disables it. Each version of gibbsite has its own cache,
+    and caches that have not been used for 30 days are removed.
     """
     from gibbsite._numba.jit import cache_directory
     from gibbsite.sampling.executor import usable_cores
@@ -48,22 +51,17 @@ def command(quiet: bool, jobs: int | None, on: str | None) -> None:
         return
     place = cache_directory()
     names = list(_work())
-    # without a cache, what one process compiles is of no use to others, nor later
+    # without a cache, other processes could not use what one process compiles
     workers = min(jobs or usable_cores(), len(names)) if place else 1
-
-    def say(text: str) -> None:
-        if not quiet:
-            echo(f"gibbsite: {text}", err=True)
-
-    where = f"into {place}" if place else "though nothing is kept: no cache directory can be written"
-    say(f"compiling {len(names)} groups of functions, {workers} at a time, {where}")
+    where = f"into {place}" if place else "though the result is lost: no cache folder can be written"
+    tell(f"compiling {len(names)} groups of functions, {workers} at a time, {where}", quiet)
     for done, (name, seconds) in enumerate(_compile_all(names, workers), 1):
-        say(f"{done} of {len(names)}: {name}, {seconds:.0f} s")
-    say(f"all kernels compiled in {time.monotonic() - begun:.0f} s; see --help for the rest")
+        tell(f"{done} of {len(names)}: {name}, {seconds:.0f} s", quiet)
+    tell(f"all kernels compiled in {time.monotonic() - begun:.0f} s; see --help for the rest", quiet)
 
 
 def _compile_all(names: list[str], workers: int) -> Iterator[tuple[str, float]]:
-    """Compile groups of functions in processes of their own; yield each as it is done, with its time."""
+    """Compile groups of functions in separate processes; yield the name and the time of each when it is done."""
     if workers == 1:
         yield from map(_compile_group, names)
         return
@@ -89,20 +87,20 @@ def _compile_group(name: str) -> tuple[str, float]:
 
 
 def _work() -> dict[str, Callable[[], None]]:
-    """Return all that is to be compiled, in groups that have little in common, the longest first."""
+    """Return everything to compile, in groups that share few functions, the longest first."""
     import gibbsite as gs
     from gibbsite.graphs.tiny import tiny_models
 
     groups: dict[str, Callable[[], None]] = {}
     for name, model in tiny_models().items():
-        groups[f"samplers of a model like {name}"] = partial(_sample_all, model)
-        groups[f"answers for a model like {name}"] = partial(_answer_in_other_ways, model)
-    for number, model in enumerate(_sampled_models(), 1):
-        groups[f"samplers of models with many neighbours or sites, {number}"] = partial(_sample_all, model)
-    for number, (target, kernels) in enumerate(_targets_of_numbers(), 1):
-        groups[f"samplers of numbers, {number}"] = partial(_sample_numbers, target, kernels)
+        groups[f"sampling a model like {name}"] = partial(_sample_all, model)
+        groups[f"other answers for a model like {name}"] = partial(_answer_without_sampling, model)
+    for number, model in enumerate(_unusual_models(), 1):
+        groups[f"sampling models with many neighbours or sites, {number}"] = partial(_sample_all, model)
+    for number, (target, kernels) in enumerate(_continuous_targets(), 1):
+        groups[f"sampling continuous models, {number}"] = partial(_sample_target, target, kernels)
     for number, model in enumerate(_large_models(), 1):
-        groups[f"many sites at once, {number}"] = partial(_sample_at_once, model)
+        groups[f"batched updates, {number}"] = partial(_sample_at_once, model)
     observed = partial(gs.example("alarm").observe, {"HRBP": "HIGH"})
     groups["all methods of gibbsite infer"] = lambda: answer_all(observed(), list(METHODS))
     return groups
@@ -121,7 +119,7 @@ def _sample_all(model: FactorGraph) -> None:
 
 
 def pairings(model: FactorGraph) -> Iterator[tuple[Kernel, Sequence[Scan]]]:
-    """Yield all kernels that take a model, each with scans of what it visits: sites, or blocks of them."""
+    """Yield all kernels that accept a model, each with scans of its units (sites or blocks)."""
     from contextlib import suppress
 
     import gibbsite as gs
@@ -137,12 +135,12 @@ def pairings(model: FactorGraph) -> Iterator[tuple[Kernel, Sequence[Scan]]]:
                 graph = compile_graph(model, among=kernel.kinds)
                 kernel.check(graph)
                 scans = proof_scans(fit_graph(graph, kernel).n_units)
-                # minibatches are for sites with very many factors; in order will do
+                # minibatch kernels are slow on such small models: one scan suffices
                 yield kernel, scans[: 1 if one.family == "minibatch" else None]
 
 
-def _answer_in_other_ways(model: FactorGraph) -> None:
-    """Solve a model exactly, by the mean field and messages, and by what chooses scans."""
+def _answer_without_sampling(model: FactorGraph) -> None:
+    """Solve a model exactly, by mean field, by belief propagation, and optimise a scan for it."""
     import gibbsite as gs
 
     for task in ("MAR", "MAP"):
@@ -155,7 +153,7 @@ def _answer_in_other_ways(model: FactorGraph) -> None:
     gs.dogs(model, steps=10).certify(model)
 
 
-def _sample_numbers(target: Model, kernels: list[Kernel]) -> None:
+def _sample_target(target: Model, kernels: list[Kernel]) -> None:
     import gibbsite as gs
 
     for kernel in kernels:
@@ -171,21 +169,21 @@ def _sample_at_once(model: FactorGraph) -> None:
 
 
 def answer_all(model: FactorGraph, methods: list[str]) -> None:
-    """Answer all that methods can say about a model, so that nothing on the way is left to compile."""
+    """Answer every task of some methods on a model, so that all functions on the way are compiled."""
     from contextlib import suppress
 
     import gibbsite as gs
 
     for method in methods:
         for task in METHODS[method]:
-            # long enough for the question whether the answer is good enough
+            # long enough for diagnostics to be computed
             budget: dict[str, Any] = {} if method == "quasi" else {"sweeps": 300}
             with suppress(gs.errors.IncompatibleError):  # not every method takes every kind
                 gs.infer(model, task, method=method, rng=1, progress=False, seconds=5.0, **budget)
 
 
-def _targets_of_numbers() -> list[tuple[Model, list[Kernel]]]:
-    """Return a target of each kind that has numbers, with the kernels for it."""
+def _continuous_targets() -> list[tuple[Model, list[Kernel]]]:
+    """Return a target of each continuous kind, with its kernels."""
     import numpy as np
 
     import gibbsite as gs
@@ -201,8 +199,8 @@ def _targets_of_numbers() -> list[tuple[Model, list[Kernel]]]:
     ]
 
 
-def _sampled_models() -> list[FactorGraph]:
-    """Return models that are sampled in another way, for their many neighbours or sites."""
+def _unusual_models() -> list[FactorGraph]:
+    """Return models that are sampled differently because of their many neighbours or sites."""
     import numpy as np
 
     import gibbsite as gs
@@ -215,7 +213,7 @@ def _sampled_models() -> list[FactorGraph]:
 
 
 def _at_once(many: int) -> list[tuple[Kernel, int]]:
-    """Return kernels that move many sites at once, or many chains, with a number of chains to try."""
+    """Return kernels with batched updates of sites or chains, each with a number of chains."""
     import gibbsite as gs
 
     herded = [gs.HerdedGibbs(keys) for keys in ("shared", "blanket")]
@@ -223,7 +221,7 @@ def _at_once(many: int) -> list[tuple[Kernel, int]]:
 
 
 def _large_models() -> list[FactorGraph]:
-    """Return one model for each way to move many sites at once."""
+    """Return one model for each batched update."""
     import numpy as np
 
     import gibbsite as gs

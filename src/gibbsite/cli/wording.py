@@ -1,19 +1,43 @@
-"""Messages of the library in the spelling of the command line: ``--chains 4`` for ``chains=4``."""
+"""Messages of the library spelled as command-line options: ``--chains 4`` for ``chains=4``."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
 from gibbsite._common.wording import Mark, Text
 from gibbsite.cli.parameters import SCAN_CLASSES
+from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.inference import KERNELS
 
 
-def in_options(message: str, command: click.Command) -> str:
-    """Return a message with the arguments and kernels it names spelled as options of a command.
+class SpellingGroup(click.Group):
+    """A group of commands whose error messages name the options of the command that runs."""
 
-    What a command has no option for stays as it is written in Python.
-    """
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; spell errors of the library in its options."""
+        try:
+            return super().invoke(ctx)
+        except GibbsiteError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            assert command is not None
+            message = in_options(error.text, command)
+            if isinstance(error, ArgumentError) or getattr(error, "writing", False):
+                inner = click.Context(command, parent=ctx, info_name=ctx.invoked_subcommand)
+                raise click.UsageError(message, inner) from None
+            error.args = (message,)
+            raise
+
+
+def spelled(message: str) -> str:
+    """Return a message of the library in the options of the command that runs."""
+    context = click.get_current_context(silent=True)
+    return message if context is None else in_options(message, context.command)
+
+
+def in_options(message: str, command: click.Command) -> str:
+    """Return a message whose arguments and kernels are spelled as options of a command, if it has them."""
     if not isinstance(message, Text):
         return message
     options = {param.name: param for param in command.params if isinstance(param, click.Option) and param.name}
@@ -21,7 +45,7 @@ def in_options(message: str, command: click.Command) -> str:
 
 
 def _spell(mark: Mark, options: dict[str, click.Option]) -> str:
-    """Return how an argument, a kernel or a scan is spelled with the options that there are."""
+    """Return an argument, a kernel or a scan as an option, or in Python if there is no such option."""
     if mark.kind == "python":
         return ""
     if mark.kind == "argument":
@@ -48,7 +72,7 @@ def _flag(option: click.Option) -> str:
 
 
 def _methods(mark: Mark) -> list[str]:
-    """Return the methods that use a kernel with the parameters that are named."""
+    """Return the methods that use a kernel with the named parameters."""
     return [
         method
         for method, (name, parameters) in KERNELS.items()

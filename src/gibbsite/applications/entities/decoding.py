@@ -22,7 +22,6 @@ from gibbsite.learn.crf.chain import Chain
 from gibbsite.learn.crf.labels import find_spans
 from gibbsite.learn.crf.sequences import Sequences
 
-METHODS = ("viterbi", "posterior", "gibbs", "herded", "blocks")
 _BATCHES = 20
 _CELLS = 1 << 25  # labels that are looked at together
 

@@ -13,12 +13,13 @@ import numpy as np
 from gibbsite._common.arrays import Bytes, Floats
 from gibbsite._common.boundary import Wanted, fits, one_of
 from gibbsite._common.wording import argument, unknown
-from gibbsite.applications.entities.decoding import METHODS, Skip, kernel_of, span_shares, visit
+from gibbsite.applications.entities.decoding import Skip, kernel_of, span_shares, visit
 from gibbsite.applications.entities.documents import Document, Sentence, read_text
 from gibbsite.applications.entities.extraction import Extractor, UserFunction
 from gibbsite.applications.entities.links import classes_of, find_links, learn_links
 from gibbsite.applications.entities.lists import WordLists
 from gibbsite.applications.entities.template import parse_template, read_template
+from gibbsite.applications.methods import ENTITIES
 from gibbsite.applications.storage import read_file, write_file
 from gibbsite.errors import ArgumentError, FormatError, ModelError
 from gibbsite.formats.parsing.text import PathLike, shortened
@@ -343,8 +344,8 @@ class EntityRecognizer:
         """
         chain, _ = self._ready
         method = method or ("viterbi" if self.link_weights is None else "blocks")
-        if method not in METHODS:
-            raise ArgumentError(unknown("method", method, METHODS))
+        if method not in ENTITIES:
+            raise ArgumentError(unknown("method", method, ENTITIES))
         if isinstance(sweeps, bool) or not isinstance(sweeps, int) or sweeps < 1:
             raise ArgumentError(f"{argument('sweeps')} must be a whole number of at least 1, got {sweeps!r}.")
         found: list[Tagged] = []

@@ -12,7 +12,6 @@ from gibbsite.formats.parsing.plain_json import write_json
 if TYPE_CHECKING:
     from gibbsite.applications.entities.recognizer import Entity, Tagged
 
-FORMATS = ("inline", "tsv", "json", "html")
 _COLORS = ("#8ecae6", "#ffd166", "#95d5b2", "#ffadad", "#cdb4db", "#f4a261", "#bde0fe", "#e9c46a")
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import clock
+from gibbsite.applications.methods import PATCH_LABELS, PATCHES
 from gibbsite.applications.segmentation.coupling import EIGHT
 from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError
 from gibbsite.inference.influence import DogsScan, bound_influence, certify, dogs
@@ -39,8 +40,6 @@ from gibbsite.scans.systematic import Systematic
 
 Region = tuple[int, int, int, int]
 
-METHODS = ("plsa", "systematic", "dogs", "chromatic", "herded", "blocks", "mean-field")
-LABELS = ("marginal", "majority")
 COUPLING = 0.48
 
 
@@ -197,10 +196,10 @@ def label_field(
     >>> label_field(fields, "systematic", coupling=1.0).labels[1].tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    if method not in METHODS:
-        raise ArgumentError(unknown("method", method, METHODS))
-    if label not in LABELS:
-        raise ArgumentError(unknown("label", label, LABELS))
+    if method not in PATCHES:
+        raise ArgumentError(unknown("method", method, PATCHES))
+    if label not in PATCH_LABELS:
+        raise ArgumentError(unknown("label", label, PATCH_LABELS))
     rounds = check_integer("rounds", rounds, 1)
     alone = independent(fields)
     if method == "plsa":

@@ -20,6 +20,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Bools, Bytes, Floats32, Ints, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import as_photograph
+from gibbsite.applications.methods import SCRIBBLES
 from gibbsite.applications.posterior import average
 from gibbsite.applications.segmentation.colour_models import ColourModels
 from gibbsite.applications.segmentation.colours import to_lab
@@ -48,9 +49,7 @@ from gibbsite.kernels.blocks.gibbs import BlockGibbs
 from gibbsite.models import FactorGraph
 from gibbsite.sampling.budget import check_integer, is_real
 
-#: Ways to find labels, and what each is in :mod:`gibbsite.applications.posterior`.
-METHODS = ("gibbs", "herded", "blocks", "mean-field", "annealed", "icm")
-_AVERAGED = {"herded": "herded-site"}
+_AVERAGED = {"herded": "herded-site"}  # names of methods in gibbsite.applications.posterior
 _BEST = ("annealed", "icm")
 # Levels are halved until they have so many pixels at most; distances along paths are found on fewer.
 _PIXELS, _PATHS = 300_000, 80_000
@@ -240,8 +239,8 @@ def segment_scribbles(
     True
     """
     begun = time.monotonic()
-    if not isinstance(method, Kernel) and method not in METHODS:
-        raise ArgumentError(unknown("method", method, METHODS))
+    if not isinstance(method, Kernel) and method not in SCRIBBLES:
+        raise ArgumentError(unknown("method", method, SCRIBBLES))
     if neighbours not in NEIGHBOURS:
         raise ArgumentError(f"{argument('neighbours')} must be 4 or 8, got {neighbours!r}.")
     settings = _Settings(
