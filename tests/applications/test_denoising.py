@@ -10,8 +10,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.applications import Denoised, denoise, read_image
+from gibbsite.applications.methods import DENOISING as METHODS
 from gibbsite.applications.noise import check_two_levels, estimate_two_levels
-from gibbsite.applications.posterior import METHODS
 from gibbsite.errors import GibbsiteError, ModelError
 from tests.applications.pictures import add_noise, discs, letter, strokes
 from tests.data import DATA, needs_data

@@ -66,7 +66,7 @@ def test_a_picture_and_scribbles_make_four_files(folder: Path) -> None:
         (["i.png", "nothing.png", "-o", "x.png"], 3, "nothing.png: there is no such file"),
         (["i.png", "s.png", "-o", "nowhere/x.png"], 3, "there is no such folder"),
         (["i.png", "s.png", "-o", "x.jpg"], 2, "end its name in .png"),
-        (["i.png", "s.png", "-o", "-"], 2, "this does not go to stdout"),
+        (["i.png", "s.png", "-o", "-"], 2, "this cannot be written to stdout"),
         (["-", "-", "-o", "x.png"], 2, "cannot both be read from stdin"),
         (["i.png", "s.png", "-o", "x.png", "--method", "gibs"], 2, "did you mean 'gibbs'"),
         (["i.png", "s.png", "-o", "x.png", "--background", "grey"], 2, "--background must be a colour"),

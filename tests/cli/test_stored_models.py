@@ -196,8 +196,8 @@ def test_what_a_stored_model_is_made_of(run: Any, folder: Path, tmp_path: Path) 
     (tmp_path / "ring.edges").write_text("0 1\n1 2\n")
     for source, target, said in (
         (tmp_path / "ring.edges", folder, "exists already; give the name of a new folder"),
-        (folder, tmp_path / "new.pairs", "is made of a list of edges"),
-        ("model.uai.gz", tmp_path / "new.pairs", "is made of a list of edges"),
+        (folder, tmp_path / "new.pairs", "is made from a list of edges"),
+        ("model.uai.gz", tmp_path / "new.pairs", "is made from a list of edges"),
     ):
         code, _, err = run("convert", source, target)
         assert code == 2
@@ -241,4 +241,4 @@ def test_a_potts_model(run: Any, tmp_path: Path) -> None:
     assert set(said[2:]) <= {"0", "1", "2"}
     code, _, err = run("convert", tmp_path / "ring.edges", tmp_path / "ring.uai", "--states", 3)
     assert code == 2
-    assert "--states is for a TARGET that ends in .pairs" in err
+    assert "--states needs a TARGET that ends in .pairs" in err

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.applications.methods import PATCHES
 from gibbsite.applications.segmentation import (
     LabelledImages,
     Segmenter,
@@ -20,7 +21,7 @@ from gibbsite.applications.segmentation import (
     read_labelled,
 )
 from gibbsite.applications.segmentation.coupling import gather, learn_coupling, pseudo_likelihood
-from gibbsite.applications.segmentation.patch_field import METHODS, central_region
+from gibbsite.applications.segmentation.patch_field import central_region
 from gibbsite.applications.segmentation.scoring import HammingScore, confuse, spread
 
 SHAPE = (20, 31)
@@ -62,7 +63,7 @@ def test_the_field_is_the_posterior_of_the_paper(neighbours: int) -> None:
 
 
 @pytest.mark.parametrize("states", [2, 3])
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("plsa", "dogs", "mean-field")])
+@pytest.mark.parametrize("method", [name for name in PATCHES if name not in ("plsa", "dogs", "mean-field")])
 def test_methods_sample_the_posterior(method: str, states: int) -> None:
     """Against exact marginals; random methods within 6 standard errors of 3000 rounds, were they independent.
 
