@@ -1,7 +1,8 @@
-"""An experiment, the list of all of them, and running one.
+"""Experiments: the list of all, and running one.
 
-A new experiment is one file in the folder of its paper that ends in ``EXPERIMENT = Experiment(...)``, and its
-name below: "herded-two-variables" is ``herded/two_variables.py``.
+A new experiment is a module in the folder of its paper that ends in ``EXPERIMENT = Experiment(...)``, and a name
+in the list below: "herded-two-variables" is ``herded/two_variables.py``. The first line of the module's docstring
+is its title.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ NAMES = (
 
 @dataclass
 class Meter:
-    """Tells a display how many parts of an experiment are done; has them made by workers, if there are any."""
+    """Shows how many parts of an experiment are done, and runs them on workers if there are any."""
 
     name: str
     display: Progress
@@ -70,18 +71,15 @@ class Meter:
     crew: Crew | None = None
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """Return what a pure function makes of each item, a part of the experiment each.
-
-        On workers, if the experiment is run on some; it makes no difference to the results.
-        """
+        """Apply a pure function to each item, which is one part each; workers do not change the results."""
         return map_tasks(self.crew, function, items, take=lambda item, found: self.tick(), say=self.display.say)
 
     def expect(self, parts: int) -> None:
-        """Say how many more parts there will be."""
+        """Announce more parts."""
         self.total += parts
 
     def tick(self) -> None:
-        """Say that one is done."""
+        """Report that a part is done."""
         self.done += 1
         seconds = time.monotonic() - self.begun
         self.display.show(Status(self.name, self.done, self.total, seconds, float("inf"), 1, unit="part"))
@@ -93,26 +91,24 @@ class Experiment:
 
     Attributes
     ----------
-    name : str
-        As on the command line.
-    title : str
-        What it shows, in one line.
     source : str
         The paper, with figure or table.
     run : function (quick, rng, meter) -> Findings
-        Does it: with the paper's settings, or in seconds. ``rng`` is a seed.
+        Runs it, with the paper's settings or in seconds. ``rng`` is a seed.
     draw : function (findings, figure)
         Draws the figure.
     size : (width, height)
         Of the figure, in inches.
+    name, title : str
+        The name on the command line, and one line on what it shows; filled in by :func:`find`.
     """
 
-    name: str
-    title: str
     source: str
     run: Callable[[bool, int, Meter], Findings]
     draw: Callable[[Findings, Figure], None]
     size: tuple[float, float] = (9.0, 6.0)
+    name: str = ""
+    title: str = ""
 
     def save(self, findings: Findings, folder: str | Path) -> list[Path]:
         """Write ``NAME.json`` and ``NAME.png`` into a folder; return the paths.
@@ -146,7 +142,7 @@ def find(name: str) -> Experiment:
     paper, _, rest = name.partition("-")
     module = importlib.import_module(f"gibbsite.lab.{paper}.{rest.replace('-', '_')}")
     experiment: Experiment = module.EXPERIMENT
-    return experiment
+    return replace(experiment, name=name, title=(module.__doc__ or "").partition("\n")[0].rstrip("."))
 
 
 def experiments() -> list[Experiment]:
@@ -168,14 +164,13 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
     name : str
         One of ``gs.lab.NAMES``.
     quick : bool
-        Smaller and in seconds, instead of the paper's settings, which take minutes.
+        Run a smaller version, in seconds, instead of the paper's settings, which take minutes.
     rng : int
         Seed; the findings depend on nothing else.
     progress : optional
         As in :func:`gibbsite.sample`.
     on : optional
-        As in :func:`gibbsite.sample`: a cluster whose workers make the replicates of an experiment that has
-        some.
+        As in :func:`gibbsite.sample`: a cluster whose workers run the replicates of an experiment.
 
     Returns
     -------
@@ -185,7 +180,7 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
     Raises
     ------
     KeyboardInterrupt
-        If Ctrl-C or SIGTERM ends one of its runs; there are no findings from a part of an experiment.
+        If Ctrl-C or SIGTERM ends one of its runs; incomplete experiments have no findings.
 
     Examples
     --------
@@ -209,12 +204,12 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
 
 
 def make_folder(folder: str | Path) -> Path:
-    """Make a folder, or find it there; refuse one that cannot be written into."""
+    """Make a folder if it does not exist; refuse one that cannot be written to."""
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise FormatError("this is a file, not a folder; choose another.", str(place)) from None
+        raise FormatError("this is a file, not a folder; choose another name.", str(place)) from None
     except OSError as reason:
         raise FormatError(f"the folder cannot be made: {reason.strerror or reason}.", str(place)) from None
     check_writable(place / "file")

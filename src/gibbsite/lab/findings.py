@@ -1,11 +1,11 @@
-"""What an experiment has found: tables, curves and remarks, as text and as JSON."""
+"""The findings of an experiment: tables, curves and notes, as text and as JSON."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gibbsite._common.arrays import Array
 from gibbsite.formats.parsing.plain_json import as_plain, write_json
@@ -30,7 +30,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
 
     def text(self) -> str:
-        """Return the table for people."""
+        """Return the table as text."""
         lines = [list(self.columns), *([_show(cell) for cell in row] for row in self.rows)]
         widths = [max(len(line[k]) for line in lines) for k in range(len(self.columns))]
         words = [all(isinstance(row[k], str | None) for row in self.rows) for k in range(len(widths))]
@@ -49,32 +49,42 @@ class Table:
         return [row[k] for row in self.rows]
 
 
-def compare_claims(rows: Sequence[tuple[str, str, bool | str | None]], subject: str = "") -> Table:
-    """Make the table of what a paper says, what is found here, and whether it holds (None: in part)."""
-    said = {True: "yes", False: "no", None: "in part"}
-    rows_ = [(paper, ours, h if isinstance(h, str) else said[h]) for paper, ours, h in rows]
+class Claim(NamedTuple):
+    """What a paper says, what is found here, and whether it holds: true, false, None for in part, or in words."""
+
+    paper: str
+    ours: str
+    holds: Any
+
+
+def compare_claims(*claims: Claim, subject: str = "") -> Table:
+    """Return the table of what a paper says, what is found here, and whether it holds."""
+    answers = [
+        "in part" if c.holds is None else _show(c.holds if isinstance(c.holds, str) else bool(c.holds)) for c in claims
+    ]
     title = "Paper against ours" + (f": {subject}" if subject else "")
-    return Table(title, ("the paper says", "found here", "holds"), rows_)
+    rows = [(claim.paper, claim.ours, answer) for claim, answer in zip(claims, answers, strict=True)]
+    return Table(title, ("the paper says", "found here", "holds"), rows)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What an experiment has found.
+    """The findings of an experiment.
 
     Attributes
     ----------
     tables : sequence of Table
-        For people; paper against ours.
+        The claims of the paper beside what is found here, and further numbers.
     arrays : mapping
-        Numbers that the figure shows.
+        The numbers of the figure.
     notes : sequence of str
-        What a reader should know before believing it.
+        Caveats.
     settings : mapping
-        What was run.
+        Parameters of the run.
     pictures : mapping
-        Images for the figure; too large for the JSON file.
+        Images for the figure, which are too large for the JSON file.
     name, quick, rng, seconds
-        Which experiment, how, and the time it took: filled in by :func:`gibbsite.lab.run`.
+        Filled in by :func:`gibbsite.lab.run`.
     """
 
     tables: Sequence[Table]
@@ -88,11 +98,11 @@ class Findings:
     seconds: float = 0.0
 
     def table(self, title: str) -> Table:
-        """Return the table whose title begins so."""
+        """Return the table whose title begins with a text."""
         return next(table for table in self.tables if table.title.startswith(title))
 
     def text(self) -> str:
-        """Return tables and notes for people."""
+        """Return tables and notes as text."""
         return "\n\n".join([*(table.text() for table in self.tables), *(f"Note: {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Runs without comments, and what a refused run says."""
+"""Runs without progress and warnings, messages of refused runs, and statistics of chains."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from gibbsite._common.arrays import Floats
 
 
 def sample_quietly(model: gs.Model, kernel: gs.kernels.Kernel, **how: Any) -> gs.Result:
-    """Sample as :func:`gibbsite.sample` does, without progress and without a verdict."""
+    """Sample as :func:`gibbsite.sample` does, without progress and warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)
         return gs.sample(model, kernel, progress=False, **how)
 
 
 def refusal(call: Callable[[], Any]) -> str | None:
-    """Return what the library says where it refuses to do something, None where it does it."""
+    """Return the error message of a call, None if it succeeds."""
     try:
         call()
-    except gs.GibbsiteError as said:
-        return str(said)
+    except gs.GibbsiteError as error:
+        return str(error)
     return None
 
 
 def autocorrelations(values: Floats, lags: int) -> Floats:
-    """Return the autocorrelations of chains of mean zero at the lags 1, 2, ..., one row for each chain."""
+    """Return the autocorrelations of zero-mean chains at lags 1, 2, ..., a row per chain."""
     n = values.shape[1]
     power = np.square(values).mean(axis=1)
     found = [(values[:, k:] * values[:, : n - k]).mean(axis=1) / power for k in range(1, lags + 1)]

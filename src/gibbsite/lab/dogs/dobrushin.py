@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,7 @@ import gibbsite as gs
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite.errors import ModelError
 from gibbsite.lab.dogs.short_runs import run_short
-from gibbsite.results.plots._canvas import COLORS, FAINT
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from gibbsite.lab.drawing import COLORS, FAINT, Axes
 
 PASSES = 1000  # of iterated DoGS at most; it stops where nothing is gained, after ten or twenty
 NOTES = (

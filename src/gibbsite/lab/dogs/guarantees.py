@@ -1,4 +1,4 @@
-"""Bounds on the bias of four scans for all variables of a 10 x 10 Ising model, before any sampling.
+"""Bounds on the bias of scans for all variables of a 10 x 10 Ising model.
 
 Fields are 0 or 1, couplings are drawn from U(0, 0.25), the weights d are 1: the bound is about the total
 variation of the joint law. The paper has ten draws of the model, one in Figure 1 and nine in Figure 9. A scan
@@ -7,19 +7,16 @@ is optimised for each number of steps by itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats
 from gibbsite.lab.dogs.dobrushin import LOOKS, guarantee, paper_influence, random_grid
+from gibbsite.lab.drawing import INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS
-from gibbsite.results.plots._canvas import INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIDE = 10
 SHOWN = (500, 1000, 2000, 3000)  # numbers of steps in the table
@@ -74,29 +71,27 @@ def _claims(lengths: Any, bounds: dict[str, Floats]) -> Table:
     share = (np.log(systematic / once) / np.log(systematic / often))[:, late]
     sweep = lengths >= SIDE * SIDE
     return compare_claims(
-        [
-            (
-                "systematic is better than uniform for all T",
-                f"at {int((systematic < uniform).sum())} of {systematic.size} points",
-                bool((systematic < uniform)[:, sweep].all()),
-            ),
-            (
-                "DoGS gains two orders of magnitude",
-                f"median {gain[lengths == 500][0]:.2g} at T = 500, {gain[lengths == 1000][0]:.2g} at 1000, "
-                + (f"100 from T = {hundred[0]} on" if hundred.size else f"{gain.max():.0f} at most"),
-                None if hundred.size else False,
-            ),
-            (
-                "iterating improves it further",
-                f"by {np.median((once / often)[:, -1]):.2g} at T = {lengths[-1]} (median)",
-                bool((often <= once).all() and (often < once)[:, late].all()),
-            ),
-            (
-                "one pass gains the bulk",
-                f"{100 * share.min():.0f} to {100 * share.max():.0f} % of the orders of magnitude",
-                bool(share.min() > 0.5) or None,
-            ),
-        ]
+        Claim(
+            "systematic is better than uniform for all T",
+            f"at {int((systematic < uniform).sum())} of {systematic.size} points",
+            (systematic < uniform)[:, sweep].all(),
+        ),
+        Claim(
+            "DoGS gains two orders of magnitude",
+            f"median {gain[lengths == 500][0]:.2g} at T = 500, {gain[lengths == 1000][0]:.2g} at 1000, "
+            + (f"100 from T = {hundred[0]} on" if hundred.size else f"{gain.max():.0f} at most"),
+            None if hundred.size else False,
+        ),
+        Claim(
+            "iterating improves it further",
+            f"by {np.median((once / often)[:, -1]):.2g} at T = {lengths[-1]} (median)",
+            (often <= once).all() and (often < once)[:, late].all(),
+        ),
+        Claim(
+            "one pass gains the bulk",
+            f"{100 * share.min():.0f} to {100 * share.max():.0f} % of the orders of magnitude",
+            share.min() > 0.5 or None,
+        ),
     )
 
 
@@ -139,11 +134,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     gains.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(0.0, 0.98))
 
 
-EXPERIMENT = Experiment(
-    name="dogs-guarantees",
-    title="Bounds on the bias of scans for all variables of a 10 x 10 Ising model",
-    source=f"{DOGS}; Figures 1 and 9",
-    run=run,
-    draw=draw,
-    size=(13.0, 4.2),
-)
+EXPERIMENT = Experiment(f"{DOGS}; Figures 1 and 9", run, draw, (13.0, 4.2))

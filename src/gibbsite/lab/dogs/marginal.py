@@ -1,4 +1,4 @@
-"""Scans for the corner of a 40 x 40 Ising model: bounds, true bias, and where the scans go.
+"""Scans for the corner of a 40 x 40 Ising model: bounds, bias, and where they go.
 
 Open borders with theta = 1 / 3.915, so close to atanh(1/4) that the bounds on influence add up to 1, and a
 torus with theta = 0.25; no fields, so E[X_1] = 0. Chains start at 1 everywhere. A scan is optimised for each
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +25,10 @@ from gibbsite.lab.dogs.dobrushin import (
     paper_influence,
     paper_order,
 )
+from gibbsite.lab.drawing import COLORS, INK, Axes, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS
-from gibbsite.results.plots._canvas import COLORS, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SIDE = 40
 GRIDS = {"open": (1 / 3.915, False), "torus": (0.25, True)}  # coupling, periodic
@@ -138,42 +134,38 @@ def _claims(
     sites = np.unique(arrays[f"{name}: scan"]).size
     where = np.searchsorted(looked, SIDE * SIDE)
     return compare_claims(
-        [
-            (
-                "systematic has a better bound than uniform (whole sweeps)",
-                f"{systematic[-1]:.3g} against {uniform[-1]:.3g} at {looked[-1]} steps",
-                bool((systematic < uniform)[late].all()),
-            ),
-            (
-                "one pass yields the bulk, iterating little more",
-                f"{100 * share.min():.0f} to {100 * share.max():.0f} % of the orders of magnitude",
-                bool(share.min() > 0.8) or None,
-            ),
-            (
-                "DoGS reduces the bias much more quickly",
-                f"one sweep: {bias['systematic'][where]:.3f} against {bias['DoGS'][where]:.4f}",
-                bool(
-                    (bias["DoGS"] <= bias["systematic"]).all() and 5 * bias["DoGS"][where] < bias["systematic"][where]
-                ),
-            ),
-            (
-                "true gains are larger than those of the bounds",
-                f"at {int(larger.sum())} of {larger.size} lengths where they are known",
-                bool(larger.all()),
-            ),
-            (
-                "visits concentrate around the target",
-                f"{sites} of {SIDE**2} sites, half of the visits within distance {np.median(distances):.0f}",
-                sites < SIDE**2 / 2,
-            ),
-            (
-                "the scan zeroes in on the target",
-                f"mean distance {near[0]:.1f} in the first quarter, {near[1]:.1f} in the last, "
-                f"{near[2]:.1f} in the last 16 steps",
-                near[2] < near[1] < near[0],
-            ),
-        ],
-        name,
+        Claim(
+            "systematic has a better bound than uniform (whole sweeps)",
+            f"{systematic[-1]:.3g} against {uniform[-1]:.3g} at {looked[-1]} steps",
+            (systematic < uniform)[late].all(),
+        ),
+        Claim(
+            "one pass yields the bulk, iterating little more",
+            f"{100 * share.min():.0f} to {100 * share.max():.0f} % of the orders of magnitude",
+            share.min() > 0.8 or None,
+        ),
+        Claim(
+            "DoGS reduces the bias much more quickly",
+            f"one sweep: {bias['systematic'][where]:.3f} against {bias['DoGS'][where]:.4f}",
+            (bias["DoGS"] <= bias["systematic"]).all() and 5 * bias["DoGS"][where] < bias["systematic"][where],
+        ),
+        Claim(
+            "true gains are larger than those of the bounds",
+            f"at {int(larger.sum())} of {larger.size} lengths where they are known",
+            larger.all(),
+        ),
+        Claim(
+            "visits concentrate around the target",
+            f"{sites} of {SIDE**2} sites, half of the visits within distance {np.median(distances):.0f}",
+            sites < SIDE**2 / 2,
+        ),
+        Claim(
+            "the scan zeroes in on the target",
+            f"mean distance {near[0]:.1f} in the first quarter, {near[1]:.1f} in the last, "
+            f"{near[2]:.1f} in the last 16 steps",
+            near[2] < near[1] < near[0],
+        ),
+        subject=name,
     )
 
 
@@ -231,11 +223,4 @@ def _show_map(axes: Axes, share: Floats, title: str, shift: int) -> None:
     bar.set_label("share of the steps", fontsize=7, color=INK)
 
 
-EXPERIMENT = Experiment(
-    name="dogs-marginal",
-    title="Scans for the corner of a 40 x 40 Ising model: bounds, bias, and where they go",
-    source=f"{DOGS}; Figures 4, 5 and 12 to 15",
-    run=run,
-    draw=draw,
-    size=(14.0, 12.5),
-)
+EXPERIMENT = Experiment(f"{DOGS}; Figures 4, 5 and 12 to 15", run, draw, (14.0, 12.5))

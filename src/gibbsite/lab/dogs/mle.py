@@ -1,4 +1,4 @@
-"""Maximum likelihood with gradients from Gibbs sampling: fewer updates where DoGS chooses the scan.
+"""Maximum likelihood with gradients from Gibbs sampling: updates with DoGS and without.
 
 The experiment of Domke (2015, section 6): Ising models without fields on 3 x 3 and 4 x 4 grids, five training
 vectors of random signs, a ridge of weight 1, couplings within 0.2, projected gradient steps of 1 / 10 from
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,13 +19,10 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.lab.dogs.dobrushin import LOOKS, paper_influence, paper_order
 from gibbsite.lab.dogs.short_runs import run_short
+from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.sources import DOGS, DOMKE
-from gibbsite.results.plots._canvas import COLORS, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIDES = (3, 4)
 BOX, RIDGE, RATE = 0.2, 1.0, 0.1  # largest coupling, weight of the ridge, step of the gradient
@@ -241,28 +238,28 @@ def _fits(arrays: Mapping[str, Array]) -> Table:
 
 
 def _claims(arrays: Mapping[str, Array]) -> Table:
-    rows: list[tuple[str, str, bool | str | None]] = []
+    rows: list[Claim] = []
     for side in SIDES:
         when = {m: first_below(arrays[f"{side}: errors, {m}"], arrays[f"{side}: updates, {m}"]) for m in METHODS}
         uniform, dogs = when["theory, uniform"], when["DoGS"]
         known = np.isfinite(uniform) & np.isfinite(dogs)
         gain = (uniform[known] / dogs[known]) if known.any() else np.array([np.nan])
         rows.append(
-            (
+            Claim(
                 f"{side} x {side}: the accuracy is reached much more quickly",
                 f"{gain.min():.1f} to {gain.max():.1f} times fewer updates, in {int(known.sum())} fits",
-                bool(gain.min() > 2) if known.all() else None,
+                gain.min() > 2 if known.all() else None,
             )
         )
         last = {m: arrays[f"{side}: errors, {m}"][:, -1].max() for m in METHODS}
         rows.append(
-            (
+            Claim(
                 f"{side} x {side}: with the same accuracy",
                 f"largest error at last {last['DoGS']:.3f} against {last['theory, uniform']:.3f}",
-                bool(max(last.values()) < LEVEL),
+                max(last.values()) < LEVEL,
             )
         )
-    return compare_claims(rows)
+    return compare_claims(*rows)
 
 
 def draw(findings: Findings, figure: Figure) -> None:
@@ -285,11 +282,4 @@ def draw(findings: Findings, figure: Figure) -> None:
         axes.legend(fontsize=8, frameon=False, loc="lower left")
 
 
-EXPERIMENT = Experiment(
-    name="dogs-mle",
-    title="Maximum likelihood with gradients from Gibbs sampling: updates with DoGS and without",
-    source=f"{DOGS}; Figure 3. {DOMKE}",
-    run=run,
-    draw=draw,
-    size=(11.0, 4.4),
-)
+EXPERIMENT = Experiment(f"{DOGS}; Figure 3. {DOMKE}", run, draw, (11.0, 4.4))

@@ -1,4 +1,4 @@
-"""Restoring images under noise: herded Gibbs, Gibbs and mean field after thirty sweeps.
+"""Restoring noisy images: herded Gibbs against Gibbs and mean field.
 
 A black and white image is x = -1, +1; normal noise of standard deviation sigma is added: y. The prior couples
 neighbouring pixels with J = 1, so the posterior is an Ising grid with fields y / sigma^2. Samplers start at
@@ -10,23 +10,18 @@ from __future__ import annotations
 
 import warnings
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Floats, Ints
+from gibbsite.lab.drawing import COLORS, Figure, show_picture, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.follow import follow
 from gibbsite.lab.herded.silhouettes import draw_strokes, find_silhouette
 from gibbsite.lab.sources import HERDED
-from gibbsite.results.plots._canvas import COLORS, FAINT, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 SWEEPS = 30
 _SHOWN = 4.0  # sigma of Figure 9
@@ -115,7 +110,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     for name, image in images.items():
         errors = _spoil_and_restore(name, image, sigmas, noisy, rng, meter, arrays, pictures)
         tables.append(_table(name, image, sigmas, noisy, errors))
-        tables.append(compare_claims(_claims(sigmas, errors), name))
+        tables.append(compare_claims(*_claims(sigmas, errors), subject=name))
     notes = [
         "shared: herded Gibbs with one weight for each number of neighbours in state +1. MF D: mean field "
         "with damping D, of all pixels at once unless in place.",
@@ -209,27 +204,27 @@ def is_less(a: Floats, b: Floats) -> bool | None:
     return bool(difference.mean() > 0.0)
 
 
-def _claims(sigmas: tuple[float, ...], errors: dict[str, Floats]) -> list[tuple[str, str, bool | str | None]]:
+def _claims(sigmas: tuple[float, ...], errors: dict[str, Floats]) -> list[Claim]:
     """Return, for each sigma, the paper's ordering and ours, and the conclusions of the paper."""
-    claims: list[tuple[str, str, bool | str | None]] = []
+    claims: list[Claim] = []
     for s, sigma in enumerate(sigmas):
         theirs = sorted(PAPER, key=lambda method: PAPER[method][PAPER_SIGMAS.index(sigma)])
         ours = sorted(PAPER, key=lambda method: errors[method][s].mean())
         pairs = [is_less(errors[a][s], errors[b][s]) for a, b in combinations(theirs, 2)]
         counted = f"{pairs.count(True)} of {len(pairs)} pairs, {pairs.count(False)} reversed"
-        claims.append((f"sigma {sigma:g}: {' < '.join(theirs)}", " < ".join(ours), counted))
+        claims.append(Claim(f"sigma {sigma:g}: {' < '.join(theirs)}", " < ".join(ours), counted))
     loud = [s for s, sigma in enumerate(sigmas) if sigma >= 4.0]
     for better, worse in (("shared", "herded"), ("herded", "Gibbs")):
         facts = [is_less(errors[better][s], errors[worse][s]) for s in loud]
         said = ", ".join(f"{1 - errors[better][s].mean() / errors[worse][s].mean():.0%} at {sigmas[s]:g}" for s in loud)
-        claims.append((f"{better} beats {worse} for sigma >= 4", f"by {said}", _all(facts)))
+        claims.append(Claim(f"{better} beats {worse} for sigma >= 4", f"by {said}", _all(facts)))
     last = len(sigmas) - 1
     fields = [method for method, how in METHODS.items() if isinstance(how, MeanField)]
     for kind, names in (("all at once", fields[:2]), ("in place", fields[2:])):
         best = min(names, key=lambda method: errors[method][last].mean())
         gap = 1 - errors["shared"][last].mean() / errors[best][last].mean()
         claims.append(
-            (
+            Claim(
                 f"shared beats mean field ({kind}) at sigma {sigmas[last]:g}",
                 f"by {gap:.0%} ({best})",
                 is_less(errors["shared"][last], errors[best][last]),
@@ -269,21 +264,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=7, fontsize=8.5, frameon=False)
 
 
-def show_picture(axes: Axes, picture: Array, title: str, span: tuple[float, float]) -> None:
-    """Show a picture in grey, without ticks."""
-    axes.imshow(picture, cmap="gray", vmin=span[0], vmax=span[1], interpolation="nearest")
-    tidy(axes, title)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set_visible(True)
-    axes.spines[:].set_color(FAINT)
-
-
-EXPERIMENT = Experiment(
-    name="herded-denoising",
-    title="Restoring noisy images: herded Gibbs against Gibbs and mean field",
-    source=f"{HERDED}; Table 2, Figures 8 and 9",
-    run=run,
-    draw=draw,
-    size=(13.0, 4.0),
-)
+EXPERIMENT = Experiment(f"{HERDED}; Table 2, Figures 8 and 9", run, draw, (13.0, 4.0))

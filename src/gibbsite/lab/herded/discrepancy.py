@@ -1,4 +1,4 @@
-"""How closely counts follow probabilities: herding rules for variables with many values, and their bounds.
+"""Counts of herded variables against the bounds of their rules.
 
 Many independent variables with K values and random probabilities, each herded by itself. What is measured is
 the discrepancy: the largest |N_k - T p_k| over all values k and all T up to the end. For two values it is at
@@ -11,20 +11,16 @@ from __future__ import annotations
 
 import warnings
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
+from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.sources import HERDED, TIJDEMAN
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 VALUES = (2, 3, 5, 10, 20)
 _SHOWN = 5  # number of values in the panel over time
@@ -112,14 +108,12 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
                 f"Largest |N - T p| over {variables} variables and {draws:,} draws", ("values", "bound", *KERNELS), rows
             ),
             compare_claims(
-                [
-                    ("two values: |N - T p| <= 1 for any start (Chen et al.)", f"{two:.3f}", two <= 1.0 + slack),
-                    (
-                        "1 - 1 / (2 K - 2) for Tijdeman's rule (Tijdeman)",
-                        f"kept for {sum(kept)} of {len(kept)} numbers of values",
-                        all(kept) or (None if any(kept) else False),
-                    ),
-                ]
+                Claim("two values: |N - T p| <= 1 for any start (Chen et al.)", f"{two:.3f}", two <= 1.0 + slack),
+                Claim(
+                    "1 - 1 / (2 K - 2) for Tijdeman's rule (Tijdeman)",
+                    f"kept for {sum(kept)} of {len(kept)} numbers of values",
+                    all(kept) or (None if any(kept) else False),
+                ),
             ),
         ],
         arrays=arrays,
@@ -152,11 +146,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     over_time.legend(fontsize=8, frameon=False, loc="upper left")
 
 
-EXPERIMENT = Experiment(
-    name="herded-discrepancy",
-    title="Counts of herded variables against the bounds of their rules",
-    source=f"{HERDED}; section 3.1. {TIJDEMAN}",
-    run=run,
-    draw=draw,
-    size=(10.0, 4.2),
-)
+EXPERIMENT = Experiment(f"{HERDED}; section 3.1. {TIJDEMAN}", run, draw, (10.0, 4.2))

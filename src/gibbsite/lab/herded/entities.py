@@ -1,4 +1,4 @@
-"""Named entities by annealed Gibbs, herded Gibbs and Viterbi (Table 3); skip-chains, which Viterbi cannot do.
+"""Named entities: annealed Gibbs, herded Gibbs and Viterbi, and skip-chains.
 
 A chain learnt from news labels persons, places and organisations of the IE-ER files. Annealed Gibbs cools
 down linearly from T = 1; herded Gibbs is not annealed; both return the best labels they visited, sentence by
@@ -9,7 +9,7 @@ sentences are the yardstick.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,11 @@ from gibbsite.applications.entities.decoding import Skip, kernel_of, visit
 from gibbsite.applications.entities.links import find_links
 from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.entities.scoring import paired_difference, score_labels
+from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.herded.newswire import News, find_news
 from gibbsite.lab.sources import HERDED
-from gibbsite.results.plots._canvas import COLORS, FAINT, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 #: Table 3 of the paper: F1 and seconds after 100, 400 and 800 iterations.
 PAPER = {
@@ -109,7 +106,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         _gaps(arrays, viterbi[1], lengths),
     ]
     skip, extra = _skip_chain(recognizer, news, codes, lengths[-1], seeds, rng, meter, arrays)
-    tables += [skip, compare_claims(_claims(arrays, viterbi))]
+    tables += [skip, compare_claims(*_claims(arrays, viterbi))]
     tokens = one.data.n_positions
     return Findings(
         tables=tables,
@@ -170,7 +167,7 @@ def _skip_chain(
     return Table("Skip-chain: the same with links between equal names", columns, rows), [said]
 
 
-def _claims(arrays: dict[str, Any], viterbi: tuple[float, float, float]) -> list[tuple[str, str, bool | None]]:
+def _claims(arrays: dict[str, Any], viterbi: tuple[float, float, float]) -> list[Claim]:
     herded, gibbs = arrays["herded Gibbs"], arrays["annealed Gibbs"]
     last = herded[-1, 0, 0], gibbs[-1, :, 0].mean()
     # for equal computation: the longest annealed runs against the longest herded run that takes no more time
@@ -180,21 +177,21 @@ def _claims(arrays: dict[str, Any], viterbi: tuple[float, float, float]) -> list
     reach = [k for k in range(len(herded)) if herded[k, 0, 0] >= last[1]]
     first = herded[reach[0], 0, 2] if reach else np.inf
     return [
-        (
+        Claim(
             "herded Gibbs does no worse than Viterbi",
             f"F1 {last[0]:.2f} against {viterbi[0]:.2f}; {viterbi[1] - herded[-1, 0, 1]:.2f} nats below",
-            bool(last[0] >= viterbi[0] - 0.05),
+            last[0] >= viterbi[0] - 0.05,
         ),
-        (
+        Claim(
             "it is more accurate than annealed Gibbs for equal computation",
             f"F1 {equal[0]:.2f} in {equal[2]:.1f} s against {last[1]:.2f} ({deviation:.2f}) in "
             f"{gibbs[-1, :, 2].mean():.1f} s",
-            bool(equal[0] > last[1] + 2 * deviation) or (None if equal[0] >= last[1] - 2 * deviation else False),
+            equal[0] > last[1] + 2 * deviation or (None if equal[0] >= last[1] - 2 * deviation else False),
         ),
-        (
+        Claim(
             "it is faster than annealed Gibbs to the same F1",
             f"{first:.1f} s against {gibbs[-1, :, 2].mean():.1f} s",
-            bool(first < gibbs[-1, :, 2].mean()),
+            first < gibbs[-1, :, 2].mean(),
         ),
     ]
 
@@ -216,11 +213,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     left.legend(frameon=False)
 
 
-EXPERIMENT = Experiment(
-    name="herded-entities",
-    title="Named entities: annealed Gibbs, herded Gibbs and Viterbi, and skip-chains",
-    source=f"{HERDED}, Table 3",
-    run=run,
-    draw=draw,
-    size=(9.0, 4.0),
-)
+EXPERIMENT = Experiment(f"{HERDED}, Table 3", run, draw, (9.0, 4.0))

@@ -1,22 +1,19 @@
-"""How right the probabilities of entities are: of chains, corrected chains and skip-chains."""
+"""Named entities: how right the probabilities of entities are."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.entities.scoring import calibration
+from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.herded.newswire import find_news
 from gibbsite.lab.sources import HERDED
 from gibbsite.learn.crf.labels import find_spans
-from gibbsite.results.plots._canvas import COLORS, FAINT, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _GOAL = 0.03
 
@@ -60,15 +57,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             arrays[f"{name}, {text}"] = np.array([[b["stated"], b["right"], b["entities"]] for b in bins])
         meter.tick()
     columns = ("model", "text", "entities", "stated", "right", "calibration error")
-    claims = [
-        (
-            f"calibration error at most {_GOAL} on text of the same kind",
-            f"{errors['chain, corrected', 'held-out']:.4f} corrected, {errors['chain', 'held-out']:.4f} as learnt",
-            bool(errors["chain, corrected", "held-out"] <= _GOAL),
-        )
-    ]
+    claim = Claim(
+        f"calibration error at most {_GOAL} on text of the same kind",
+        f"{errors['chain, corrected', 'held-out']:.4f} corrected, {errors['chain', 'held-out']:.4f} as learnt",
+        errors["chain, corrected", "held-out"] <= _GOAL,
+    )
     return Findings(
-        tables=[Table(f"Probabilities of entities, {news.source}", columns, rows), compare_claims(claims)],
+        tables=[Table(f"Probabilities of entities, {news.source}", columns, rows), compare_claims(claim)],
         arrays=arrays,
         notes=[
             "The paper says nothing about probabilities; the claim is our own goal.",
@@ -94,11 +89,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     axes[0].legend(frameon=False)
 
 
-EXPERIMENT = Experiment(
-    name="herded-entity-calibration",
-    title="Named entities: how right the probabilities of entities are",
-    source=f"{HERDED}, section 4.4 (beyond it)",
-    run=run,
-    draw=draw,
-    size=(9.0, 4.2),
-)
+EXPERIMENT = Experiment(f"{HERDED}, section 4.4 (beyond it)", run, draw, (9.0, 4.2))

@@ -1,4 +1,4 @@
-"""Two variables between which it is ever harder to move: errors of three samplers along their runs.
+"""Gibbs, MCQMC and herded Gibbs on two variables: 1 / T against 1 / sqrt(T).
 
 P(0, 0) = 1/4 - e, P(0, 1) = P(1, 0) = e, P(1, 1) = 3/4 - e. Chains start at (0, 0). Gibbs and MCQMC are run
 many times; herded Gibbs is shown once, and run from ten different start weights for the constant c of an
@@ -9,20 +9,17 @@ twice as long for that).
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Floats, Ints
+from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.follow import envelope, fit_slope, follow, space_lengths
 from gibbsite.lab.sources import HERDED
-from gibbsite.results.plots._canvas import COLORS, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 EPSILONS = (0.1, 0.01, 0.001, 0.0001)
 MARGINAL = 0.75
@@ -66,7 +63,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     return Findings(
         tables=[
             Table(f"L1 error of the joint after 2^{m} sweeps: median (25 %, 75 %) of {runs} runs", _HEAD, rows),
-            compare_claims(_claims(arrays, lengths)),
+            compare_claims(*_claims(arrays, lengths)),
         ],
         arrays=arrays,
         notes=_notes("MCQMC" in random),
@@ -121,7 +118,7 @@ def _band(quartiles: Floats) -> str:
     return f"{middle:.1e} ({low:.1e}, {high:.1e})"
 
 
-def _claims(arrays: dict[str, Array], lengths: Ints) -> list[tuple[str, str, bool | str | None]]:
+def _claims(arrays: dict[str, Array], lengths: Ints) -> list[Claim]:
     labels = [f"{epsilon:g}" for epsilon in EPSILONS]
     herded = [arrays[f"joint herded {label}"] for label in labels]
     gibbs = [arrays[f"joint Gibbs {label}"] for label in labels]
@@ -129,17 +126,17 @@ def _claims(arrays: dict[str, Array], lengths: Ints) -> list[tuple[str, str, boo
     better = [bool(h[-1] < g[0, -1]) for h, g in zip(herded, gibbs, strict=True)]
     easy = [bool(a[-1] < b[-1]) for a, b in pairwise(herded)]
     said = ", ".join(f"{slope:.2f}" for slope in slopes)
-    claims: list[tuple[str, str, bool | str | None]] = [
-        ("herded Gibbs converges like 1 / T", f"slopes {said}", _some([s < -0.9 for s in slopes])),
-        ("herded Gibbs clearly beats Gibbs", f"for {sum(better)} of 4 epsilons", _some(better)),
-        ("smaller epsilons need more sweeps", f"for {sum(easy)} of 3 steps", _some(easy)),
+    claims: list[Claim] = [
+        Claim("herded Gibbs converges like 1 / T", f"slopes {said}", _some([s < -0.9 for s in slopes])),
+        Claim("herded Gibbs clearly beats Gibbs", f"for {sum(better)} of 4 epsilons", _some(better)),
+        Claim("smaller epsilons need more sweeps", f"for {sum(easy)} of 3 steps", _some(easy)),
     ]
     if f"joint MCQMC {labels[0]}" in arrays:
         gains = [
             float(g[1, -1] / arrays[f"joint MCQMC {label}"][1, -1]) for g, label in zip(gibbs, labels, strict=True)
         ]
         said = f"errors {min(gains):.1f} to {max(gains):.1f} times smaller"
-        claims.append(("MCQMC is no better than Gibbs", said, _some([gain < 1.3 for gain in gains])))
+        claims.append(Claim("MCQMC is no better than Gibbs", said, _some([gain < 1.3 for gain in gains])))
     return claims
 
 
@@ -202,11 +199,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     )
 
 
-EXPERIMENT = Experiment(
-    name="herded-two-variables",
-    title="Gibbs, MCQMC and herded Gibbs on two variables: 1 / T against 1 / sqrt(T)",
-    source=f"{HERDED}; Figure 5",
-    run=run,
-    draw=draw,
-    size=(12.0, 7.5),
-)
+EXPERIMENT = Experiment(f"{HERDED}; Figure 5", run, draw, (12.0, 7.5))

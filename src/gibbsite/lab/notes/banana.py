@@ -1,4 +1,4 @@
-"""The banana density: random-walk Metropolis, MALA, ULA and slice sampling against a truth from a grid.
+"""The banana density: Metropolis, MALA and ULA against a truth from a grid.
 
 Exact methods must agree with the grid within their standard errors; ULA agrees less the larger its step. The
 gradient that the notes print is refused before a run; what it would have done is seen from ULA in NumPy.
@@ -7,14 +7,15 @@ gradient that the notes print is refused before a run; what it would have done i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.notes.banana_density import (
     LOOKED_AT,
     evaluate,
@@ -28,10 +29,6 @@ from gibbsite.lab.notes.banana_density import (
 from gibbsite.lab.quiet import refusal, sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
 from gibbsite.results.measure.diagnostics import ess, mcse
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 METHODS: dict[str, gs.kernels.Kernel] = {
     "Metropolis, sd 0.5": gs.Metropolis(scale=0.5, adapt=False),
@@ -151,34 +148,32 @@ def _claims(arrays: dict[str, Array], refused: str | None) -> Table:
     right, wrong = (arrays[f"{name} gradient: means"][k] for name in ("corrected", "printed"))
     error = arrays["printed gradient: errors"][k]
     return compare_claims(
-        [
-            (
-                "Metropolis has the banana as its law",
-                f"{exact['Metropolis, learned']:.1f} standard errors off at most",
-                exact["Metropolis, learned"] < 5.0,
-            ),
-            (
-                "the Metropolis step corrects the bias of Langevin (MALA)",
-                f"{exact['MALA']:.1f} standard errors off at most",
-                exact["MALA"] < 5.0,
-            ),
-            (
-                "the law of ULA comes close to p for small steps",
-                f"E[y^2] too small by {', '.join(said)}",
-                bool(gaps[0] < gaps[-1]) if gaps[-1] > 5.0 * errors[-1] else "not to be told",
-            ),
-            (
-                "the gradient has the first entry -2x/5 + 4x(y - x^2)",
-                "refused before the run, see below" if refused else "not refused",
-                refused is None,
-            ),
-            (
-                "ULA with that gradient samples the banana",
-                f"E[x^2] = {wrong:.3f} ({error:.3f}); with the corrected gradient {right:.3f}, "
-                f"the grid says {arrays['truth'][k]:.3f}",
-                bool(abs(wrong - arrays["truth"][k]) < 3.0 * error),
-            ),
-        ]
+        Claim(
+            "Metropolis has the banana as its law",
+            f"{exact['Metropolis, learned']:.1f} standard errors off at most",
+            exact["Metropolis, learned"] < 5.0,
+        ),
+        Claim(
+            "the Metropolis step corrects the bias of Langevin (MALA)",
+            f"{exact['MALA']:.1f} standard errors off at most",
+            exact["MALA"] < 5.0,
+        ),
+        Claim(
+            "the law of ULA comes close to p for small steps",
+            f"E[y^2] too small by {', '.join(said)}",
+            gaps[0] < gaps[-1] if gaps[-1] > 5.0 * errors[-1] else "not to be told",
+        ),
+        Claim(
+            "the gradient has the first entry -2x/5 + 4x(y - x^2)",
+            "refused before the run, see below" if refused else "not refused",
+            refused is None,
+        ),
+        Claim(
+            "ULA with that gradient samples the banana",
+            f"E[x^2] = {wrong:.3f} ({error:.3f}); with the corrected gradient {right:.3f}, "
+            f"the grid says {arrays['truth'][k]:.3f}",
+            abs(wrong - arrays["truth"][k]) < 3.0 * error,
+        ),
     )
 
 
@@ -206,11 +201,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     errors.legend(fontsize=7, frameon=False)
 
 
-EXPERIMENT = Experiment(
-    name="notes-banana",
-    title="The banana density: Metropolis, MALA and ULA against a truth from a grid",
-    source=f"{LANGEVIN_NOTES} (Examples 5.8 and 5.11, Figure 5.4)",
-    run=run,
-    draw=draw,
-    size=(15.0, 3.8),
-)
+EXPERIMENT = Experiment(f"{LANGEVIN_NOTES} (Examples 5.8 and 5.11, Figure 5.4)", run, draw, (15.0, 3.8))

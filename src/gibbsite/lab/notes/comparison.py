@@ -1,4 +1,4 @@
-"""The notes' table of sampling methods, measured: effective draws per second on a set of targets.
+"""Sampling methods compared: what they require, what is tuned, effective draws per second.
 
 The notes rank transformations (excellent, hard to find), random walks (easy, from terrible to fair) and Gibbs
 sampling (fair to good, with effort). Here each method that applies runs on each target; what it requires and
@@ -8,21 +8,18 @@ what has to be tuned stands beside what it achieves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.inference.efficiency import Efficiency, measure_efficiency
+from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.notes.comparison_targets import Target, make_targets
 from gibbsite.lab.sources import GIBBS_NOTES
-from gibbsite.results.plots._canvas import COLORS, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Run = tuple[gs.Model, gs.kernels.Kernel]
 
@@ -165,36 +162,34 @@ def _claims(found: dict[tuple[str, str], Efficiency]) -> Table:
     small, large = gain("pair, r = 0.9"), gain(many)
     wrong = [e.off for e in found.values() if e.exact and e.converged and e.off is not None]
     return compare_claims(
-        [
-            (
-                "transformations are excellent where they exist",
-                f"{min(exact):.2g} to {max(exact):.2g} times the effective draws per second of the best chain",
-                min(exact) > 1.0,
-            ),
-            (
-                "random walks are terrible in the worst case, fair in the best",
-                f"effective draws per draw from {plain[0]:.2g} to {plain[1]:.2g}; with a learned covariance "
-                f"{learned[0]:.2g} to {learned[1]:.2g}",
-                plain[0] < 0.01,
-            ),
-            (
-                "Gibbs sampling is fair to good",
-                f"effective draws per draw from {gibbs[0]:.2g} to {gibbs[1]:.2g}",
-                True if gibbs[0] > 0.02 else None,
-            ),
-            (
-                "with many variables random walks are unlikely to be useful",
-                f"Gibbs is {small:.2g} times as effective as a plain walk for 2 numbers, {large:.2g} times "
-                "for 50 (more, where the walk has not converged)",
-                # the rate of a walk that has not converged is too good
-                True if large > small else False if found[many, "Metropolis, plain"].converged else None,
-            ),
-            (
-                "all exact methods have the target as their law",
-                f"means at most {max(wrong):.1f} standard errors off, of {len(wrong)} runs",
-                max(wrong) < 6.0,
-            ),
-        ]
+        Claim(
+            "transformations are excellent where they exist",
+            f"{min(exact):.2g} to {max(exact):.2g} times the effective draws per second of the best chain",
+            min(exact) > 1.0,
+        ),
+        Claim(
+            "random walks are terrible in the worst case, fair in the best",
+            f"effective draws per draw from {plain[0]:.2g} to {plain[1]:.2g}; with a learned covariance "
+            f"{learned[0]:.2g} to {learned[1]:.2g}",
+            plain[0] < 0.01,
+        ),
+        Claim(
+            "Gibbs sampling is fair to good",
+            f"effective draws per draw from {gibbs[0]:.2g} to {gibbs[1]:.2g}",
+            True if gibbs[0] > 0.02 else None,
+        ),
+        Claim(
+            "with many variables random walks are unlikely to be useful",
+            f"Gibbs is {small:.2g} times as effective as a plain walk for 2 numbers, {large:.2g} times "
+            "for 50 (more, where the walk has not converged)",
+            # the rate of a walk that has not converged is too good
+            True if large > small else False if found[many, "Metropolis, plain"].converged else None,
+        ),
+        Claim(
+            "all exact methods have the target as their law",
+            f"means at most {max(wrong):.1f} standard errors off, of {len(wrong)} runs",
+            max(wrong) < 6.0,
+        ),
     )
 
 
@@ -217,11 +212,4 @@ def draw(findings: Findings, figure: Figure) -> None:
         tidy(axes, where, xlabel="effective draws / s")
 
 
-EXPERIMENT = Experiment(
-    name="notes-comparison",
-    title="Sampling methods compared: what they require, what is tuned, effective draws per second",
-    source=f"{GIBBS_NOTES} (page 4)",
-    run=run,
-    draw=draw,
-    size=(14.0, 4.0),
-)
+EXPERIMENT = Experiment(f"{GIBBS_NOTES} (page 4)", run, draw, (14.0, 4.0))

@@ -1,4 +1,4 @@
-"""Denoising by ten sweeps of Gibbs sampling, sigma = 1 and J = 4, as in the notes, and with other couplings.
+"""Restoring a noisy image by ten sweeps of Gibbs sampling with J = 4.
 
 A pixel is +1 or -1, given its neighbours and the noisy image, with log-odds 2 J W + 2 Y / sigma^2, where W is
 the sum of its neighbours: two, three or four of them, as nothing lies beyond the border. With J = 4 equal
@@ -8,23 +8,19 @@ many neighbours of either kind still move.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Floats
 from gibbsite.inference.exact.transition import unit_matrix
+from gibbsite.lab.drawing import COLORS, Figure, show_picture, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
-from gibbsite.lab.herded.denoising import show_picture
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.herded.silhouettes import draw_strokes, find_silhouette
 from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
-from gibbsite.results.plots._canvas import COLORS, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIGMA, COUPLING, SWEEPS = 1.0, 4.0, 10
 COUPLINGS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -169,8 +165,8 @@ def _table(name: str, image: Bools, noisy: int, arrays: dict[str, Array]) -> Tab
 
 def _claims(names: list[str], arrays: dict[str, Array], gap: float) -> Table:
     k, one = COUPLINGS.index(COUPLING), COUPLINGS.index(1.0)
-    rows: list[tuple[str, str, bool | str | None]] = [
-        (
+    rows: list[Claim] = [
+        Claim(
             "log-odds of a pixel are 2 J W + 2 Y / sigma^2, W over neighbours inside the image (corrected)",
             f"compiled conditionals of a 3 x 3 image differ by {gap:.1e} at most",
             gap < 1e-9,
@@ -181,19 +177,19 @@ def _claims(names: list[str], arrays: dict[str, Array], gap: float) -> Table:
         last = arrays[f"{name}: last, start noisy"].mean(axis=0)
         random = arrays[f"{name}: last, start random"].mean(axis=0)
         rows += [
-            (
+            Claim(
                 f"{name}: 10 sweeps with J = 4 denoise the image",
                 f"wrong pixels {before:.2%} before, {last[k]:.2%} after; J = 1: {last[one]:.2%}",
-                bool(last[k] < before / 2.0),
+                last[k] < before / 2.0,
             ),
-            (
+            Claim(
                 f"{name}: those are draws from the posterior",
                 f"no: from a random start {random[k]:.2%} are wrong, and {_moved(arrays, name)} of pixels "
                 f"still move; {arrays[f'{name}: agrees with icm'].mean():.2%} are as ICM has them",
                 False if random[k] > 2.0 * last[k] else None,
             ),
         ]
-    return compare_claims(rows)
+    return compare_claims(*rows)
 
 
 def _moved(arrays: dict[str, Array], name: str) -> str:
@@ -232,11 +228,4 @@ def draw(findings: Findings, figure: Figure) -> None:
         axes[4].legend(fontsize=7, frameon=False, loc="center right")
 
 
-EXPERIMENT = Experiment(
-    name="notes-denoising",
-    title="Restoring a noisy image by ten sweeps of Gibbs sampling with J = 4",
-    source=f"{LANGEVIN_NOTES} (Example 5.9, Figure 5.5)",
-    run=run,
-    draw=draw,
-    size=(13.0, 4.0),
-)
+EXPERIMENT = Experiment(f"{LANGEVIN_NOTES} (Example 5.9, Figure 5.5)", run, draw, (13.0, 4.0))

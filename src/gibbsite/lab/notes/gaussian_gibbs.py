@@ -1,4 +1,4 @@
-"""Gibbs sampling of a normal pair: its conditionals, its path, and how fast it forgets.
+"""Gibbs sampling of a normal pair: conditionals, path, autocorrelation.
 
 z1 given z2 is N(0.4 z2, 0.68) and z2 given z1 is N(0.8 z1, 1.36) for the covariance [[1, 0.8], [0.8, 2]]. A
 sweep draws one and then the other, so that z1 forgets by the square of the correlation: 0.8^2 / 2 = 0.32 for
@@ -9,23 +9,19 @@ for normal targets, the same over-relaxed, and the two functions of the notes as
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, sweep_map
 from gibbsite.lab.quiet import autocorrelations, mean_and_error, sample_quietly
 from gibbsite.lab.sources import GIBBS_NOTES
 from gibbsite.models.random import normal
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 TARGETS = {"page 6": np.array([[1.0, 0.8], [0.8, 2.0]]), "page 2": np.array([[1.0, 0.9], [0.9, 1.0]])}
 RELAX = 0.5
@@ -136,26 +132,24 @@ def _claims(arrays: dict[str, Array], farthest: float) -> Table:
         found = float(law.mean[0]), float(law.covariance[0, 0])
         known &= bool(np.allclose(found, (slope, variance), rtol=0.0, atol=1e-12))
         said.append(f"N({found[0]:.6g} {given}, {found[1]:.6g})")
-    rows: list[tuple[str, str, bool | str | None]] = [
-        ("z1 | z2 is N(0.4 z2, 0.68), z2 | z1 is N(0.8 z1, 1.36)", ", ".join(said), known)
-    ]
+    rows: list[Claim] = [Claim("z1 | z2 is N(0.4 z2, 0.68), z2 | z1 is N(0.8 z1, 1.36)", ", ".join(said), known)]
     for name, square in (("page 6", 0.32), ("page 2", 0.81)):
         found, error = (arrays[f"{name}, Gibbs: {what}"][0] for what in ("autocorrelation", "its error"))
         rows.append(
-            (
+            Claim(
                 f"{name}: lag-1 autocorrelation of z1 is the squared correlation, {square:g}",
                 f"{found:.4f} ({error:.4f})",
-                bool(abs(found - square) < 5.0 * error),
+                abs(found - square) < 5.0 * error,
             )
         )
     rows.append(
-        (
+        Claim(
             "the chain has the target as its law",
             f"moments and autocorrelations at most {farthest:.1f} standard errors off, of 16 chains",
-            bool(farthest < 7.0),
+            farthest < 7.0,
         )
     )
-    return compare_claims(rows)
+    return compare_claims(*rows)
 
 
 def draw(findings: Findings, figure: Figure) -> None:
@@ -195,11 +189,4 @@ def _draw_path(axes: Axes, covariance: Floats, path: Floats) -> None:
     axes.set_aspect("equal")
 
 
-EXPERIMENT = Experiment(
-    name="notes-gaussian-gibbs",
-    title="Gibbs sampling of a normal pair: conditionals, path, autocorrelation",
-    source=f"{GIBBS_NOTES} (pages 2 and 6)",
-    run=run,
-    draw=draw,
-    size=(9.0, 7.5),
-)
+EXPERIMENT = Experiment(f"{GIBBS_NOTES} (pages 2 and 6)", run, draw, (9.0, 7.5))

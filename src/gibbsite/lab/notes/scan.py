@@ -1,4 +1,4 @@
-"""Orders of visits, right and wrong: systematic, random, there and back, and all sites at once.
+"""Orders of visits: systematic, random, there and back, and the wrong one of all sites at once.
 
 A Gibbs step at a site must see the present values of the others. The algorithms in the notes condition on the
 values of the previous sweep instead. For a normal pair of correlation r all moments are known:
@@ -15,23 +15,20 @@ and back; a systematic sweep only leaves the law as it is.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.inference.exact.transition import sweep_matrix
+from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, random_map, sweep_map
 from gibbsite.lab.quiet import autocorrelations, mean_and_error, sample_quietly
 from gibbsite.lab.sources import GIBBS_NOTES, LANGEVIN_NOTES
 from gibbsite.models.random import normal, uniform
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CORRELATION = 0.9
 TABLE = ((0.4, 0.1), (0.2, 0.3))
@@ -165,9 +162,9 @@ def _flows(arrays: dict[str, Array]) -> Table:
 
 
 def _claims(arrays: dict[str, Array]) -> Table:
-    def said(name: str) -> tuple[str, bool]:
+    def said(name: str) -> tuple[str, Any]:
         found, error, exact = arrays[f"{name}: correlation"]
-        return f"{found:.4f} ({error:.4f}), exactly {exact:.4f}", bool(abs(found - CORRELATION) < 6.0 * error)
+        return f"{found:.4f} ({error:.4f}), exactly {exact:.4f}", abs(found - CORRELATION) < 6.0 * error
 
     def flow(name: str) -> tuple[float, float]:
         one, other = arrays[f"flows, {name}"]
@@ -175,27 +172,26 @@ def _claims(arrays: dict[str, Array]) -> Table:
 
     fixed, step, back = flow("systematic sweep"), flow("a step at a"), flow("there and back")
     return compare_claims(
-        [
-            ("Algorithm 11, given the previous sweep, has the target's correlation .9", *said("all at once")),
-            ("the same with present values (corrected)", *said("systematic")),
-            (
-                "Algorithm 12, given the previous sweep, has the target's correlation .9",
-                *said("random, from old values"),
-            ),
-            ("the same with present values (corrected)", *said("random")),
-            ("every K_m satisfies detailed balance", f"largest asymmetry of flows {step[0]:.1e}", step[0] < 1e-14),
-            (
-                "the Gibbs kernel K_1 ... K_d satisfies detailed balance",
-                f"largest asymmetry of flows {fixed[0]:.4f}",
-                fixed[0] < 1e-14,
-            ),
-            ("the Gibbs kernel leaves the law invariant (Proposition 5.3)", f"change {fixed[1]:.1e}", fixed[1] < 1e-14),
-            (
-                "sweeps there and back satisfy detailed balance (corrected)",
-                f"largest asymmetry of flows {back[0]:.1e}",
-                back[0] < 1e-14,
-            ),
-        ]
+        Claim("Algorithm 11, given the previous sweep, has the target's correlation .9", *said("all at once")),
+        Claim("the same with present values (corrected)", *said("systematic")),
+        Claim(
+            "Algorithm 12, given the previous sweep, has the target's correlation .9", *said("random, from old values")
+        ),
+        Claim("the same with present values (corrected)", *said("random")),
+        Claim("every K_m satisfies detailed balance", f"largest asymmetry of flows {step[0]:.1e}", step[0] < 1e-14),
+        Claim(
+            "the Gibbs kernel K_1 ... K_d satisfies detailed balance",
+            f"largest asymmetry of flows {fixed[0]:.4f}",
+            fixed[0] < 1e-14,
+        ),
+        Claim(
+            "the Gibbs kernel leaves the law invariant (Proposition 5.3)", f"change {fixed[1]:.1e}", fixed[1] < 1e-14
+        ),
+        Claim(
+            "sweeps there and back satisfy detailed balance (corrected)",
+            f"largest asymmetry of flows {back[0]:.1e}",
+            back[0] < 1e-14,
+        ),
     )
 
 
@@ -217,10 +213,5 @@ def draw(findings: Findings, figure: Figure) -> None:
 
 
 EXPERIMENT = Experiment(
-    name="notes-scan",
-    title="Orders of visits: systematic, random, there and back, and the wrong one of all sites at once",
-    source=f"{LANGEVIN_NOTES} (Algorithms 11 and 12, Proposition 5.3). {GIBBS_NOTES} (page 8)",
-    run=run,
-    draw=draw,
-    size=(14.0, 3.4),
+    f"{LANGEVIN_NOTES} (Algorithms 11 and 12, Proposition 5.3). {GIBBS_NOTES} (page 8)", run, draw, (14.0, 3.4)
 )

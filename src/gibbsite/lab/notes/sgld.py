@@ -1,4 +1,4 @@
-"""Stochastic gradient Langevin in a regression with many rows, against the exact posterior.
+"""Stochastic gradient Langevin in a regression: bias, cost and spread.
 
 y = X b + e with normal noise of known variance 1 and a normal prior: the posterior is normal, with precision
 A and mean m. A step g of SGLD with K of N rows (with replacement) is
@@ -17,20 +17,17 @@ Control variates at m leave T(C) alone; S, by far the larger part, is gone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TRUE = np.array([1.0, -0.5, 0.25])
 PRIOR = 100.0  # variance
@@ -286,32 +283,30 @@ def _claims(listed: list[Case], found: dict[str, Array], rows: int) -> Table:
     full = next(found["cost"][k] for k, case in enumerate(listed) if case.kind.startswith("ULA"))
     times = found["seconds of a step by rows"]
     return compare_claims(
-        [
-            (
-                "the estimate of the gradient is unbiased",
-                f"means {means[sgld].max():.1f} standard errors off at most",
-                bool(means[sgld].max() < 5.0),
-            ),
-            (
-                "the noise of gradients adds g^2 V to that of a step (corrected)",
-                f"variances {off[sgld].max():.1f} standard errors off the equation at most; "
-                f"{found['measured'][same[0]]:.3g} times too large at K = {listed[same[0]].batch}",
-                bool(off[sgld].max() < 5.0),
-            ),
-            (
-                "every iteration is cheap: only K terms",
-                f"{1e6 * times[0]:.1f} us with {found['rows'][0]:,} rows, {1e6 * times[-1]:.1f} us with "
-                f"{rows:,}, for K = 100",
-                True,
-            ),
-            (
-                "with many rows ULA and MALA are infeasible, and SGLD is the way out",
-                f"for a small bias g must fall with K: {1e3 * plain:.3g} ms for an effective draw, ULA on "
-                f"all rows {1e3 * full:.3g} ms; with control variates "
-                f"{1e3 * min(found['cost'][k] for k in control):.3g} ms",
-                None,
-            ),
-        ]
+        Claim(
+            "the estimate of the gradient is unbiased",
+            f"means {means[sgld].max():.1f} standard errors off at most",
+            means[sgld].max() < 5.0,
+        ),
+        Claim(
+            "the noise of gradients adds g^2 V to that of a step (corrected)",
+            f"variances {off[sgld].max():.1f} standard errors off the equation at most; "
+            f"{found['measured'][same[0]]:.3g} times too large at K = {listed[same[0]].batch}",
+            off[sgld].max() < 5.0,
+        ),
+        Claim(
+            "every iteration is cheap: only K terms",
+            f"{1e6 * times[0]:.1f} us with {found['rows'][0]:,} rows, {1e6 * times[-1]:.1f} us with "
+            f"{rows:,}, for K = 100",
+            True,
+        ),
+        Claim(
+            "with many rows ULA and MALA are infeasible, and SGLD is the way out",
+            f"for a small bias g must fall with K: {1e3 * plain:.3g} ms for an effective draw, ULA on "
+            f"all rows {1e3 * full:.3g} ms; with control variates "
+            f"{1e3 * min(found['cost'][k] for k in control):.3g} ms",
+            None,
+        ),
     )
 
 
@@ -346,11 +341,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     right.legend(fontsize=8, frameon=False)
 
 
-EXPERIMENT = Experiment(
-    name="notes-sgld",
-    title="Stochastic gradient Langevin in a regression: bias, cost and spread",
-    source=f"{LANGEVIN_NOTES} (Examples 5.12 and 5.13)",
-    run=run,
-    draw=draw,
-    size=(10.0, 4.2),
-)
+EXPERIMENT = Experiment(f"{LANGEVIN_NOTES} (Examples 5.12 and 5.13)", run, draw, (10.0, 4.2))

@@ -1,4 +1,4 @@
-"""How far unadjusted Langevin is off: its stationary variance on a normal target, for a range of steps.
+"""The stationary variance of unadjusted Langevin against two formulas.
 
 The iteration x' = (1 - g / s^2) x + g mu / s^2 + sqrt(2 g) z is autoregressive with a = 1 - g / s^2. Its
 variance is 2 g / (1 - a^2) = 2 s^4 / (2 s^2 - g) for 0 < g < 2 s^2. The notes print 2 s^4 / (s^2 - g), which
@@ -12,20 +12,17 @@ as the squares of such a chain have the autocorrelations a^(2 k).
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.quiet import refusal, sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MEAN, VARIANCE = 1.0, 2.0
 STEPS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
@@ -158,39 +155,37 @@ def _claims(arrays: dict[str, Array], halved: float, draws: int) -> Table:
     means = np.abs(arrays["mean"] - MEAN) / errors
     half = s2 / 2.0 / (1.0 - 0.05 / s2)  # ULA with step 0.05 in variance s^2 / 2
     return compare_claims(
-        [
-            (
-                "the variance is 2 s^4 / (s^2 - g) (as printed)",
-                f"off by {wrong.min():.0f} standard errors or more at every step",
-                bool(wrong.max() < 5.0),
-            ),
-            (
-                "the variance is 2 s^4 / (2 s^2 - g) (corrected)",
-                f"off by {off.max():.1f} standard errors at most, for {len(STEPS)} steps",
-                bool(off.max() < 5.0),
-            ),
-            (
-                "the bias vanishes for small steps",
-                f"{arrays['variance'][0] / s2 - 1.0:+.1%} at g = {g:g} "
-                f"(formula {corrected(g) / s2 - 1.0:+.1%}; printed formula {printed(g) / s2 - 1.0:+.0%})",
-                True,
-            ),
-            (
-                "means of ULA and of the target agree",
-                f"off by {means.max():.1f} standard errors at most",
-                bool(means.max() < 5.0),
-            ),
-            (
-                "steps with 0 < a < 1, that is g < s^2, are needed",
-                f"the formula holds up to 2 s^2 = {2 * s2:g}: also for {sum(s >= s2 for s in STEPS)} steps with a <= 0",
-                None,
-            ),
-            (
-                "dX = grad log p dt + dB has the law p (5.5, with its sign mended)",
-                f"variance {halved:.4f}, that of p^2: {half:.4f}",
-                bool(abs(halved - s2) < abs(halved - half)),
-            ),
-        ]
+        Claim(
+            "the variance is 2 s^4 / (s^2 - g) (as printed)",
+            f"off by {wrong.min():.0f} standard errors or more at every step",
+            wrong.max() < 5.0,
+        ),
+        Claim(
+            "the variance is 2 s^4 / (2 s^2 - g) (corrected)",
+            f"off by {off.max():.1f} standard errors at most, for {len(STEPS)} steps",
+            off.max() < 5.0,
+        ),
+        Claim(
+            "the bias vanishes for small steps",
+            f"{arrays['variance'][0] / s2 - 1.0:+.1%} at g = {g:g} "
+            f"(formula {corrected(g) / s2 - 1.0:+.1%}; printed formula {printed(g) / s2 - 1.0:+.0%})",
+            True,
+        ),
+        Claim(
+            "means of ULA and of the target agree",
+            f"off by {means.max():.1f} standard errors at most",
+            means.max() < 5.0,
+        ),
+        Claim(
+            "steps with 0 < a < 1, that is g < s^2, are needed",
+            f"the formula holds up to 2 s^2 = {2 * s2:g}: also for {sum(s >= s2 for s in STEPS)} steps with a <= 0",
+            None,
+        ),
+        Claim(
+            "dX = grad log p dt + dB has the law p (5.5, with its sign mended)",
+            f"variance {halved:.4f}, that of p^2: {half:.4f}",
+            abs(halved - s2) < abs(halved - half),
+        ),
     )
 
 
@@ -216,11 +211,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     left.legend(fontsize=8, frameon=False, loc="upper left")
 
 
-EXPERIMENT = Experiment(
-    name="notes-ula-bias",
-    title="The stationary variance of unadjusted Langevin against two formulas",
-    source=f"{LANGEVIN_NOTES} (Example 5.10)",
-    run=run,
-    draw=draw,
-    size=(10.0, 4.0),
-)
+EXPERIMENT = Experiment(f"{LANGEVIN_NOTES} (Example 5.10)", run, draw, (10.0, 4.0))

@@ -1,4 +1,4 @@
-"""What an update costs, against the number of states D, of factors of a site Delta, and their energy L.
+"""What an update costs against the number of states, of factors, and their energy.
 
 Complete graphs whose factors are all of one form: coupling * |a - b| / (D - 1) for states, coupling * x y for
 numbers in [0, 1], so that L = Delta * coupling and Psi = (Delta + 1) L / 2. One of D, Delta and L is varied
@@ -13,21 +13,18 @@ that it is evaluated at.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.follow import fit_slope
 from gibbsite.lab.occupancy import watch
 from gibbsite.lab.sources import POISSON
-from gibbsite.results.plots._canvas import COLORS, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BASE: dict[str, Any] = {"D": 4, "Delta": 32, "L": 4.0}
 VALUES: dict[str, tuple[Any, ...]] = {"D": (4, 8, 16, 32), "Delta": (16, 32, 64, 128), "L": (2.0, 4.0, 8.0, 16.0)}
@@ -216,31 +213,25 @@ def _claims(slopes: Mapping[tuple[str, str], list[float | None]], arrays: Mappin
     low, high = sorted(by_energy[name] for name in free[:2])
     last = {name: arrays[f"{name}: factors against L"][-1] for name in ("PGITS", "PGDA")}
     return compare_claims(
-        [
-            (
-                "Poisson-Gibbs does not depend on Delta",
-                f"factors grow like Delta^{worst:.2f} at most, time like Delta^{time:.2f}",
-                bool(worst < 0.1),
-            ),
-            (
-                "plain Gibbs takes Delta factors",
-                f"Delta^{by_degree['Gibbs']:.2f}",
-                bool(abs(by_degree["Gibbs"] - 1) < 0.05),
-            ),
-            (
-                "MIN-Gibbs and DoubleMIN take Psi^2",
-                f"Delta^{whole:.2f} or more, with Psi in proportion to Delta",
-                bool(whole > 1.7),
-            ),
-            ("Poisson-Gibbs takes L^2", f"L^{low:.2f} to L^{high:.2f}, from L^2 + L", bool(1.7 < low <= high < 2.1)),
-            ("MGPMH takes Delta beside that", f"Delta^{by_degree['MGPMH']:.2f}", bool(0.3 < by_degree["MGPMH"] < 1.05)),
-            (
-                "PGITS takes L^3, PGDA L^2 log L",
-                f"L^{by_energy['PGITS']:.2f} and L^{by_energy['PGDA']:.2f}, up to {last['PGITS']:.0f} and "
-                f"{last['PGDA']:.0f} for L = {arrays['L'][-1]:g}",
-                bool(by_energy["PGDA"] < by_energy["PGITS"]) or None,
-            ),
-        ]
+        Claim(
+            "Poisson-Gibbs does not depend on Delta",
+            f"factors grow like Delta^{worst:.2f} at most, time like Delta^{time:.2f}",
+            worst < 0.1,
+        ),
+        Claim("plain Gibbs takes Delta factors", f"Delta^{by_degree['Gibbs']:.2f}", abs(by_degree["Gibbs"] - 1) < 0.05),
+        Claim(
+            "MIN-Gibbs and DoubleMIN take Psi^2",
+            f"Delta^{whole:.2f} or more, with Psi in proportion to Delta",
+            whole > 1.7,
+        ),
+        Claim("Poisson-Gibbs takes L^2", f"L^{low:.2f} to L^{high:.2f}, from L^2 + L", 1.7 < low <= high < 2.1),
+        Claim("MGPMH takes Delta beside that", f"Delta^{by_degree['MGPMH']:.2f}", 0.3 < by_degree["MGPMH"] < 1.05),
+        Claim(
+            "PGITS takes L^3, PGDA L^2 log L",
+            f"L^{by_energy['PGITS']:.2f} and L^{by_energy['PGDA']:.2f}, up to {last['PGITS']:.0f} and "
+            f"{last['PGDA']:.0f} for L = {arrays['L'][-1]:g}",
+            by_energy["PGDA"] < by_energy["PGITS"] or None,
+        ),
     )
 
 
@@ -266,11 +257,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     panels[0, 1].legend(fontsize=6.5, frameon=False, loc="upper left", ncols=2)
 
 
-EXPERIMENT = Experiment(
-    name="poisson-cost",
-    title="What an update costs against the number of states, of factors, and their energy",
-    source=f"{POISSON}; Table 1",
-    run=run,
-    draw=draw,
-    size=(13.0, 7.0),
-)
+EXPERIMENT = Experiment(f"{POISSON}; Table 1", run, draw, (13.0, 7.0))

@@ -1,4 +1,4 @@
-"""Bayesian logistic regression of very many rows, by kernels that look at few of them.
+"""Logistic regression of a million rows by minibatches, against all rows.
 
 Two data sets: one drawn from the model (:func:`draw_data`: a million rows), and the RAND health insurance
 experiment as statsmodels ships it (20,190 people; whether somebody saw a doctor at all in a year). Priors are
@@ -9,7 +9,7 @@ that evaluates every row at every move, in units of both standard errors.
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,14 +17,10 @@ import gibbsite as gs
 from gibbsite._common.arrays import Bools, Floats
 from gibbsite.applications.logistic import LogisticRegression, logistic_regression
 from gibbsite.kernels.minibatch.factors import local_energies
+from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.sources import POISSON
-from gibbsite.results.plots._canvas import COLORS, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 COEFFICIENTS = 6
 CHAINS = 4
@@ -160,19 +156,16 @@ def _claims(tables: list[Table]) -> Table:
     cost = {str(row[0]): float(str(row[4])) for row in tables[0].rows}
     best = min(cost, key=lambda name: cost[name])
     return compare_claims(
-        [
-            (
-                "minibatches keep the target",
-                f"posterior means at most {max(apart):.1f} standard errors from those of all rows",
-                max(apart) < 4.0,
-            ),
-            (
-                "an update looks at few of very many factors",
-                f"an effective draw takes {cost[REFERENCE]:.3g} evaluations with all rows, {cost[best]:.3g} "
-                f"with {best}",
-                cost[best] < cost[REFERENCE],
-            ),
-        ]
+        Claim(
+            "minibatches keep the target",
+            f"posterior means at most {max(apart):.1f} standard errors from those of all rows",
+            max(apart) < 4.0,
+        ),
+        Claim(
+            "an update looks at few of very many factors",
+            f"an effective draw takes {cost[REFERENCE]:.3g} evaluations with all rows, {cost[best]:.3g} with {best}",
+            cost[best] < cost[REFERENCE],
+        ),
     )
 
 
@@ -193,11 +186,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     axes[-1].legend(fontsize=8, frameon=False)
 
 
-EXPERIMENT = Experiment(
-    name="poisson-logistic",
-    title="Logistic regression of a million rows by minibatches, against all rows",
-    source=f"{POISSON}; a use of its kernels",
-    run=run,
-    draw=draw,
-    size=(10.0, 4.0),
-)
+EXPERIMENT = Experiment(f"{POISSON}; a use of its kernels", run, draw, (10.0, 4.0))

@@ -1,4 +1,4 @@
-"""The posterior of a mixture given a million numbers by Metropolis-Hastings with Poisson minibatches.
+"""The posterior of a mixture by Metropolis-Hastings with Poisson minibatches.
 
 The model of :mod:`.poisson_mixture`; both coordinates move at once, by normal steps of deviation 0.45. TunaMH
 (Zhang, Cooper and De Sa, 2020) draws more factors for longer moves and needs no bounds, but slopes.
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import gibbsite as gs
 from gibbsite._common.arrays import Floats
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.poisson.mixture import (
     BATCH,
     NOTES,
@@ -66,26 +66,15 @@ def _claims(truth: Floats, trials: Mapping[str, Trial], each: float) -> Table:
     far = {name: variation(histogram(trial.draws), truth) for name, trial in trials.items()}
     first = trials["Poisson-MH"]
     return compare_claims(
-        [
-            (
-                "the estimated density is very close to the true one",
-                f"variation {far['Poisson-MH']:.3f} from {len(first.draws):,} draws, TunaMH {far['TunaMH']:.3f}",
-                far["Poisson-MH"] < 0.1 or (None if far["Poisson-MH"] < 0.3 else False),
-            ),
-            (
-                "minibatches are faster than all data",
-                f"a move is {each / first.each:.0f} times faster",
-                bool(each > first.each),
-            ),
-        ]
+        Claim(
+            "the estimated density is very close to the true one",
+            f"variation {far['Poisson-MH']:.3f} from {len(first.draws):,} draws, TunaMH {far['TunaMH']:.3f}",
+            far["Poisson-MH"] < 0.1 or (None if far["Poisson-MH"] < 0.3 else False),
+        ),
+        Claim(
+            "minibatches are faster than all data", f"a move is {each / first.each:.0f} times faster", each > first.each
+        ),
     )
 
 
-EXPERIMENT = Experiment(
-    name="poisson-mh",
-    title="The posterior of a mixture by Metropolis-Hastings with Poisson minibatches",
-    source=f"{POISSON}; Figure 4",
-    run=run,
-    draw=draw,
-    size=(10.0, 4.6),
-)
+EXPERIMENT = Experiment(f"{POISSON}; Figure 4", run, draw, (10.0, 4.6))

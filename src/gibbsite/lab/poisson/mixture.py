@@ -1,4 +1,4 @@
-"""The posterior of a mixture of two normals given a million numbers, from minibatches of a few of them.
+"""The posterior of a mixture given a million numbers, from minibatches.
 
 Numbers are drawn from N(x_1, 2) / 2 + N(x_1 + x_2, 2) / 2 at (0, 1); the priors are N(0, 10) and N(0, 1), cut
 off outside [-6, 6]. The posterior of a million numbers is a point, and the L of the paper (1581) is ten
@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,14 +25,11 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.graphs.functions.bounds import known_bounds
 from gibbsite.kernels.minibatch.factors import local_energies
+from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.occupancy import watch
 from gibbsite.lab.sources import POISSON
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 EDGE, VARIANCE, PRIORS, MODES = 6.0, 2.0, (10.0, 1.0), ((0.0, 1.0), (1.0, -1.0))
 INFORMATION = 100  # N / T
@@ -263,31 +260,27 @@ def _claims(truth: Floats, trials: Mapping[str, Trial], largest: float, each: fl
     peaks = [(centre[i], centre[j + shift]) for (i, j), shift in zip(tops, (half, 0), strict=True)]
     batch = trials["PGDA"].report["minibatch"]
     return compare_claims(
-        [
-            ("L = 1581.14", f"{largest:.2f}", bool(abs(largest - 1581.14) < 0.01)),
-            (
-                "modes at (0, 1) and (1, -1)",
-                "two, with maxima near " + " and ".join(f"({a:.1f}, {b:.1f})" for a, b in peaks) + "; "
-                f"{100 * share_of_first_mode(truth):.1f} % of the mass has x_2 > 0",
-                bool(np.abs(np.array(peaks) - MODES).max() < 0.25) or None,
-            ),
-            ("1802 factors are evaluated on average", f"{batch:.0f}", bool(abs(batch / 1802 - 1) < 0.05)),
-            (
-                "densities of PGITS and PGDA are very accurate",
-                f"variation {far['PGITS']:.3f} and {far['PGDA']:.3f}, with free degrees {far[FREE]:.3f}",
-                max(far["PGITS"], far["PGDA"]) < 0.1 or None,  # so few draws cannot refute it
-            ),
-            (
-                "rejection sampling completely fails",
-                f"one of 10^{-share:.0f} uniform proposals is accepted",
-                bool(share < -6),
-            ),
-            (
-                "minibatches are faster than all data",
-                f"an update of PGDA is {each / trials['PGDA'].each:.0f} times faster",
-                bool(each > trials["PGDA"].each),
-            ),
-        ]
+        Claim("L = 1581.14", f"{largest:.2f}", abs(largest - 1581.14) < 0.01),
+        Claim(
+            "modes at (0, 1) and (1, -1)",
+            "two, with maxima near " + " and ".join(f"({a:.1f}, {b:.1f})" for a, b in peaks) + "; "
+            f"{100 * share_of_first_mode(truth):.1f} % of the mass has x_2 > 0",
+            np.abs(np.array(peaks) - MODES).max() < 0.25 or None,
+        ),
+        Claim("1802 factors are evaluated on average", f"{batch:.0f}", abs(batch / 1802 - 1) < 0.05),
+        Claim(
+            "densities of PGITS and PGDA are very accurate",
+            f"variation {far['PGITS']:.3f} and {far['PGDA']:.3f}, with free degrees {far[FREE]:.3f}",
+            max(far["PGITS"], far["PGDA"]) < 0.1 or None,  # so few draws cannot refute it
+        ),
+        Claim(
+            "rejection sampling completely fails", f"one of 10^{-share:.0f} uniform proposals is accepted", share < -6
+        ),
+        Claim(
+            "minibatches are faster than all data",
+            f"an update of PGDA is {each / trials['PGDA'].each:.0f} times faster",
+            each > trials["PGDA"].each,
+        ),
     )
 
 
@@ -307,11 +300,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     panels[0].set_ylabel("$x_2$", fontsize=8, color=INK)
 
 
-EXPERIMENT = Experiment(
-    name="poisson-mixture",
-    title="The posterior of a mixture given a million numbers, from minibatches",
-    source=f"{POISSON}; Figure 3",
-    run=run,
-    draw=draw,
-    size=(13.0, 3.8),
-)
+EXPERIMENT = Experiment(f"{POISSON}; Figure 3", run, draw, (13.0, 3.8))

@@ -1,4 +1,4 @@
-"""A Potts model in which every site is coupled with every other: errors of minibatch methods, and their time.
+"""Minibatch methods on a Potts model whose sites are all coupled: errors, factors and time.
 
 Ten states on a 20 x 20 grid, couplings 4.6 exp(-1.5 d^2) between all pairs. All marginals are uniform by
 symmetry; the error is the mean over sites of the Euclidean distance between the shares of its states so far
@@ -21,17 +21,14 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite.kernels.base import Buffer
 from gibbsite.kernels.minibatch.factors import local_energies
+from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.occupancy import Trajectory, watch
 from gibbsite.lab.sources import MINIBATCH, POISSON
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from gibbsite.graphs.graph import Graph
 
 SIDE, STATES, GAMMA, BETA = 20, 10, 1.5, 4.6
@@ -181,40 +178,38 @@ def _claims(arrays: Mapping[str, Array], courses: Mapping[str, Trajectory], larg
     faster = [times[name] / times[poisson[1]] for name in ("Gibbs, reading", "Gibbs")]
     each = {name: arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1] for name in courses}
     return compare_claims(
-        [
-            ("L = 5.09", f"{largest:.4f}", round(largest, 2) == 5.09),
-            (
-                "Poisson-Gibbs with L^2 performs comparably with plain Gibbs",
-                f"{ratios[1]:.2f} times its error after {end:,} updates",
-                ratios[1] < 1.2,
-            ),
-            (
-                "the larger lambda, the closer to plain Gibbs",
-                "errors of 0.1, 1 and 5 L^2: " + ", ".join(f"{r:.2f}" for r in ratios) + " times its own",
-                bool(ratios[0] > max(ratios[1:]) and abs(ratios[2] - 1) < 0.1) or None,
-            ),
-            (
-                "DoubleMIN fails with a second minibatch of L^2",
-                f"accepts {100 * accepted[0]:.2f} %, error {last[small]:.3f}",
-                bool(last[small] > 0.9),
-            ),
-            (
-                "it takes 10^4 L^2 to make it converge",
-                f"accepts {100 * accepted[1]:.0f} %; error {there:.4f} after {far:,} updates, Poisson-Gibbs {ours:.4f}",
-                bool(accepted[1] > 0.1),
-            ),
-            (
-                "Poisson-Gibbs is significantly faster than plain Gibbs",
-                f"{faster[0]:.2f} times, to an error of {goal:.3f}, where Gibbs reads all factors; "
-                f"{faster[1]:.2f} times where it keeps log-weights",
-                bool(min(faster) > 1) or (None if max(faster) > 1 else False),
-            ),
-            (
-                "Poisson-Gibbs is faster than DoubleMIN",
-                f"an update takes {each[large] / each[poisson[1]]:.0f} times less than with 10^4 L^2",
-                bool(each[large] > each[poisson[1]]),
-            ),
-        ]
+        Claim("L = 5.09", f"{largest:.4f}", round(largest, 2) == 5.09),
+        Claim(
+            "Poisson-Gibbs with L^2 performs comparably with plain Gibbs",
+            f"{ratios[1]:.2f} times its error after {end:,} updates",
+            ratios[1] < 1.2,
+        ),
+        Claim(
+            "the larger lambda, the closer to plain Gibbs",
+            "errors of 0.1, 1 and 5 L^2: " + ", ".join(f"{r:.2f}" for r in ratios) + " times its own",
+            (ratios[0] > max(ratios[1:]) and abs(ratios[2] - 1) < 0.1) or None,
+        ),
+        Claim(
+            "DoubleMIN fails with a second minibatch of L^2",
+            f"accepts {100 * accepted[0]:.2f} %, error {last[small]:.3f}",
+            last[small] > 0.9,
+        ),
+        Claim(
+            "it takes 10^4 L^2 to make it converge",
+            f"accepts {100 * accepted[1]:.0f} %; error {there:.4f} after {far:,} updates, Poisson-Gibbs {ours:.4f}",
+            accepted[1] > 0.1,
+        ),
+        Claim(
+            "Poisson-Gibbs is significantly faster than plain Gibbs",
+            f"{faster[0]:.2f} times, to an error of {goal:.3f}, where Gibbs reads all factors; "
+            f"{faster[1]:.2f} times where it keeps log-weights",
+            min(faster) > 1 or (None if max(faster) > 1 else False),
+        ),
+        Claim(
+            "Poisson-Gibbs is faster than DoubleMIN",
+            f"an update takes {each[large] / each[poisson[1]]:.0f} times less than with 10^4 L^2",
+            each[large] > each[poisson[1]],
+        ),
     )
 
 
@@ -244,11 +239,4 @@ def draw(findings: Findings, figure: Figure) -> None:
         axes.set_ylabel("mean distance of marginals from uniform", fontsize=8, color=INK)
 
 
-EXPERIMENT = Experiment(
-    name="poisson-potts",
-    title="Minibatch methods on a Potts model whose sites are all coupled: errors, factors and time",
-    source=f"{POISSON}; Figures 1a, 1b, 2a and 2b. {MINIBATCH}",
-    run=run,
-    draw=draw,
-    size=(11.0, 8.0),
-)
+EXPERIMENT = Experiment(f"{POISSON}; Figures 1a, 1b, 2a and 2b. {MINIBATCH}", run, draw, (11.0, 8.0))

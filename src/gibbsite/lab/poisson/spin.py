@@ -1,4 +1,4 @@
-"""Continuous spins in [0, 1], all coupled with each other: six ways to draw from their conditionals.
+"""Continuous spins: six ways to draw from conditionals, from all factors and from minibatches.
 
 A 20 x 20 grid with couplings exp(-0.4 d^2) between all pairs. Interpolants of the density (ITS) or of the
 energy and then of the density (DA), and rejection; each from all factors of a site and from Poisson
@@ -17,22 +17,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.kernels.minibatch.factors import local_energies
+from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.occupancy import Trajectory, watch
 from gibbsite.lab.sources import POISSON
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIDE, GAMMA, CELLS = 20, 0.4, 50
 DEGREE, FINE = 3, 10  # of the paper
@@ -221,41 +218,39 @@ def _claims(
     ratios = [last["PGDA"] / last["Gibbs-DA"], last["PGITS"] / last["Gibbs-ITS"]]
     faster = [each["Gibbs-DA"] / each["PGDA"], each["Gibbs-ITS"] / each["PGITS"]]
     return compare_claims(
-        [
-            (
-                "L = 13.71",
-                f"{largest[True]:.3f} with the bounds of the paper, {largest[False]:.3f} from zero on",
-                round(largest[True], 2) == 13.71,
-            ),
-            (
-                "190 factors are evaluated on average",
-                f"{kept[UNSHIFTED]:.0f} draws with the bounds of the paper, {kept['PGDA']:.0f} from zero on",
-                bool(abs(kept[UNSHIFTED] / 190 - 1) < 0.1),
-            ),
-            (
-                "PGDA and PGITS perform comparably with Gibbs sampling",
-                f"divergence {ratios[0]:.2f} (DA) and {ratios[1]:.2f} times (ITS) that from all factors",
-                max(ratios) < 1.2 or (None if min(ratios) < 1.2 else False),
-            ),
-            (
-                "PGDA converges faster than PGITS with equal degrees",
-                f"divergences {last['PGDA']:.3f} and {last['PGITS']:.3f}, {100 * accepted['PGDA']:.2f} and "
-                f"{100 * accepted['PGITS']:.1f} % of proposals accepted",
-                last["PGDA"] < last["PGITS"],
-            ),
-            (
-                "rejection takes more than 300 steps",
-                f"{tries:.0f} with all factors, where the bound is that of the site; an update takes "
-                f"{each['Gibbs-rejection'] / each['Gibbs-DA']:.2f} times as long as Gibbs-DA, with "
-                f"minibatches {each['PG-rejection'] / each['PGDA']:.2f} times as long as PGDA",
-                bool(tries > 300),
-            ),
-            (
-                "both Poisson-Gibbs methods are faster than plain Gibbs",
-                f"an update is {faster[0]:.1f} (DA) and {faster[1]:.1f} times faster (ITS)",
-                bool(min(faster) > 1) or (None if max(faster) > 1 else False),
-            ),
-        ]
+        Claim(
+            "L = 13.71",
+            f"{largest[True]:.3f} with the bounds of the paper, {largest[False]:.3f} from zero on",
+            round(largest[True], 2) == 13.71,
+        ),
+        Claim(
+            "190 factors are evaluated on average",
+            f"{kept[UNSHIFTED]:.0f} draws with the bounds of the paper, {kept['PGDA']:.0f} from zero on",
+            abs(kept[UNSHIFTED] / 190 - 1) < 0.1,
+        ),
+        Claim(
+            "PGDA and PGITS perform comparably with Gibbs sampling",
+            f"divergence {ratios[0]:.2f} (DA) and {ratios[1]:.2f} times (ITS) that from all factors",
+            max(ratios) < 1.2 or (None if min(ratios) < 1.2 else False),
+        ),
+        Claim(
+            "PGDA converges faster than PGITS with equal degrees",
+            f"divergences {last['PGDA']:.3f} and {last['PGITS']:.3f}, {100 * accepted['PGDA']:.2f} and "
+            f"{100 * accepted['PGITS']:.1f} % of proposals accepted",
+            last["PGDA"] < last["PGITS"],
+        ),
+        Claim(
+            "rejection takes more than 300 steps",
+            f"{tries:.0f} with all factors, where the bound is that of the site; an update takes "
+            f"{each['Gibbs-rejection'] / each['Gibbs-DA']:.2f} times as long as Gibbs-DA, with "
+            f"minibatches {each['PG-rejection'] / each['PGDA']:.2f} times as long as PGDA",
+            tries > 300,
+        ),
+        Claim(
+            "both Poisson-Gibbs methods are faster than plain Gibbs",
+            f"an update is {faster[0]:.1f} (DA) and {faster[1]:.1f} times faster (ITS)",
+            min(faster) > 1 or (None if max(faster) > 1 else False),
+        ),
     )
 
 
@@ -277,11 +272,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     panels[0].set_ylabel("symmetric Kullback-Leibler divergence", fontsize=8, color=INK)
 
 
-EXPERIMENT = Experiment(
-    name="poisson-spin",
-    title="Continuous spins: six ways to draw from conditionals, from all factors and from minibatches",
-    source=f"{POISSON}; Figures 1c and 2c",
-    run=run,
-    draw=draw,
-    size=(11.0, 4.6),
-)
+EXPERIMENT = Experiment(f"{POISSON}; Figures 1c and 2c", run, draw, (11.0, 4.6))

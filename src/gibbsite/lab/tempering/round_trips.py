@@ -1,4 +1,4 @@
-"""Round trips, barrier and log Z of tempered runs through the transition of the Ising model.
+"""Round trips, the barrier and log Z of tempered runs through the transition of the Ising model.
 
 A periodic square lattice, from couplings 0 to far beyond the critical one: plain chains stay in one of two
 modes. With rejection rates r_k of swaps between neighbouring rungs, states that forget everything between two
@@ -8,21 +8,18 @@ number of rungs. Log Z is known exactly at every temperature.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Floats
 from gibbsite.kernels.tempered.ladder import rungs_for, spread_rungs
+from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import TEMPERING
-from gibbsite.results.plots._canvas import COLORS, FAINT, tidy
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COUPLING = 0.6
 CRITICAL = 0.5 * np.log(1.0 + np.sqrt(2.0))
@@ -73,38 +70,36 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     best = max(rates, key=lambda row: row[2] / row[0])[0]
     barriers = np.array([row[1] for row in rates[2:]])
     claims = compare_claims(
-        [
-            (
-                "the sum of rejection rates hardly depends on the number of rungs",
-                f"{barriers.min():.2f} to {barriers.max():.2f} with 8 rungs or more",
-                bool(np.ptp(barriers) < 0.2 * barriers.mean()),
-            ),
-            (
-                "equal rates are found by dividing the barrier evenly",
-                f"{tempering.swap_rates.min():.2f} to {tempering.swap_rates.max():.2f} on the ladder found",
-                bool(np.ptp(tempering.swap_rates) < 0.25),
-            ),
-            (
-                "round trips per sweep are 1 / (2 + 2 sum r / (1 - r)), if states forget between swaps",
-                f"{trips:.4f}, expected {expected_rate(arrays['rejected']):.4f}: one sweep is not enough",
-                "in part",
-            ),
-            (
-                "most round trips for the work with about 2 barrier + 1 rungs",
-                f"with {best}; the barrier asks for {rungs_for(tempering.barrier)}",
-                bool(0.5 < best / rungs_for(tempering.barrier) < 2.0),
-            ),
-            (
-                "log Z of the model",
-                f"{found.log_z:.3f} ({found.log_z_error:.3f}), exactly {exact:.3f}",
-                bool(abs(found.log_z - exact) < 4.0 * found.log_z_error),
-            ),
-            (
-                "both modes are visited: every site is up half of the time",
-                f"off by {errors[0]:.3f}; a plain run by {errors[1]:.3f}",
-                bool(errors[0] < 0.1),
-            ),
-        ]
+        Claim(
+            "the sum of rejection rates hardly depends on the number of rungs",
+            f"{barriers.min():.2f} to {barriers.max():.2f} with 8 rungs or more",
+            np.ptp(barriers) < 0.2 * barriers.mean(),
+        ),
+        Claim(
+            "equal rates are found by dividing the barrier evenly",
+            f"{tempering.swap_rates.min():.2f} to {tempering.swap_rates.max():.2f} on the ladder found",
+            np.ptp(tempering.swap_rates) < 0.25,
+        ),
+        Claim(
+            "round trips per sweep are 1 / (2 + 2 sum r / (1 - r)), if states forget between swaps",
+            f"{trips:.4f}, expected {expected_rate(arrays['rejected']):.4f}: one sweep is not enough",
+            "in part",
+        ),
+        Claim(
+            "most round trips for the work with about 2 barrier + 1 rungs",
+            f"with {best}; the barrier asks for {rungs_for(tempering.barrier)}",
+            0.5 < best / rungs_for(tempering.barrier) < 2.0,
+        ),
+        Claim(
+            "log Z of the model",
+            f"{found.log_z:.3f} ({found.log_z_error:.3f}), exactly {exact:.3f}",
+            abs(found.log_z - exact) < 4.0 * found.log_z_error,
+        ),
+        Claim(
+            "both modes are visited: every site is up half of the time",
+            f"off by {errors[0]:.3f}; a plain run by {errors[1]:.3f}",
+            errors[0] < 0.1,
+        ),
     )
     return Findings(
         [claims, table],
@@ -136,11 +131,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     tidy(third, "error of log Z", xlabel="coupling", ylabel="in standard errors")
 
 
-EXPERIMENT = Experiment(
-    name="tempering-round-trips",
-    title="Round trips, the barrier and log Z of tempered runs through the transition of the Ising model",
-    source=TEMPERING,
-    run=run,
-    draw=draw,
-    size=(12.0, 3.6),
-)
+EXPERIMENT = Experiment(TEMPERING, run, draw, (12.0, 3.6))
