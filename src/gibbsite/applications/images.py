@@ -70,14 +70,7 @@ def read_photograph(path: PathLike) -> Bytes:
     than 8 bits are stretched from their smallest to their largest. A photograph that says how it was held
     (EXIF) is turned.
 
-    Parameters
-    ----------
-    path : str or path
-        The file; ``"-"`` is standard input.
-
-    Returns
-    -------
-    uint8 array (height, width, 3)
+    ``path``: the file; ``"-"`` is standard input. The result has the shape (height, width, 3).
 
     Raises
     ------
@@ -100,12 +93,9 @@ def read_photograph(path: PathLike) -> Bytes:
 def as_photograph(pixels: Array) -> Bytes:
     """Return an array of any kind of pixels as colours of 8 bits.
 
-    Parameters
-    ----------
-    pixels : array (height, width) or (height, width, channels)
-        bool, whole numbers or floats; one channel is grey, two are grey and transparency, three are red,
-        green and blue, four these and transparency, which is ignored. What is not of 8 bits is stretched from
-        its smallest to its largest value; floats between 0 and 1 are not, 1 being white.
+    ``pixels`` (height, width, channels): bool, whole numbers or floats; one channel is grey, two are grey and
+    transparency, three are red, green and blue, four these and transparency, which is ignored. What is not of 8 bits
+    is stretched from its smallest to its largest value; floats between 0 and 1 are not, 1 being white.
     """
     pixels = np.asarray(pixels)
     if pixels.dtype.kind not in "biuf":

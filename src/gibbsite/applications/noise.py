@@ -171,10 +171,7 @@ def split_two_levels(image: Floats) -> tuple[float, float, float] | None:
     :func:`estimate_two_levels` takes that for a part of the clean image. Here the threshold that leaves the
     least variance on its two sides [1]_ divides the pixels, and their means are the levels.
 
-    Parameters
-    ----------
-    image : float array (height, width)
-        The image.
+    ``image`` (height, width): the image.
 
     Returns
     -------

@@ -37,25 +37,11 @@ def follow(
 ) -> Floats:
     """Return the averages of all recorded cells after each number of sweeps.
 
-    Parameters
-    ----------
-    model, kernel, scan
-        What to run; ``Systematic()`` by default.
-    lengths : int array
-        Numbers of sweeps, increasing.
-    record : optional
-        As in :func:`gibbsite.sample`; conditionals cannot be averaged, so
-        ``gs.Marginals(rao_blackwell=False)`` or ``gs.recorders.Joint``.
-    start : array of state codes
-        Where all chains start; the first states by default.
-    rng, chains : int
-        Seed, and number of chains.
-    tick : function
-        Called at the end of every chain.
-
-    Returns
-    -------
-    array (chains, lengths, cells)
+    ``model``, ``kernel``, ``scan``: what to run; ``Systematic()`` by default; ``lengths``: numbers of sweeps,
+    increasing; ``record``: as in :func:`gibbsite.sample`; conditionals cannot be averaged, so
+    ``gs.Marginals(rao_blackwell=False)`` or ``gs.recorders.Joint``; ``start``: where all chains start; the first
+    states by default; ``rng``, ``chains``: seed, and number of chains; ``tick``: called at the end of every chain.
+    The result has the shape (chains, lengths, cells).
     """
     scan = Systematic() if scan is None else scan
     graph = compile_graph(model)

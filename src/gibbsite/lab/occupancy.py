@@ -92,26 +92,11 @@ def watch(
 ) -> Trajectory:
     """Follow chains from equal values everywhere, and measure their counts after some numbers of updates.
 
-    Parameters
-    ----------
-    model, kernel, scan
-        What to run; ``RandomScan()`` by default.
-    lengths : int array
-        Numbers of updates, increasing.
-    measure : function
-        Makes a number of the counts (sites, cells).
-    cells, low, width
-        How many cells there are, where they begin, and the width of each; for states 0 and 1.
-    start : float
-        Value or state code of all sites at the start.
-    rng, chains : int
-        Seed, and number of chains.
-    tick : function
-        Called at the end of every chain.
-
-    Returns
-    -------
-    Trajectory
+    ``model``, ``kernel``, ``scan``: what to run; ``RandomScan()`` by default; ``lengths``: numbers of updates,
+    increasing; ``measure``: makes a number of the counts (sites, cells); ``cells``, ``low``, ``width``: how many
+    cells there are, where they begin, and the width of each; for states 0 and 1; ``start``: value or state code of
+    all sites at the start; ``rng``, ``chains``: seed, and number of chains; ``tick``: called at the end of every
+    chain.
     """
     scan = RandomScan() if scan is None else scan
     graph = compile_graph(model)

@@ -120,18 +120,9 @@ def bound_error(problem: Problem, theta: Floats, found: Estimate, chains: int, r
     error that exceeds sqrt(scopes / chains) + diameter sqrt(scopes log(1 / risk) / (2 chains)) with a
     probability of at most ``risk``: Jensen's and McDiarmid's inequalities for the norm of a mean over chains.
 
-    Parameters
-    ----------
-    problem : Problem
-        What is maximised.
-    theta : float array
-        Where it is judged; the estimate must be independent of it.
-    found : Estimate
-        Mean statistics there.
-    chains : int
-        Number of chains they come from; 0: they are exact.
-    risk : float
-        Probability with which the bound may fail.
+    ``problem``: what is maximised; ``theta``: where it is judged; the estimate must be independent of it; ``found``:
+    mean statistics there; ``chains``: number of chains they come from; 0: they are exact; ``risk``: probability with
+    which the bound may fail.
     """
     if problem.ridge <= 0.0 or not np.isfinite(found.bias):
         return float("inf")

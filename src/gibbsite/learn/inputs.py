@@ -27,14 +27,8 @@ def read_numbers(given: Any, what: str) -> Floats:
 def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Ints16:
     """Return data as state codes (draws, sites).
 
-    Parameters
-    ----------
-    data : array (draws, sites)
-        Codes 0, 1, ...; with ``spins`` alternatively -1 and 1.
-    states : int, optional
-        Number of states.
-    spins : bool
-        Whether the two states may be -1 and 1.
+    ``data`` (draws, sites): codes 0, 1, ...; with ``spins`` alternatively -1 and 1; ``states``: number of states;
+    ``spins``: whether the two states may be -1 and 1.
     """
     array = read_numbers(data, "data")
     if array.ndim != 2 or not array.size:
@@ -57,14 +51,8 @@ def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Int
 def read_pairs(structure: Any, n: int, sites: Any = None) -> Ints32:
     """Return pairs i < j in the order they are given.
 
-    Parameters
-    ----------
-    structure : "complete", FactorGraph, or sequence of pairs
-        All pairs; those of a model's factors; positions, or names if there are ``sites``.
-    n : int
-        Number of sites.
-    sites : sequence of str, optional
-        Their names.
+    ``structure``: all pairs; those of a model's factors; positions, or names if there are ``sites``; ``n``: number of
+    sites; ``sites``: their names.
     """
     if isinstance(structure, str):
         if structure != "complete":

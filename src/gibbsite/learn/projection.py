@@ -18,16 +18,8 @@ _ROUNDS, _CLOSE = 200, 1e-10
 def project_rows(weights: Floats, pairs: Integers, n_sites: int, bound: float, box: float = np.inf) -> Floats:
     """Return the nearest weights of pairs, from 0 to ``box``, that add up to at most ``bound`` at every site.
 
-    Parameters
-    ----------
-    weights : float array (pairs,)
-        Weights, not negative.
-    pairs : int array (pairs, 2)
-        The sites of each.
-    n_sites : int
-        Number of sites.
-    bound, box : float
-        Largest sum at a site; largest single weight.
+    ``weights`` (pairs,): weights, not negative; ``pairs`` (pairs, 2): the sites of each; ``n_sites``: number of
+    sites; ``bound``, ``box``: largest sum at a site; largest single weight.
     """
     rows = build_rows(pairs, n_sites)
     around = [rows.source[a:b].astype(np.int64) for a, b in zip(rows.start, rows.start[1:], strict=False)]

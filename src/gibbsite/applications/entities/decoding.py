@@ -91,18 +91,9 @@ def visit(
 ) -> Visited:
     """Move a chain over the labels of all documents; keep every state.
 
-    Parameters
-    ----------
-    chain, sequences, skip
-        The model.
-    kernel : Kernel
-        How labels move.
-    sweeps, warmup : int
-        How long, and what is thrown away before.
-    rng : int
-        Seed.
-    start : uint8 array, optional
-        Labels to begin with; by default each token has the label it would have alone.
+    ``chain``, ``sequences``, ``skip``: the model; ``kernel``: how labels move; ``sweeps``, ``warmup``: how long, and
+    what is thrown away before; ``rng``: seed; ``start``: labels to begin with; by default each token has the label it
+    would have alone.
     """
     pairs = np.zeros((0, 2), np.int64) if skip is None else skip.pairs
     weights = np.zeros(1) if skip is None else skip.weights

@@ -53,16 +53,9 @@ class _Attribute:
 class Extractor:
     """Turns documents into sequences of features.
 
-    Parameters
-    ----------
-    template : str
-        The lines of a template.
-    lists : WordLists
-        Gazetteers, lexicon and clusters.
-    names : iterable of str
-        Features that are known, in the order of their numbers.
-    functions : mapping, optional
-        Further attributes: name -> function of (tokens of the sentence, position).
+    ``template``: the lines of a template; ``lists``: gazetteers, lexicon and clusters; ``names``: features that are
+    known, in the order of their numbers; ``functions``: further attributes: name -> function of (tokens of the
+    sentence, position).
     """
 
     def __init__(
@@ -94,15 +87,8 @@ class Extractor:
     def read(self, documents: Sequence[Document], *, grow: bool = False, learning: bool = False) -> Sequences:
         """Return the features of all tokens; a sentence is a sequence.
 
-        Parameters
-        ----------
-        documents : sequence of Document
-            The text.
-        grow : bool
-            Take in features that are not known yet.
-        learning : bool
-            The documents are those that the lexicon was learnt from: what it says of a word is said without
-            the document at hand.
+        ``documents``: the text; ``grow``: take in features that are not known yet; ``learning``: the documents are
+        those that the lexicon was learnt from: what it says of a word is said without the document at hand.
         """
         sentences = [sentence.tokens for document in documents for sentence in document.sentences]
         begin = np.zeros(len(sentences) + 1, np.int64)

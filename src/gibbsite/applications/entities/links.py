@@ -36,12 +36,7 @@ _NEAREST = 4  # later occurrences that an occurrence is linked to
 def find_links(documents: Sequence[Document], similar: bool = True) -> Ints:
     """Return pairs of tokens of a document with the same name, counted through all documents.
 
-    Parameters
-    ----------
-    documents : sequence of Document
-        The text.
-    similar : bool
-        Whether names that differ in small and capital letters are the same.
+    ``documents``: the text; ``similar``: whether names that differ in small and capital letters are the same.
     """
     found: list[tuple[int, int]] = []
     at = 0
@@ -91,24 +86,10 @@ def learn_links(
 ) -> Floats:
     """Learn the weights of links from labelled documents.
 
-    Parameters
-    ----------
-    chain : Chain
-        Scores of tokens and neighbours; they stay as they are.
-    sequences, codes
-        Documents that the chain was not learnt from, and their labels.
-    pairs : int array (links, 2)
-        Which tokens are linked.
-    steps : int
-        Steps of the gradient; the weights are averaged over the last half.
-    chains : int
-        Chains that are moved on, one sweep a step.
-    l2 : float
-        Penalty on the squared weights.
-    rng : int
-        Seed.
-    watch : function, optional
-        Called with the number of steps and the weights.
+    ``chain``: scores of tokens and neighbours; they stay as they are; ``sequences``, ``codes``: documents that the
+    chain was not learnt from, and their labels; ``pairs`` (links, 2): which tokens are linked; ``steps``: steps of
+    the gradient; the weights are averaged over the last half; ``chains``: chains that are moved on, one sweep a step;
+    ``l2``: penalty on the squared weights; ``rng``: seed; ``watch``: called with the number of steps and the weights.
 
     Returns
     -------

@@ -199,14 +199,7 @@ def paired_difference(
 def calibration(probability: Floats, right: Bools, bins: int = 10) -> tuple[float, list[dict[str, Any]]]:
     """Return the expected calibration error, and its bins.
 
-    Parameters
-    ----------
-    probability : float array
-        Stated probabilities.
-    right : bool array
-        Whether it was so.
-    bins : int
-        Of equal width.
+    ``probability``: stated probabilities; ``right``: whether it was so; ``bins``: of equal width.
     """
     which = np.minimum((probability * bins).astype(int), bins - 1)
     error, rows = 0.0, []

@@ -70,16 +70,9 @@ class Line:
 
 
 def parse_template(text: str, source: str = "template", functions: Iterable[str] = ()) -> tuple[Line, ...]:
-    r"""Read a template.
+    """Read a template.
 
-    Parameters
-    ----------
-    text : str
-        The lines.
-    source : str
-        What messages call it.
-    functions : iterable of str
-        Names of further attributes.
+    ``text``: the lines; ``source``: what messages call it; ``functions``: names of further attributes.
     """
     known = (*WORD, *DOCUMENT, *LISTS, *functions)
     found: dict[Line, None] = {}

@@ -63,16 +63,8 @@ class ColourModels:
     ) -> ColourModels:
         """Take the scribbled pixels of an image.
 
-        Parameters
-        ----------
-        colours, places : float arrays (height, width, 3) and (height, width, 2)
-            Of all pixels.
-        scribbles : int array (height, width)
-            Labels, -1 where there is no scribble.
-        labels : int
-            How many there are.
-        width : float
-            Of the kernels in colour.
+        ``colours``, ``places`` (height, width, 2): of all pixels; ``scribbles`` (height, width): labels, -1 where
+        there is no scribble; ``labels``: how many there are; ``width``: of the kernels in colour.
         """
         seeds = [_spread(np.flatnonzero(scribbles.ravel() == label)) for label in range(labels)]
         flat, at = colours.reshape(-1, 3), places.reshape(-1, 2)
@@ -81,16 +73,8 @@ class ColourModels:
     def log_densities(self, colours: Floats32, places: Floats32 | None = None) -> Floats32:
         """Return the logarithms of the densities of all labels.
 
-        Parameters
-        ----------
-        colours : float array (n, 3)
-            L*a*b* of pixels.
-        places : float array (n, 2), optional
-            Where they are; without it, densities of colours alone are returned.
-
-        Returns
-        -------
-        float array (n, labels)
+        ``colours`` (n, 3): L*a*b* of pixels; ``places``: where they are; without it, densities of colours alone are
+        returned. The result has the shape (n, labels).
         """
         logs = np.empty((len(colours), len(self.colours)), np.float32)
         for label, seeds in enumerate(self.colours):

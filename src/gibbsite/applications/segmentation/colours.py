@@ -20,10 +20,7 @@ _DARK = (6.0 / 29.0) ** 3  # below, the cube root is replaced by its tangent
 def to_lab(pixels: Array) -> Floats32:
     """Return 8-bit colours as lightness L* and the two coordinates a*, b* of the hue.
 
-    Parameters
-    ----------
-    pixels : uint8 array (..., 3)
-        Red, green and blue (sRGB).
+    ``pixels`` (..., 3): red, green and blue (sRGB).
 
     Returns
     -------

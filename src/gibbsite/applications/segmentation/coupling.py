@@ -47,14 +47,8 @@ def count_neighbours(labels: Integers, states: int, neighbours: int = 4) -> Floa
 def gather(fields: Floats, labels: Integers, neighbours: int = 4) -> LabelledField:
     """Return the sites of a lattice whose labels are known.
 
-    Parameters
-    ----------
-    fields : float array (rows, columns, states)
-        Log-potentials.
-    labels : int array (rows, columns)
-        Labels; negative ones are unknown, and neither sites nor neighbours.
-    neighbours : {4, 8}
-        Which sites are neighbours.
+    ``fields`` (rows, columns, states): log-potentials; ``labels`` (rows, columns): labels; negative ones are unknown,
+    and neither sites nor neighbours; ``neighbours`` in {4, 8}: which sites are neighbours.
     """
     known = labels >= 0
     near = count_neighbours(labels, fields.shape[-1], neighbours)
@@ -79,12 +73,8 @@ def pseudo_likelihood(coupling: float, data: LabelledField) -> tuple[float, floa
 def learn_coupling(parts: Sequence[LabelledField], ridge: float = 1e-3) -> float:
     """Return the coupling of the largest pseudo-likelihood, by Newton's method.
 
-    Parameters
-    ----------
-    parts : sequence of LabelledField
-        Lattices with known labels.
-    ridge : float
-        Penalty on half the square of the coupling, which keeps it finite where all neighbours agree.
+    ``parts``: lattices with known labels; ``ridge``: penalty on half the square of the coupling, which keeps it
+    finite where all neighbours agree.
     """
     data = LabelledField(*(np.concatenate([part[k] for part in parts]) for k in range(3)))
     if not data.near.any():

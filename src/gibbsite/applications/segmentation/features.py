@@ -69,10 +69,7 @@ def need_skimage() -> None:
 def describe(image: Bytes) -> Descriptors:
     """Return histograms of the gradients and of the hues of all patches.
 
-    Parameters
-    ----------
-    image : uint8 array (height, width, 3)
-        A photograph.
+    ``image`` (height, width, 3): a photograph.
     """
     need_skimage()
     from skimage.color import rgb2gray, rgb2hsv
@@ -168,14 +165,8 @@ class VisualWords:
 def learn_words(found: Sequence[Descriptors], texture: int, colour: int, rng: int) -> VisualWords:
     """Return vocabularies of so many words, by k-means on patches of images.
 
-    Parameters
-    ----------
-    found : sequence of Descriptors
-        Patches of images.
-    texture, colour : int
-        Number of words; fewer where there are fewer patches.
-    rng : int
-        Seed.
+    ``found``: patches of images; ``texture``, ``colour``: number of words; fewer where there are fewer patches;
+    ``rng``: seed.
     """
     try:
         from sklearn.cluster import MiniBatchKMeans

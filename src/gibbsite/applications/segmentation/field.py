@@ -51,12 +51,7 @@ class Neighbourhood(NamedTuple):
 def grid_neighbourhood(free: Bools, neighbours: int) -> Neighbourhood:
     """Return the pairs of neighbouring pixels with at least one free pixel each.
 
-    Parameters
-    ----------
-    free : bool array (height, width)
-        The pixels whose labels are unknown.
-    neighbours : {4, 8}
-        How many a pixel has.
+    ``free`` (height, width): the pixels whose labels are unknown; ``neighbours`` in {4, 8}: how many a pixel has.
     """
     height, width = free.shape
     sites = np.flatnonzero(free)
@@ -101,16 +96,9 @@ def pair_weights(around: Neighbourhood, colours: Floats32, mean_square: float | 
 def potts_field(pairs: Ints32, coupling: Any, unary: Array, known: Array) -> FactorGraph:
     """Return the field of the nodes whose labels are unknown, given those that are known.
 
-    Parameters
-    ----------
-    pairs : int array (m, 2)
-        Neighbours.
-    coupling : float array (m,)
-        What a pair gains by equal labels.
-    unary : float array (unknown, labels)
-        Log-potentials of the nodes whose labels are unknown, in order.
-    known : int array (n,)
-        The labels of nodes, -1 where unknown.
+    ``pairs`` (m, 2): neighbours; ``coupling`` (m,): what a pair gains by equal labels; ``unary`` (unknown, labels):
+    log-potentials of the nodes whose labels are unknown, in order; ``known`` (n,): the labels of nodes, -1 where
+    unknown.
 
     Returns
     -------

@@ -25,16 +25,8 @@ _BLUR = 3.0
 def log_proximity(around: Neighbourhood, colours: Floats32, scribbles: Array, labels: int) -> Floats32:
     """Return minus the logarithms of the distances of all nodes from the scribbles of each label.
 
-    Parameters
-    ----------
-    around : Neighbourhood
-        All pixels (or superpixels) and their neighbours.
-    colours : float array (n, 3)
-        Their colours in L*a*b*.
-    scribbles : int array (n,)
-        Their labels, -1 where there is no scribble.
-    labels : int
-        How many labels there are.
+    ``around``: all pixels (or superpixels) and their neighbours; ``colours`` (n, 3): their colours in L*a*b*;
+    ``scribbles`` (n,): their labels, -1 where there is no scribble; ``labels``: how many labels there are.
 
     Returns
     -------

@@ -106,10 +106,7 @@ def _as_hex(colour: Any) -> str:
 def check_outputs(path: PathLike) -> Outputs:
     """Return where the files of a segmentation go; refuse what cannot be written, before any work is done.
 
-    Parameters
-    ----------
-    path : str or path
-        The label image; its name ends in .png, and the other files are named after it.
+    ``path``: the label image; its name ends in .png, and the other files are named after it.
 
     Raises
     ------
@@ -193,16 +190,9 @@ def encode_labels(labels: Array, legend: Legend, facts: str = "") -> bytes:
 def draw_overlay(image: Bytes, labels: Array, legend: Legend, weight: float = 0.45) -> Bytes:
     """Return the image tinted in the colours of its labels, their borders drawn, and the legend below.
 
-    Parameters
-    ----------
-    image : uint8 array (height, width, 3)
-        What was segmented.
-    labels : integer array (height, width)
-        Its labels; a negative one is none, and not tinted.
-    legend : Legend
-        Their names and colours.
-    weight : float
-        How much of the colour of a label is mixed in, between 0 and 1.
+    ``image`` (height, width, 3): what was segmented; ``labels`` (height, width): its labels; a negative one is none,
+    and not tinted; ``legend``: their names and colours; ``weight``: how much of the colour of a label is mixed in,
+    between 0 and 1.
     """
     height, width = labels.shape
     tinted = np.empty((height, width, 3), np.uint8)

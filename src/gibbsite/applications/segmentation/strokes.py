@@ -37,16 +37,9 @@ def read_scribbles(
 ) -> Strokes:
     """Tell the labels of a drawing.
 
-    Parameters
-    ----------
-    drawing : array
-        Whole numbers (height, width), 0 being background; or uint8 colours (height, width, 3 or 4).
-    image : uint8 array (height, width, 3)
-        What was scribbled on.
-    background : str, optional
-        The colour of the background, as "#rrggbb".
-    first : tuple of int, optional
-        The colour of value 0 of the palette of a file.
+    ``drawing``: whole numbers (height, width), 0 being background; or uint8 colours (height, width, 3 or 4);
+    ``image`` (height, width, 3): what was scribbled on; ``background``: the colour of the background, as "#rrggbb";
+    ``first``: the colour of value 0 of the palette of a file.
 
     Raises
     ------

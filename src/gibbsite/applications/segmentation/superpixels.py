@@ -18,12 +18,7 @@ from gibbsite.errors import IncompatibleError
 def find_superpixels(image: Bytes, count: int) -> Ints:
     """Return the number of its superpixel for every pixel, counted from 0.
 
-    Parameters
-    ----------
-    image : uint8 array (height, width, 3)
-        The image.
-    count : int
-        About how many there shall be.
+    ``image`` (height, width, 3): the image; ``count``: about how many there shall be.
     """
     try:
         from skimage.segmentation import slic

@@ -69,20 +69,8 @@ def run_short(
 ) -> Ints16:
     """Return the states of some sites after each number of steps, in many independent chains.
 
-    Parameters
-    ----------
-    model, scan
-        What to run, by the heat bath.
-    lengths : int array
-        Numbers of steps, increasing.
-    sites : int array
-        The sites looked at.
-    chains : int
-        How many chains.
-    start : array of state codes
-        Where all of them start.
-    rng : int
-        Seed.
+    ``model``, ``scan``: what to run, by the heat bath; ``lengths``: numbers of steps, increasing; ``sites``: the
+    sites looked at; ``chains``: how many chains; ``start``: where all of them start; ``rng``: seed.
 
     Returns
     -------

@@ -41,20 +41,8 @@ def bound(values: int) -> float:
 def measure(kernel: gs.kernels.Kernel, p: Floats, lengths: Ints, rng: int) -> Floats:
     """Return the largest discrepancy so far of each variable, after each number of draws.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        What chooses.
-    p : array (variables, values)
-        Probabilities.
-    lengths : int array
-        Numbers of draws, increasing.
-    rng : int
-        Seed.
-
-    Returns
-    -------
-    array (lengths, variables)
+    ``kernel``: what chooses; ``p`` (variables, values): probabilities; ``lengths``: numbers of draws, increasing;
+    ``rng``: seed. The result has the shape (lengths, variables).
     """
     variables, values = p.shape
     model = gs.FactorGraph(variables, [((i,), p[i]) for i in range(variables)], states=values)

@@ -80,12 +80,7 @@ def make_model(data: Floats) -> gs.ContinuousModel:
 def true_probabilities(data: Floats, cells: int = CELLS, parts: int = PARTS) -> Floats:
     """Return the probabilities of the cells of a square grid.
 
-    Parameters
-    ----------
-    data : array
-        The numbers.
-    cells, parts : int
-        Cells along an axis, and points along each of them.
+    ``data``: the numbers; ``cells``, ``parts``: cells along an axis, and points along each of them.
 
     Returns
     -------

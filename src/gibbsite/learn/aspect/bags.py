@@ -63,10 +63,7 @@ def is_counts(X: Any) -> bool:
 def read_bags(X: Any) -> Bags:
     """Return documents as bags: a table (documents, words) of counts, or a list of documents.
 
-    Parameters
-    ----------
-    X : array or sparse matrix (documents, words), or sequence of integer arrays
-        Counts (also lists of floats); or the words of every document, (tokens,) or (tokens, kinds).
+    ``X``: counts (also lists of floats); or the words of every document, (tokens,) or (tokens, kinds).
     """
     return _from_counts(X) if is_counts(X) else _from_lists(X)
 

@@ -146,20 +146,9 @@ def climb(
 ) -> Ascent:
     """Repeat both steps of EM until the value rises by less than a share of itself.
 
-    Parameters
-    ----------
-    tokens : Tokens
-        The documents.
-    start : Aspects
-        Where to start.
-    allowed : bool array (documents, topics)
-        Topics that documents may have.
-    offsets : int64 array (kinds + 1,)
-        Where the words of each kind begin.
-    smoothing : (float, float)
-        Of topics and of words.
-    iterations, tolerance
-        When to end.
+    ``tokens``: the documents; ``start``: where to start; ``allowed`` (documents, topics): topics that documents may
+    have; ``offsets`` (kinds + 1,): where the words of each kind begin; ``smoothing``: of topics and of words;
+    ``iterations``, ``tolerance``: when to end.
     """
     aspects, values = start, list[float]()
     weight = np.zeros(allowed.shape[1])
@@ -215,18 +204,10 @@ def fit_mixtures(
 ) -> Floats:
     """Return mixtures of topics by EM, with probabilities of words as they are.
 
-    Parameters
-    ----------
-    bags : Bags
-        The documents.
-    log_words : float array (tokens, topics)
-        Log-probabilities of the words of tokens.
-    allowed : bool array (documents, topics)
-        Topics that documents may have.
-    smoothing : float
-        What is added to counts of topics.
-    iterations, tolerance
-        A document is done after so many iterations, or when its probabilities change by no more than this.
+    ``bags``: the documents; ``log_words`` (tokens, topics): log-probabilities of the words of tokens; ``allowed``
+    (documents, topics): topics that documents may have; ``smoothing``: what is added to counts of topics;
+    ``iterations``, ``tolerance``: a document is done after so many iterations, or when its probabilities change by no
+    more than this.
     """
     masked = np.where(allowed[bags.document], log_words, -np.inf)
     most = masked.max(axis=1, keepdims=True)

@@ -156,15 +156,9 @@ class Chain:
     ) -> Floats:
         """Return the probabilities that the labels of spans lie in the sets of a pattern.
 
-        Parameters
-        ----------
-        sequences : Sequences
-            The data.
-        sequence, start, length, pattern : int arrays (spans,)
-            Where each span is, counted within its sequence, and what its labels should be.
-        sets : bool array (patterns, 6, labels)
-            Labels before a span, at its only position, at its first one, inside, at its last one, and behind
-            it.
+        ``sequences``: the data; ``sequence``, ``start``, ``length``, ``pattern`` (spans,): where each span is,
+        counted within its sequence, and what its labels should be; ``sets`` (patterns, 6, labels): labels before a
+        span, at its only position, at its first one, inside, at its last one, and behind it.
         """
         order = np.argsort(sequence, kind="stable")
         found = np.zeros(len(order))
@@ -256,33 +250,14 @@ def fit_chain(
 ) -> Training:
     """Learn the weights of a chain from labelled sequences by maximum likelihood.
 
-    Parameters
-    ----------
-    sequences : Sequences
-        The data.
-    codes : uint8 array (positions,)
-        Their labels, as numbers.
-    labels : sequence of str
-        Names of the labels.
-    n_features : int
-        Number of features.
-    scheme : {"bio", "bioes", "io"}, optional
-        What may follow what; by default anything.
-    order : {1, 2}
-        Length of the memory of the chain.
-    l1, l2 : float
-        Penalties: l1 times the sum of absolute weights, l2 times the sum of their squares.
-    all_states, all_pairs : bool
-        Whether features have weights for all labels, and all pairs of labels that are allowed, or only for
-        those that occur.
-    boundaries : bool
-        Whether the first and the last label of a sequence have weights.
-    iterations, tolerance, flatness, watch
-        As in :func:`gibbsite.learn.crf.quasi_newton.minimise`.
-    threads : int
-        At most four are used.
-    allowed : (pairs, begins, ends), optional
-        Bool arrays that say what is allowed, instead of a scheme.
+    ``sequences``: the data; ``codes`` (positions,): their labels, as numbers; ``labels``: names of the labels;
+    ``n_features``: number of features; ``scheme`` in {"bio", "bioes", "io"}: what may follow what; by default
+    anything; ``order`` in {1, 2}: length of the memory of the chain; ``l1``, ``l2``: penalties: l1 times the sum of
+    absolute weights, l2 times the sum of their squares; ``all_states``, ``all_pairs``: whether features have weights
+    for all labels, and all pairs of labels that are allowed, or only for those that occur; ``boundaries``: whether
+    the first and the last label of a sequence have weights; ``iterations``, ``tolerance``, ``flatness``, ``watch``:
+    as in :func:`gibbsite.learn.crf.quasi_newton.minimise`; ``threads``: at most four are used; ``allowed``: Bool
+    arrays that say what is allowed, instead of a scheme.
 
     Returns
     -------

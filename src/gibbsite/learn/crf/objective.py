@@ -66,27 +66,13 @@ class _Part:
 
 @dataclass
 class Objective:
-    """Function of all weights: minus the log-likelihood, plus l2 times the squared norm.
+    """Function of all weights: minus the log-likelihood, plus l2 times the squared norm."""
 
-    Parameters
-    ----------
-    weights : Weights
-        Which there are.
-    sequences : Sequences
-        The data.
-    labels : uint8 array (positions,)
-        Their labels.
-    l2 : float
-        Weight of the squared norm.
-    executor : Executor
-        Threads.
-    """
-
-    weights: Weights
-    sequences: Sequences
-    labels: Bytes
-    l2: float
-    executor: Executor
+    weights: Weights  # which there are
+    sequences: Sequences  # the data
+    labels: Bytes  # (positions,): their labels
+    l2: float  # weight of the squared norm
+    executor: Executor  # threads
     _parts: list[_Part] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -64,24 +64,11 @@ def minimise(
 ) -> Minimum:
     """Find a minimum of a function with gradient, plus ``l1`` times the sum of absolute values.
 
-    Parameters
-    ----------
-    function : function
-        Parameters -> value and gradient, an array of its own.
-    start : float array
-        Where to begin.
-    l1 : float
-        Weight of the penalty.
-    penalised : bool array, optional
-        Parameters that the penalty is about; by default all.
-    iterations : int
-        Most steps.
-    tolerance : float
-        Ended is where the norm of the gradient is below this times the norm of the parameters, or times 1.
-    flatness : float
-        Ended is, too, where ten steps lowered the value by less than this share of it; 0: not asked.
-    watch : function, optional
-        Called with the number of steps and the value; ends the search by returning True.
+    ``function``: parameters -> value and gradient, an array of its own; ``start``: where to begin; ``l1``: weight of
+    the penalty; ``penalised``: parameters that the penalty is about; by default all; ``iterations``: most steps;
+    ``tolerance``: ended is where the norm of the gradient is below this times the norm of the parameters, or times 1;
+    ``flatness``: ended is, too, where ten steps lowered the value by less than this share of it; 0: not asked;
+    ``watch``: called with the number of steps and the value; ends the search by returning True.
 
     Returns
     -------

@@ -43,31 +43,18 @@ class Moves(NamedTuple):
 class Structure:
     """Labels in a row: what is allowed, and the weights of pairs, triples, beginnings and ends.
 
-    Parameters
-    ----------
-    pairs : bool array (labels, labels)
-        Whether a label may follow another.
-    begins, ends : bool array (labels,)
-        Whether a label may be the first or the last one.
-    order : {1, 2}
-        Whether a weight belongs to pairs of labels, or to triples as well.
-    boundaries : bool
-        Whether there are weights for the first and the last label.
-    seen : bool array (labels, labels), optional
-        Pairs that have a weight; others score 0.
-
     Attributes
     ----------
     size : int
         Number of weights: pairs, then triples, then beginnings and ends.
     """
 
-    pairs: Bools
-    begins: Bools
+    pairs: Bools  # (labels, labels): whether a label may follow another
+    begins: Bools  # (labels,): whether a label may be the first or the last one
     ends: Bools
-    order: int = 1
-    boundaries: bool = True
-    seen: Bools | None = None
+    order: int = 1  # {1, 2}: whether a weight belongs to pairs of labels, or to triples as well
+    boundaries: bool = True  # whether there are weights for the first and the last label
+    seen: Bools | None = None  # pairs that have a weight; others score 0
 
     @property
     def labels(self) -> int:

@@ -19,10 +19,7 @@ BIAS = "(bias)"
 class Vocabulary:
     """Names of features, and sequences in terms of their numbers.
 
-    Parameters
-    ----------
-    names : iterable of str
-        Names that are known; others are unknown, unless the vocabulary is growing.
+    ``names``: names that are known; others are unknown, unless the vocabulary is growing.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -39,16 +36,10 @@ class Vocabulary:
     def read(self, given: Any, *, grow: bool = False, bias: bool = False) -> Sequences:
         """Return sequences as arrays.
 
-        Parameters
-        ----------
-        given : iterable of sequences
-            A sequence is a list of positions, each with its features: names, or a mapping from names to
-            numbers (the value), flags, or texts (the feature "name=text"); or an array (positions, features)
-            of numbers.
-        grow : bool
-            Take unknown names in; otherwise they are left out.
-        bias : bool
-            Give every position the feature "(bias)", too.
+        ``given``: a sequence is a list of positions, each with its features: names, or a mapping from names to
+        numbers (the value), flags, or texts (the feature "name=text"); or an array (positions, features) of numbers;
+        ``grow``: take unknown names in; otherwise they are left out; ``bias``: give every position the feature
+        "(bias)", too.
         """
         begin, first = array("q", [0]), array("q", [0])  # lists would take many times the memory
         features, values = array("i"), array("d")
