@@ -14,21 +14,11 @@ from gibbsite.errors import ModelError
 
 @dataclass(frozen=True, eq=False)
 class Pixels:
-    """An image as numbers.
+    """An image as numbers."""
 
-    Attributes
-    ----------
-    values : float array (height, width)
-        The pixels, in the units of the image.
-    kind : dtype
-        What the image was made of.
-    low, high : float
-        Smallest and largest pixel.
-    """
-
-    values: Floats
-    kind: np.dtype[Any]
-    low: float
+    values: Floats  # (height, width): the pixels, in the units of the image
+    kind: np.dtype[Any]  # what the image was made of
+    low: float  # smallest and largest pixel
     high: float
 
     @cached_property

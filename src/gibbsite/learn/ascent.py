@@ -24,24 +24,12 @@ _MOST_KEPT = 1000  # parameters on the way
 
 @dataclass(frozen=True)
 class Problem:
-    """What is maximised.
+    """What is maximised."""
 
-    Attributes
-    ----------
-    family : Family
-        The models.
-    target : float array (parameters,)
-        Mean statistics of the data.
-    ridge : float
-        Strength of the quadratic penalty.
-    box, mixing : float or None
-        Bounds on couplings and on total influence.
-    """
-
-    family: Family
-    target: Floats
-    ridge: float
-    box: float | None
+    family: Family  # the models
+    target: Floats  # (parameters,): mean statistics of the data
+    ridge: float  # strength of the quadratic penalty
+    box: float | None  # bounds on couplings and on total influence
     mixing: float | None
 
     def project(self, theta: Floats) -> Floats:
@@ -54,24 +42,13 @@ class Problem:
 
 
 class Path(NamedTuple):
-    """The way of the ascent.
+    """The way of the ascent."""
 
-    Attributes
-    ----------
-    theta : float array (parameters,)
-        Where it ended.
-    thetas : dict
-        Number of steps -> parameters after so many; every step, or every second, fourth, ... of long ways.
-    estimates : list of Estimate
-        What each gradient came from, without the means.
-    interrupted : bool
-        Whether it ended before it was through.
-    """
-
-    theta: Floats
+    theta: Floats  # (parameters,): where it ended
+    # number of steps -> parameters after so many; every step, or every second, fourth, ... of long ways
     thetas: dict[int, Floats]
-    estimates: list[Estimate]
-    interrupted: bool
+    estimates: list[Estimate]  # what each gradient came from, without the means
+    interrupted: bool  # whether it ended before it was through
 
 
 def ascend(

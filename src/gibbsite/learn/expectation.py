@@ -33,25 +33,13 @@ _SWEEPS = 30  # of a chain at a gradient step where no number of updates is know
 
 
 class Estimate(NamedTuple):
-    """Mean statistics, and what is known about them.
+    """Mean statistics, and what is known about them."""
 
-    Attributes
-    ----------
-    mean : float array (parameters,)
-        The means.
-    length, updates : int
-        Updates of a chain, and of all chains together.
-    variation : float
-        Bound on the total variation between the law of a chain's state and the model; NaN if not known.
-    bias : float
-        Bound on the Euclidean norm of the bias of the means; NaN if nothing is known.
-    """
-
-    mean: Floats
-    length: int
+    mean: Floats  # (parameters,): the means
+    length: int  # updates of a chain, and of all chains together
     updates: int
-    variation: float
-    bias: float
+    variation: float  # bound on the total variation between the law of a chain's state and the model; NaN if not known
+    bias: float  # bound on the Euclidean norm of the bias of the means; NaN if nothing is known
 
 
 class Oracle(Protocol):
@@ -112,35 +100,19 @@ class Exact:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """Means over the end states of many chains.
+    """Means over the end states of many chains."""
 
-    Attributes
-    ----------
-    family : Family
-        The models.
-    scan : Scan or "dogs"
-        The order of updates; "dogs": optimised for each model, where a bound can tell good orders from bad
-        ones, otherwise systematic.
-    accuracy : float or None
-        Total variation that is allowed; it decides the number of updates of a chain. None: 0.01 where a
-        number of updates is known to reach it, otherwise 30 systematic sweeps.
-    updates : int or None
-        That number, if it is given.
-    chains : int
-        Number of chains.
-    persistent : bool
-        Whether chains go on where they were.
-    entropy, threads : int
-        Seed, and number of threads; the numbers do not depend on the latter.
-    """
-
-    family: Family
+    family: Family  # the models
+    # the order of updates; "dogs": optimised for each model, where a bound can tell good orders from bad ones,
+    # otherwise systematic
     scan: Scan | str
+    # total variation that is allowed; it decides the number of updates of a chain. None: 0.01 where a number of
+    # updates is known to reach it, otherwise 30 systematic sweeps
     accuracy: float | None
-    updates: int | None
-    chains: int
-    persistent: bool
-    entropy: int
+    updates: int | None  # that number, if it is given
+    chains: int  # number of chains
+    persistent: bool  # whether chains go on where they were
+    entropy: int  # seed, and number of threads; the numbers do not depend on the latter
     threads: int
     kept: dict[int, Array] = field(default_factory=dict)
 

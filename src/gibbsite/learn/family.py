@@ -27,24 +27,14 @@ _MOST_PARAMETERS = 1 << 27  # a gigabyte for each copy, of which an ascent keeps
 
 @dataclass(frozen=True, eq=False)
 class Family(ABC):
-    """Models with the same sites and pairs.
-
-    Attributes
-    ----------
-    base : FactorGraph
-        A model of the family, with the groups "couplings" and, if there are any, "fields".
-    pairs : int array (pairs, 2)
-        Which sites are coupled.
-    fields : bool
-        Whether single sites have parameters.
-    """
+    """Models with the same sites and pairs."""
 
     #: Largest Euclidean distance between two values of the statistics of one scope.
     diameter: ClassVar[float]
 
-    base: FactorGraph
-    pairs: Ints32
-    fields: bool
+    base: FactorGraph  # a model of the family, with the groups "couplings" and, if there are any, "fields"
+    pairs: Ints32  # (pairs, 2): which sites are coupled
+    fields: bool  # whether single sites have parameters
 
     @property
     def n_scopes(self) -> int:

@@ -9,27 +9,13 @@ from gibbsite._numba.jit import Integer, compiled_loop, inlined
 
 
 class Column(NamedTuple):
-    """An attribute at a place.
+    """An attribute at a place."""
 
-    Attributes
-    ----------
-    key : int32 array (tokens,)
-        By what the values of a token are found: its word, or itself.
-    first : int64 array (keys + 1,)
-        Where the values of a key begin.
-    value : int32 array
-        Numbers of values; 0 and 1 stand for places before and behind a sentence.
-    number : int32 array (values,)
-        The feature of each value; -1 if there is none.
-    offset : int
-        How far from the token it is looked at.
-    """
-
-    key: Ints32
-    first: Ints
-    value: Ints32
-    number: Ints32
-    offset: int
+    key: Ints32  # (tokens,): by what the values of a token are found: its word, or itself
+    first: Ints  # (keys + 1,): where the values of a key begin
+    value: Ints32  # numbers of values; 0 and 1 stand for places before and behind a sentence
+    number: Ints32  # (values,): the feature of each value; -1 if there is none
+    offset: int  # how far from the token it is looked at
 
 
 @inlined

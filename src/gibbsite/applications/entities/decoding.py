@@ -36,21 +36,11 @@ class Skip:
 
 @dataclass(frozen=True)
 class Visited:
-    """States that a chain visited.
+    """States that a chain visited."""
 
-    Attributes
-    ----------
-    states : uint8 array (sweeps, positions)
-        Labels after every sweep.
-    scores : float array (sweeps, parts)
-        Log-potentials of the parts.
-    part : int array (sequences,)
-        The part that a sequence belongs to.
-    """
-
-    states: Bytes
-    scores: Floats
-    part: Ints
+    states: Bytes  # (sweeps, positions): labels after every sweep
+    scores: Floats  # (sweeps, parts): log-potentials of the parts
+    part: Ints  # (sequences,): the part that a sequence belongs to
 
     def best(self, sequences: Sequences, after: int | None = None) -> tuple[Bytes, float]:
         """Return the best labels of the first sweeps, part by part, and their log-potential."""

@@ -22,21 +22,12 @@ _CONTEXT, _DIMENSIONS = 400, 40  # frequent words whose nearness describes a wor
 
 @dataclass
 class WordLists:
-    """Gazetteers, lexicon and clusters.
+    """Gazetteers, lexicon and clusters."""
 
-    Attributes
-    ----------
-    phrases : dict
-        Phrase in small letters -> the lists that have it.
-    counts : dict
-        Word -> class -> number of training documents in which it is so labelled; "O" among the classes.
-    clusters : dict
-        Word in small letters -> cluster.
-    """
-
-    phrases: dict[str, set[str]] = field(default_factory=dict)
+    phrases: dict[str, set[str]] = field(default_factory=dict)  # phrase in small letters -> the lists that have it
+    # word -> class -> number of training documents in which it is so labelled; "O" among the classes
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    clusters: dict[str, str] = field(default_factory=dict)
+    clusters: dict[str, str] = field(default_factory=dict)  # word in small letters -> cluster
     _own: list[dict[str, set[str]]] = field(default_factory=list, repr=False)
 
     @property

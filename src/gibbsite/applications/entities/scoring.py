@@ -16,23 +16,13 @@ _REPEATS = 1000
 
 @dataclass(frozen=True)
 class Figures:
-    """Precision, recall and F1, with 95 % intervals from resampled documents.
+    """Precision, recall and F1, with 95 % intervals from resampled documents."""
 
-    Attributes
-    ----------
-    precision, recall, f1 : float
-        0 where nothing was found or nothing is there.
-    intervals : dict
-        Figure -> (low, high).
-    true, found, right : int
-        Entities in the text, entities that were found, and both.
-    """
-
-    precision: float
+    precision: float  # 0 where nothing was found or nothing is there
     recall: float
     f1: float
-    intervals: dict[str, tuple[float, float]]
-    true: int
+    intervals: dict[str, tuple[float, float]]  # figure -> (low, high)
+    true: int  # entities in the text, entities that were found, and both
     found: int
     right: int
 
@@ -51,24 +41,13 @@ class Figures:
 
 @dataclass(frozen=True)
 class Score:
-    """All figures of a comparison.
+    """All figures of a comparison."""
 
-    Attributes
-    ----------
-    total : Figures
-        Of all classes together.
-    classes : dict
-        By class.
-    confusion : dict
-        (true class, found class) -> number of entities with the same place; "-" stands for none.
-    tokens : float
-        Share of tokens with the right label.
-    """
-
-    total: Figures
-    classes: dict[str, Figures]
+    total: Figures  # of all classes together
+    classes: dict[str, Figures]  # by class
+    # (true class, found class) -> number of entities with the same place; "-" stands for none
     confusion: dict[tuple[str, str], int]
-    tokens: float
+    tokens: float  # share of tokens with the right label
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data: precision, recall, f1, classes, confusion, and more."""

@@ -53,15 +53,9 @@ TEMPLATES = {"window": "\n".join(_WINDOW), "document": "\n".join((*_WINDOW, *_DO
 
 @dataclass(frozen=True)
 class Line:
-    """Attributes at places, taken together.
+    """Attributes at places, taken together."""
 
-    Attributes
-    ----------
-    parts : tuple of (name, offset)
-        One, or several that make a feature together.
-    """
-
-    parts: tuple[tuple[str, int], ...]
+    parts: tuple[tuple[str, int], ...]  # one, or several that make a feature together
 
     @property
     def name(self) -> str:

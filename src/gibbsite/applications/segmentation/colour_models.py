@@ -41,21 +41,11 @@ _PIXELS = 256
 
 @dataclass(frozen=True, eq=False)
 class ColourModels:
-    """Densities of colours by label.
+    """Densities of colours by label."""
 
-    Attributes
-    ----------
-    colours : list of float arrays (seeds, 3)
-        L*a*b* of the scribbled pixels of each label.
-    places : list of float arrays (seeds, 2)
-        Where they are: rows and columns, as shares of the longer side of the image.
-    width : float
-        Of the kernels in colour.
-    """
-
-    colours: list[Floats32]
-    places: list[Floats32]
-    width: float
+    colours: list[Floats32]  # (seeds, 3): L*a*b* of the scribbled pixels of each label
+    places: list[Floats32]  # (seeds, 2): where they are: rows and columns, as shares of the longer side of the image
+    width: float  # of the kernels in colour
 
     @classmethod
     def learn(

@@ -33,19 +33,11 @@ _LEARNT_FROM = 30_000  # patches that a vocabulary is learnt from, at most
 
 
 class Descriptors(NamedTuple):
-    """What patches look like, row by row.
+    """What patches look like, row by row."""
 
-    Attributes
-    ----------
-    texture, colour : float arrays (patches, numbers)
-        Histograms.
-    shape : (int, int)
-        Rows and columns of patches.
-    """
-
-    texture: Floats32
+    texture: Floats32  # (patches, numbers): histograms
     colour: Floats32
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # rows and columns of patches
 
 
 def patch_shape(height: int, width: int) -> tuple[int, int]:
@@ -137,15 +129,9 @@ def nearest(centres: Floats32, rows: Floats32) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class VisualWords:
-    """Vocabularies of texture and colour.
+    """Vocabularies of texture and colour."""
 
-    Attributes
-    ----------
-    texture, colour : float arrays (words, numbers)
-        Their centres.
-    """
-
-    texture: Floats32
+    texture: Floats32  # (words, numbers): their centres
     colour: Floats32
 
     @property

@@ -31,21 +31,11 @@ NEIGHBOURS = tuple(_AFTER)
 
 
 class Neighbourhood(NamedTuple):
-    """Nodes in pairs.
+    """Nodes in pairs."""
 
-    Attributes
-    ----------
-    nodes : int array (n,)
-        What the nodes are: positions of pixels, row by row, or numbers of superpixels.
-    pairs : int array (m, 2)
-        Neighbours, as indices of nodes.
-    closeness : float array (m,)
-        One over the distance of a pair.
-    """
-
-    nodes: Ints
-    pairs: Ints32
-    closeness: Floats32
+    nodes: Ints  # (n,): what the nodes are: positions of pixels, row by row, or numbers of superpixels
+    pairs: Ints32  # (m, 2): neighbours, as indices of nodes
+    closeness: Floats32  # (m,): one over the distance of a pair
 
 
 def grid_neighbourhood(free: Bools, neighbours: int) -> Neighbourhood:

@@ -21,30 +21,14 @@ Truth = dict[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Target:
-    """A target as methods need it.
+    """A target as methods need it."""
 
-    Attributes
-    ----------
-    density : LogDensity
-        With gradient.
-    truth : dict
-        Mean and standard deviation of every coordinate.
-    step : float
-        A step for ULA, a tenth of the smallest variance in any direction.
-    gibbs : (model, kernel), optional
-        Where full conditionals can be drawn from.
-    relaxed : (model, kernel), optional
-        Where they are normal, so that they can be over-relaxed.
-    exact : (model, kernel), optional
-        Where exact draws are known.
-    """
-
-    density: gs.LogDensity
-    truth: Truth
-    step: float
-    gibbs: tuple[gs.Model, gs.kernels.Kernel] | None = None
-    relaxed: tuple[gs.Model, gs.kernels.Kernel] | None = None
-    exact: tuple[gs.Model, gs.kernels.Kernel] | None = None
+    density: gs.LogDensity  # with gradient
+    truth: Truth  # mean and standard deviation of every coordinate
+    step: float  # a step for ULA, a tenth of the smallest variance in any direction
+    gibbs: tuple[gs.Model, gs.kernels.Kernel] | None = None  # where full conditionals can be drawn from
+    relaxed: tuple[gs.Model, gs.kernels.Kernel] | None = None  # where they are normal, so that they can be over-relaxed
+    exact: tuple[gs.Model, gs.kernels.Kernel] | None = None  # where exact draws are known
 
 
 def autoregressive(n: int, r: float) -> Target:

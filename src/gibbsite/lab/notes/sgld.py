@@ -59,25 +59,13 @@ def likelihood_gradient(theta: Any, row: Any) -> Any:
 
 @dataclass(frozen=True)
 class Regression:
-    """A regression with its exact posterior.
+    """A regression with its exact posterior."""
 
-    Attributes
-    ----------
-    model : DataDensity
-        The posterior as a target.
-    mean, precision : arrays (3,), (3, 3)
-        Of the posterior.
-    inputs : array (rows, 3)
-        Inputs of the rows.
-    scatter : array (3, 3)
-        Covariance S of the rows' gradients at the mean.
-    """
-
-    model: gs.DataDensity
-    mean: Floats
+    model: gs.DataDensity  # the posterior as a target
+    mean: Floats  # (3, 3): of the posterior
     precision: Floats
-    inputs: Floats
-    scatter: Floats
+    inputs: Floats  # (rows, 3): inputs of the rows
+    scatter: Floats  # (3, 3): covariance S of the rows' gradients at the mean
 
     @classmethod
     def make(cls, rows: int, rng: np.random.Generator) -> Regression:

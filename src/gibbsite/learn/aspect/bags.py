@@ -16,24 +16,12 @@ from gibbsite.errors import IncompatibleError, ModelError
 
 
 class Bags(NamedTuple):
-    """Tokens of documents, one document after the other.
+    """Tokens of documents, one document after the other."""
 
-    Attributes
-    ----------
-    first : int64 array (documents + 1,)
-        Where the tokens of a document begin.
-    words : int64 array (tokens, kinds)
-        Words, numbered from 0 in each kind.
-    times : float array (tokens,)
-        How often a token occurs.
-    width : int
-        Number of words of a table of counts; 0 if documents were given as lists.
-    """
-
-    first: Ints
-    words: Ints
-    times: Floats
-    width: int
+    first: Ints  # (documents + 1,): where the tokens of a document begin
+    words: Ints  # (tokens, kinds): words, numbered from 0 in each kind
+    times: Floats  # (tokens,): how often a token occurs
+    width: int  # number of words of a table of counts; 0 if documents were given as lists
 
     @property
     def n_documents(self) -> int:

@@ -20,42 +20,20 @@ from gibbsite.learn.aspect.bags import Bags
 
 
 class Tokens(NamedTuple):
-    """Tokens for compiled code.
+    """Tokens for compiled code."""
 
-    Attributes
-    ----------
-    first : int64 array (documents + 1,)
-        Where the tokens of a document begin.
-    rows : int64 array (tokens, kinds)
-        Rows of the table of words, in which the words of all kinds follow each other.
-    times : float array (tokens,)
-        How often a token occurs.
-    begin : int64 array (documents + 1,)
-        Where the topics of a document begin.
-    topic : int64 array
-        Topics that documents may have.
-    """
-
-    first: Ints
-    rows: Ints
-    times: Floats
-    begin: Ints
-    topic: Ints
+    first: Ints  # (documents + 1,): where the tokens of a document begin
+    rows: Ints  # (tokens, kinds): rows of the table of words, in which the words of all kinds follow each other
+    times: Floats  # (tokens,): how often a token occurs
+    begin: Ints  # (documents + 1,): where the topics of a document begin
+    topic: Ints  # topics that documents may have
 
 
 class Aspects(NamedTuple):
-    """What is learnt.
+    """What is learnt."""
 
-    Attributes
-    ----------
-    theta : float array (documents, topics)
-        Probabilities of topics.
-    beta : float array (words of all kinds, topics)
-        Probabilities of words; each kind sums to 1 in every column.
-    """
-
-    theta: Floats
-    beta: Floats
+    theta: Floats  # (documents, topics): probabilities of topics
+    beta: Floats  # (words of all kinds, topics): probabilities of words; each kind sums to 1 in every column
 
 
 class Ascent(NamedTuple):

@@ -40,21 +40,11 @@ MOST_LABELS = 255
 
 @dataclass(frozen=True)
 class Chain:
-    """A conditional random field with its weights.
+    """A conditional random field with its weights."""
 
-    Attributes
-    ----------
-    labels : tuple of str
-        Names of the labels.
-    weights : Weights
-        Which weights there are.
-    x : float64 array
-        Their values: of features, then of labels in a row.
-    """
-
-    labels: tuple[str, ...]
-    weights: Weights
-    x: Floats
+    labels: tuple[str, ...]  # names of the labels
+    weights: Weights  # which weights there are
+    x: Floats  # their values: of features, then of labels in a row
 
     @property
     def n_features(self) -> int:
@@ -214,18 +204,10 @@ def _refuse_impossible(score: Floats) -> None:
 
 @dataclass(frozen=True)
 class Training:
-    """A chain that was learnt, and how that went.
+    """A chain that was learnt, and how that went."""
 
-    Attributes
-    ----------
-    chain : Chain
-        The result.
-    minimum : Minimum
-        The end of the search.
-    """
-
-    chain: Chain
-    minimum: Minimum
+    chain: Chain  # the result
+    minimum: Minimum  # the end of the search
 
 
 def fit_chain(

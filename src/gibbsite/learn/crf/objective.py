@@ -22,21 +22,11 @@ PARTS = 4  # of the data; more threads than that are not used
 
 @dataclass(frozen=True)
 class Weights:
-    """Which weights there are: of features with labels, and of labels in a row.
+    """Which weights there are: of features with labels, and of labels in a row."""
 
-    Attributes
-    ----------
-    start : int64 array (features + 1,)
-        Where the weights of a feature begin.
-    label : uint8 array
-        The label of each.
-    structure : Structure
-        Labels in a row; their weights come last.
-    """
-
-    start: Ints
-    label: Bytes
-    structure: Structure
+    start: Ints  # (features + 1,): where the weights of a feature begin
+    label: Bytes  # the label of each
+    structure: Structure  # labels in a row; their weights come last
 
     @property
     def size(self) -> int:

@@ -20,24 +20,14 @@ _LEAST = -600.0  # exponents below count as this one: a label that scores so low
 
 
 class Rows(NamedTuple):
-    """Features of all positions, and the weights of every feature: one for each label it was seen with.
+    """Features of all positions, and the weights of every feature: one for each label it was seen with."""
 
-    Attributes
-    ----------
-    begin, first, feature, value
-        As in :class:`gibbsite.learn.crf.sequences.Sequences`.
-    start : int64 array (features + 1,)
-        Where the weights of a feature begin.
-    label : uint8 array
-        The label of every weight.
-    """
-
-    begin: Ints
+    begin: Ints  # as in :class:`gibbsite.learn.crf.sequences.Sequences`
     first: Ints
     feature: Ints32
     value: Floats
-    start: Ints
-    label: Bytes
+    start: Ints  # (features + 1,): where the weights of a feature begin
+    label: Bytes  # the label of every weight
 
 
 class Scratch(NamedTuple):

@@ -30,25 +30,13 @@ _MEMORY = 6
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a minimisation ended.
+    """Where a minimisation ended."""
 
-    Attributes
-    ----------
-    x : float array
-        The parameters.
-    value : float
-        The function there, with penalty.
-    iterations, evaluations : int
-        Steps made, and how often the function was computed.
-    converged : bool
-        Whether the gradient, or the decrease, had become as small as asked for.
-    """
-
-    x: Floats
-    value: float
-    iterations: int
+    x: Floats  # the parameters
+    value: float  # the function there, with penalty
+    iterations: int  # steps made, and how often the function was computed
     evaluations: int
-    converged: bool
+    converged: bool  # whether the gradient, or the decrease, had become as small as asked for
 
 
 def minimise(

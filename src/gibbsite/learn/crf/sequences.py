@@ -12,24 +12,12 @@ from gibbsite._common.arrays import Floats, Ints, Ints32
 
 @dataclass(frozen=True)
 class Sequences:
-    """Positions of all sequences, one after the other, with their features.
+    """Positions of all sequences, one after the other, with their features."""
 
-    Attributes
-    ----------
-    begin : int64 array (sequences + 1,)
-        Position at which every sequence begins, and the number of positions.
-    first : int64 array (positions + 1,)
-        Where the features of every position begin.
-    feature : int32 array
-        Numbers of the features.
-    value : float64 array
-        Their values; empty where all are 1.
-    """
-
-    begin: Ints
-    first: Ints
-    feature: Ints32
-    value: Floats
+    begin: Ints  # (sequences + 1,): position at which every sequence begins, and the number of positions
+    first: Ints  # (positions + 1,): where the features of every position begin
+    feature: Ints32  # numbers of the features
+    value: Floats  # their values; empty where all are 1
 
     def __len__(self) -> int:
         return len(self.begin) - 1

@@ -18,35 +18,20 @@ from gibbsite.errors import ModelError
 
 
 class Moves(NamedTuple):
-    """Scores of the moves between states, for compiled code.
+    """Scores of the moves between states, for compiled code."""
 
-    Attributes
-    ----------
-    row : float64 array (states, width)
-        Score, or its exponential, of going from a state to a label.
-    first, last : float64 array (states,)
-        The same for the first and the last position.
-    to : int64 array (states,)
-        Where the states that a state leads to begin.
-    width : int
-        Number of labels, padded.
-    """
-
-    row: Floats
-    first: Floats
+    row: Floats  # (states, width): score, or its exponential, of going from a state to a label
+    first: Floats  # (states,): the same for the first and the last position
     last: Floats
-    to: Ints
-    width: int
+    to: Ints  # (states,): where the states that a state leads to begin
+    width: int  # number of labels, padded
 
 
 @dataclass(frozen=True)
 class Structure:
     """Labels in a row: what is allowed, and the weights of pairs, triples, beginnings and ends.
 
-    Attributes
-    ----------
-    size : int
-        Number of weights: pairs, then triples, then beginnings and ends.
+    ``size``: number of weights: pairs, then triples, then beginnings and ends.
     """
 
     pairs: Bools  # (labels, labels): whether a label may follow another
