@@ -63,6 +63,12 @@ def test_imports_go_one_way(path: Path) -> None:
         assert allowed, f"{mine} must not import {other}"
 
 
+@pytest.mark.parametrize("client", ["applications", "lab"])
+def test_only_the_command_line_and_the_lab_import_client_packages(client: str) -> None:
+    users = {room(path) for path in SOURCE.rglob("*.py") if client in imported_rooms(path)}
+    assert users <= {client, "lab", "cli"}
+
+
 def imports_numba(path: Path) -> bool:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

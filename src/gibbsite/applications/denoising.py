@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.methods import DENOISING, PRIORS
@@ -31,10 +32,7 @@ from gibbsite.applications.noise import (
 from gibbsite.applications.pixels import Pixels, nearest_level, read_pixels
 from gibbsite.applications.posterior import average, flip_strength, grey_model, two_level_model
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.kernels.base import Kernel
-from gibbsite.models import FactorGraph
 from gibbsite.sampling.budget import check_integer, is_real
-from gibbsite.scans.base import Scan
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,7 +71,7 @@ class Denoised:
     flip: float | None
     means: tuple[float, float]
     error: dict[str, float] | None
-    model: FactorGraph
+    model: gs.FactorGraph
     result: Any
     seconds: float
 
@@ -96,7 +94,7 @@ class Denoised:
 class _Task(NamedTuple):
     """What to do: the posterior, where to start, and how codes become values."""
 
-    model: FactorGraph
+    model: gs.FactorGraph
     noisy: Ints16  # every pixel by itself
     levels: Floats
     shown: Floats  # what the levels look like in the answer
@@ -114,9 +112,9 @@ def denoise(
     levels: int | None = None,
     prior: str = "potts",
     truncation: int | None = None,
-    method: str | Kernel | None = None,
+    method: str | gs.kernels.Kernel | None = None,
     sweeps: int = 30,
-    scan: Scan | None = None,
+    scan: gs.scans.Scan | None = None,
     start: Any = "noisy",
     damping: float = 0.5,
     average_states: bool = False,
@@ -203,7 +201,7 @@ def denoise(
     task = _pose(pixels, sigma, flip, means, coupling, levels, prior, truncation)
     if method is None:
         method = "herded-shared" if task.levels.size == 2 else "herded-site"
-    if not isinstance(method, Kernel) and method not in DENOISING:
+    if not isinstance(method, gs.kernels.Kernel) and method not in DENOISING:
         raise ArgumentError(unknown("method", method, DENOISING))
     cells, result = average(
         task.model,

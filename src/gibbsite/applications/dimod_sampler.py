@@ -13,25 +13,19 @@ from typing import Any
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
-from gibbsite.formats.objects.bqm import from_bqm, import_extra, to_bqm
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.formats.objects.bqm import import_extra
 from gibbsite.inference.sampling import record_chains
-from gibbsite.kernels.base import Kernel
-from gibbsite.kernels.gibbs.annealed import AnnealedGibbs
-from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.kernels.gibbs.temperature import temperature_range
-from gibbsite.models import FactorGraph
 from gibbsite.models.reals import read_real, read_reals
-from gibbsite.results import Result
 from gibbsite.sampling.budget import check_integer, read_budget
 from gibbsite.sampling.engine import Recording
 from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.plan import package_version
 from gibbsite.sampling.progress import choose_progress
-from gibbsite.sampling.recorders import BestState, Marginals
 
 _SWEEPS = 1000
 
@@ -121,11 +115,11 @@ class DimodSampler:
         if beta is not None and beta_range is not None:
             raise ArgumentError("give beta_range to anneal or beta to sample at one temperature, not both.")
         # the temperatures of the annealing are those of the energy itself
-        model = from_bqm(bqm, beta=1.0 if beta is None else beta)
+        model = gs.formats.from_bqm(bqm, beta=1.0 if beta is None else beta)
         if not model.n_sites:
             return _sample_set(np.zeros((reads, 0), np.int8), bqm, {})
         inverse = _inverse_temperatures(model, beta_range, sweeps) if beta is None else np.array([float(beta)])
-        kernel: Kernel = Gibbs() if beta is not None else AnnealedGibbs(1.0 / inverse)
+        kernel: gs.kernels.Kernel = gs.Gibbs() if beta is not None else gs.AnnealedGibbs(1.0 / inverse)
         start = "random" if initial_state is None else _read_state(initial_state)
         recording = record_chains(
             model,
@@ -135,7 +129,7 @@ class DimodSampler:
             chains=reads,
             rng=seed,
             start=start,
-            record=BestState() if beta is None else Marginals(rao_blackwell=False, batches=False),
+            record=gs.recorders.BestState() if beta is None else gs.Marginals(rao_blackwell=False, batches=False),
             threads=read_threads(threads),
             progress=choose_progress(progress),
         )
@@ -183,14 +177,14 @@ def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
     >>> len(found), float(found.first.energy)
     (20, -0.5)
     """
-    bqm = to_bqm(model, beta=beta) if isinstance(model, FactorGraph) else model
-    sites = from_bqm(bqm).sites
+    bqm = gs.formats.to_bqm(model, beta=beta) if isinstance(model, gs.FactorGraph) else model
+    sites = gs.formats.from_bqm(bqm).sites
     ranked = getattr(draws, "ranked", getattr(draws, "best", None))  # of a search, or of an inference
     if isinstance(ranked, tuple) and ranked:
-        named = model if isinstance(model, FactorGraph) else from_bqm(bqm)
+        named = model if isinstance(model, gs.FactorGraph) else gs.formats.from_bqm(bqm)
         return _sample_set(_codes_of([one.assignment for one in ranked], named), bqm, {})
     draws = getattr(draws, "result", draws)
-    if not isinstance(draws, Result):
+    if not isinstance(draws, gs.Result):
         codes = np.asarray(draws)
         if codes.dtype.kind not in "iu" or codes.shape[-1:] != (len(sites),) or not _are_bits(codes):
             raise ArgumentError(f"{argument('draws')} must be a result or state codes 0 and 1 of {len(sites)} sites.")
@@ -204,7 +198,7 @@ def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
     return _sample_set(draws.best_codes[None], bqm, {})
 
 
-def _codes_of(states: list[dict[str, Any]], model: FactorGraph) -> Ints:
+def _codes_of(states: list[dict[str, Any]], model: gs.FactorGraph) -> Ints:
     """Return states by name and label as codes of the sites of a model, a row for each."""
     if not all(set(model.sites) <= set(state) for state in states):
         raise IncompatibleError(_OTHER_SITES)
@@ -225,10 +219,10 @@ def _outcomes(recording: Recording, best: bool) -> Array:
     return np.stack([tape.best_x for tape in recording.tapes] if best else recording.states)
 
 
-def _inverse_temperatures(model: FactorGraph, given: Any, sweeps: int) -> Floats:
+def _inverse_temperatures(model: gs.FactorGraph, given: Any, sweeps: int) -> Floats:
     """Return an inverse temperature for each sweep, each the same multiple of the one before."""
     if given is None:
-        found = temperature_range(compile_graph(model))
+        found = temperature_range(gs.graphs.compile_graph(model))
         hot, cold = 1.0 / found.hot, 1.0 / found.cold
     else:
         ends = read_reals(given, "beta_range")

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import gibbsite as gs
 from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.models.continuous import ContinuousModel
-from gibbsite.models.domain import Interval
-from gibbsite.models.functions import FunctionFactors, logistic_factors, read_scopes
+from gibbsite.models.functions import read_scopes
 
 # The largest third derivative of log(1 / (1 + exp(-t))).
 _THIRD = 1.0 / (6.0 * np.sqrt(3.0))
@@ -40,8 +39,8 @@ class LogisticRegression:
         Where the likelihood is largest, and the inverse of its curvature there.
     """
 
-    model: ContinuousModel
-    plain: ContinuousModel
+    model: gs.ContinuousModel
+    plain: gs.ContinuousModel
     mode: Floats
     covariance: Floats
 
@@ -100,15 +99,15 @@ def logistic_regression(
     called = [str(k) for k in range(n)] if names is None else list(names)
     if len(called) != n:
         raise ArgumentError(f"{n} names are needed, one for each coefficient, got {len(called)}.")
-    sites = {name: Interval(a, b) for name, a, b in zip(called, low, high, strict=True)}
+    sites = {name: gs.Interval(a, b) for name, a, b in zip(called, low, high, strict=True)}
     gradient = signed.T @ _sigmoid(-(signed @ mode))
     scope = np.arange(n)
-    model = ContinuousModel(sites, [quadratic_factor(scope, mode, gradient, curvature), _rest(signed, mode)])
-    plain = ContinuousModel(sites, [logistic_factors(scope, data, labels)])
+    model = gs.ContinuousModel(sites, [quadratic_factor(scope, mode, gradient, curvature), _rest(signed, mode)])
+    plain = gs.ContinuousModel(sites, [gs.factors.logistic_factors(scope, data, labels)])
     return LogisticRegression(model, plain, mode, covariance)
 
 
-def _rest(signed: Floats, mode: Floats) -> FunctionFactors:
+def _rest(signed: Floats, mode: Floats) -> gs.factors.FunctionFactors:
     """Return what is left of each row without its parabola at the mode."""
 
     def farthest(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -129,7 +128,9 @@ def _rest(signed: Floats, mode: Floats) -> FunctionFactors:
 
     parameters = np.concatenate([signed, (signed @ mode)[:, None]], axis=1)
     scope = np.arange(mode.size)
-    return FunctionFactors(logistic_rest, scope, parameters, bounds=bounds, slopes=slopes, name="logistic rest")
+    return gs.factors.FunctionFactors(
+        logistic_rest, scope, parameters, bounds=bounds, slopes=slopes, name="logistic rest"
+    )
 
 
 def _sigmoid(t: Floats) -> Floats:
@@ -214,13 +215,13 @@ def _quadratic_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Flo
 
 def quadratic_factor(
     scope: npt.ArrayLike, center: npt.ArrayLike, gradient: npt.ArrayLike, curvature: npt.ArrayLike
-) -> FunctionFactors:
+) -> gs.factors.FunctionFactors:
     """Return one quadratic factor of many sites, g . d - d . H d / 2 with d = x - center, always evaluated."""
     parts = [np.ravel(np.asarray(part, float)) for part in (center, gradient, curvature)]
     n = parts[0].size
     if parts[1].size != n or parts[2].size != n * n or np.size(scope) != n:
         raise ModelError("a quadratic factor needs center and gradient (n,), curvature (n, n) and n sites.")
-    return FunctionFactors(
+    return gs.factors.FunctionFactors(
         quadratic,
         read_scopes(scope)[None],
         np.concatenate(parts)[None],

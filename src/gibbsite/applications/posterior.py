@@ -17,39 +17,32 @@ from typing import Any
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints16
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning
-from gibbsite.inference.mean_field import mean_field
 from gibbsite.inference.sampling import record_chains
-from gibbsite.kernels.base import Kernel
-from gibbsite.kernels.gibbs.annealed import AnnealedGibbs
-from gibbsite.kernels.gibbs.gibbs import Gibbs
-from gibbsite.kernels.herded.herded import HerdedGibbs
-from gibbsite.models import FactorGraph, FieldFactors, LatticeFactors, TableFactors, ising_grid, potts_grid
 from gibbsite.results.make import make_result
 from gibbsite.sampling.budget import read_budget
 from gibbsite.sampling.climb import climb
 from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.progress import choose_progress, name_kernel
-from gibbsite.sampling.recorders import BestState, Marginals
-from gibbsite.scans.base import Scan
 
 #: The first visit to a conditional takes its more probable state: better over few sweeps than chance.
-_KERNELS: dict[str, Kernel] = {
-    "herded-shared": HerdedGibbs(keys="shared", start="centred"),
-    "herded": HerdedGibbs(keys="blanket", start="centred"),
-    "herded-site": HerdedGibbs(keys="site", start="centred"),
-    "gibbs": Gibbs(),
+_KERNELS: dict[str, gs.kernels.Kernel] = {
+    "herded-shared": gs.HerdedGibbs(keys="shared", start="centred"),
+    "herded": gs.HerdedGibbs(keys="blanket", start="centred"),
+    "herded-site": gs.HerdedGibbs(keys="site", start="centred"),
+    "gibbs": gs.Gibbs(),
 }
 
 
-def two_level_model(spins: Floats, coupling: float, strength: float) -> FactorGraph:
+def two_level_model(spins: Floats, coupling: float, strength: float) -> gs.FactorGraph:
     """Return the posterior of a two-level image; the field is ``strength`` times the pixels around -1, +1."""
-    return ising_grid(spins.shape, coupling=coupling, field=spins * strength)
+    return gs.ising_grid(spins.shape, coupling=coupling, field=spins * strength)
 
 
-def grey_model(image: Floats, levels: Floats, coupling: float, sigma: float, reach: int) -> FactorGraph:
+def grey_model(image: Floats, levels: Floats, coupling: float, sigma: float, reach: int) -> gs.FactorGraph:
     """Return the posterior of a grey image; ``reach`` is T above."""
     states, n = levels.size, image.size
     # in place: there is one such array of (pixels, levels), and it is the largest of all
@@ -58,21 +51,24 @@ def grey_model(image: Floats, levels: Floats, coupling: float, sigma: float, rea
     unary *= -0.5 / sigma**2
     unary -= unary.max(axis=-1, keepdims=True)
     if reach == 1:
-        return potts_grid(image.shape, states, 2.0 * coupling, unary)
+        return gs.potts_grid(image.shape, states, 2.0 * coupling, unary)
     apart = np.abs(np.subtract.outer(np.arange(states), np.arange(states)))
     table = 2.0 * coupling * (1.0 - np.minimum(apart, reach) / reach)
-    pairs = LatticeFactors(image.shape, (False, False), 0.0, spin=False).scopes
-    groups = (TableFactors(pairs, table[None], name="couplings"), FieldFactors(n, unary, spin=False, name="fields"))
-    return FactorGraph(n, groups=groups, states=states)
+    pairs = gs.factors.LatticeFactors(image.shape, (False, False), 0.0, spin=False).scopes
+    groups = (
+        gs.factors.TableFactors(pairs, table[None], name="couplings"),
+        gs.factors.FieldFactors(n, unary, spin=False, name="fields"),
+    )
+    return gs.FactorGraph(n, groups=groups, states=states)
 
 
 def average(
-    model: FactorGraph,
-    method: str | Kernel,
+    model: gs.FactorGraph,
+    method: str | gs.kernels.Kernel,
     *,
     sweeps: int,
     start: Ints16 | None,
-    scan: Scan | None,
+    scan: gs.scans.Scan | None,
     damping: float,
     states: bool,
     rng: Any,
@@ -86,7 +82,7 @@ def average(
     if isinstance(method, str) and method.startswith("mean-field"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # so many sweeps were asked for
-            field = mean_field(
+            field = gs.mean_field(
                 model,
                 parallel=method.endswith("parallel"),
                 damping=damping,
@@ -101,7 +97,7 @@ def average(
             raise ArgumentError("icm goes uphill from the noisy image or a given one, not from a random start.")
         return _indicators(model, climb(model, start.ravel())), None
     kernel = _kernel(method, sweeps) if isinstance(method, str) else method
-    averages = Marginals(rao_blackwell=False if states else None, batches=False)
+    averages = gs.Marginals(rao_blackwell=False if states else None, batches=False)
     show = choose_progress(progress)
     with announcing(show.say, name_kernel(kernel)):
         recording = record_chains(
@@ -111,7 +107,7 @@ def average(
             length=partial(read_budget, sweeps=sweeps, steps=None, seconds=None, warmup=0, thin=1),
             rng=rng,
             start="random" if start is None else start.ravel(),
-            record=averages if kernel.estimates else BestState(),
+            record=averages if kernel.estimates else gs.recorders.BestState(),
             threads=read_threads(None),
             progress=show,
         )
@@ -123,12 +119,12 @@ def average(
     return cells / result.draws, result
 
 
-def _kernel(method: str, sweeps: int) -> Kernel:
+def _kernel(method: str, sweeps: int) -> gs.kernels.Kernel:
     """Return the kernel of a method; temperatures fall over all sweeps."""
-    return AnnealedGibbs(sweeps=sweeps, start=1.0) if method == "annealed" else _KERNELS[method]
+    return gs.AnnealedGibbs(sweeps=sweeps, start=1.0) if method == "annealed" else _KERNELS[method]
 
 
-def _indicators(model: FactorGraph, codes: Array) -> Floats:
+def _indicators(model: gs.FactorGraph, codes: Array) -> Floats:
     """Return a state as probabilities, laid out as marginals are."""
     states = int(model.domains.cards[0])
     if states == 2:

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._numba.random.generators import stream
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.kernels.base import Kernel, alone
+from gibbsite.kernels.base import alone
 from gibbsite.sampling.chain import advance, start_chain
 from gibbsite.sampling.record import lay_out
-from gibbsite.scans.base import Scan
-from gibbsite.scans.systematic import Systematic
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
 
 _THREADS = 2
 
 
 def follow(
-    model: FactorGraph,
-    kernel: Kernel,
+    model: gs.FactorGraph,
+    kernel: gs.kernels.Kernel,
     lengths: Ints,
     record: Any,
     *,
     start: Array | None = None,
-    scan: Scan | None = None,
+    scan: gs.scans.Scan | None = None,
     rng: int = 1,
     chains: int = 1,
     tick: Callable[[], None] = lambda: None,
@@ -43,8 +38,8 @@ def follow(
     states by default; ``rng``, ``chains``: seed, and number of chains; ``tick``: called at the end of every chain.
     The result has the shape (chains, lengths, cells).
     """
-    scan = Systematic() if scan is None else scan
-    graph = compile_graph(model)
+    scan = gs.Systematic() if scan is None else scan
+    graph = gs.graphs.compile_graph(model)
     layout = lay_out(model, graph, kernel, record)
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)
     x0 = np.zeros(graph.n_sites, graph.state_dtype) if start is None else start

@@ -14,16 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, stream
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.kernels.base import Kernel, step
+from gibbsite.kernels.base import step
 from gibbsite.kernels.protocols import Fallible
-from gibbsite.models import Model
 from gibbsite.sampling.chain import State, start_chain
-from gibbsite.scans.base import Scan, period, refresh, site_at
-from gibbsite.scans.drawn import RandomScan
+from gibbsite.scans.base import period, refresh, site_at
 
 _THREADS = 2
 
@@ -76,15 +74,15 @@ def _dwell(
 
 
 def watch(
-    model: Model,
-    kernel: Kernel,
+    model: gs.Model,
+    kernel: gs.kernels.Kernel,
     lengths: Ints,
     measure: Callable[[Ints], float],
     *,
     cells: int,
     low: float = 0.0,
     width: float = 1.0,
-    scan: Scan | None = None,
+    scan: gs.scans.Scan | None = None,
     start: float = 0.0,
     rng: int = 1,
     chains: int = 1,
@@ -98,8 +96,8 @@ def watch(
     all sites at the start; ``rng``, ``chains``: seed, and number of chains; ``tick``: called at the end of every
     chain.
     """
-    scan = RandomScan() if scan is None else scan
-    graph = compile_graph(model)
+    scan = gs.RandomScan() if scan is None else scan
+    graph = gs.graphs.compile_graph(model)
     kernel.check(graph)
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)
     x0 = np.full(graph.n_sites, start, graph.state_dtype)

@@ -11,13 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Bytes, Floats, Ints
 from gibbsite.applications.entities.links import components, link_model, link_table
-from gibbsite.inference.persistent import PersistentChains
-from gibbsite.kernels.base import Kernel
-from gibbsite.kernels.gibbs.annealed import AnnealedGibbs
-from gibbsite.kernels.gibbs.gibbs import Gibbs
-from gibbsite.kernels.herded.herded import HerdedGibbs
 from gibbsite.learn.crf.chain import Chain
 from gibbsite.learn.crf.labels import find_spans
 from gibbsite.learn.crf.sequences import Sequences
@@ -50,30 +46,28 @@ class Visited:
         return codes, float(self.scores[:after].max(axis=0).sum())
 
 
-def kernel_of(method: str, sweeps: int, sequences: Sequences) -> Kernel:
+def kernel_of(method: str, sweeps: int, sequences: Sequences) -> gs.kernels.Kernel:
     """Return the kernel of a method."""
     if method == "gibbs":
-        return AnnealedGibbs("linear", sweeps=sweeps, start=1.0)
+        return gs.AnnealedGibbs("linear", sweeps=sweeps, start=1.0)
     if method == "herded":
-        return HerdedGibbs()
+        return gs.HerdedGibbs()
     if method == "blocks":
         return block_kernel(sequences)
-    return Gibbs()
+    return gs.Gibbs()
 
 
-def block_kernel(sequences: Sequences) -> Kernel:
+def block_kernel(sequences: Sequences) -> gs.kernels.Kernel:
     """Return the kernel that draws whole sentences at once."""
-    from gibbsite.kernels.blocks.gibbs import BlockGibbs
-
     bounds = zip(sequences.begin[:-1].tolist(), sequences.begin[1:].tolist(), strict=True)
-    return BlockGibbs(blocks=[list(range(low, high)) for low, high in bounds if high > low])
+    return gs.BlockGibbs(blocks=[list(range(low, high)) for low, high in bounds if high > low])
 
 
 def visit(
     chain: Chain,
     sequences: Sequences,
     skip: Skip | None,
-    kernel: Kernel,
+    kernel: gs.kernels.Kernel,
     sweeps: int,
     rng: int,
     start: Bytes | None = None,
@@ -89,7 +83,7 @@ def visit(
     weights = np.zeros(1) if skip is None else skip.weights
     model = link_model(chain, sequences, pairs, weights)
     begin = alone(chain, sequences) if start is None else start
-    walker = PersistentChains(model, kernel, chains=1, rng=rng, start=begin.astype(np.int64)[None])
+    walker = gs.PersistentChains(model, kernel, chains=1, rng=rng, start=begin.astype(np.int64)[None])
     if warmup:
         walker.run(warmup)
     states = np.empty((sweeps, sequences.n_positions), np.uint8)

@@ -21,14 +21,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Bytes, Floats, Integers, Ints
 from gibbsite.applications.entities.attributes import is_capitalised
 from gibbsite.applications.entities.documents import Document
-from gibbsite.inference.persistent import PersistentChains
 from gibbsite.learn.crf.chain import Chain
 from gibbsite.learn.crf.labels import split_label
 from gibbsite.learn.crf.sequences import Sequences
-from gibbsite.models import FactorGraph, TableFactors
 
 _NEAREST = 4  # later occurrences that an occurrence is linked to
 
@@ -64,12 +63,12 @@ def link_table(labels: Sequence[str], weights: Floats) -> Floats:
     return np.where(of[:, None] == of[None, :], weights[of][:, None], 0.0)
 
 
-def link_model(chain: Chain, sequences: Sequences, pairs: Ints, weights: Floats) -> FactorGraph:
+def link_model(chain: Chain, sequences: Sequences, pairs: Ints, weights: Floats) -> gs.FactorGraph:
     """Return the law of all labels with links as a model; "links" is the group of links."""
     groups = chain.factors(sequences)
     if len(pairs):
-        groups.append(TableFactors(pairs, link_table(chain.labels, weights)[None], name="links"))
-    return FactorGraph(sequences.n_positions, groups=groups, states=chain.labels)
+        groups.append(gs.factors.TableFactors(pairs, link_table(chain.labels, weights)[None], name="links"))
+    return gs.FactorGraph(sequences.n_positions, groups=groups, states=chain.labels)
 
 
 def learn_links(
@@ -109,7 +108,7 @@ def learn_links(
     target = count(codes.astype(np.int64))
     model = link_model(chain, sequences, pairs, weights)
     start = np.tile(chain.best(sequences)[0].astype(np.int64), (chains, 1))
-    walkers = PersistentChains(model, chains=chains, rng=rng, start=start)
+    walkers = gs.PersistentChains(model, chains=chains, rng=rng, start=start)
     walkers.run(5)
     kept: list[Floats] = []
     size = 4.0 / np.maximum(np.sqrt(target * len(pairs)), 10.0)

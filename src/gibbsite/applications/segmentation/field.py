@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Floats32, Ints, Ints32
-from gibbsite.models import AgreementFactors, FactorGraph, FieldFactors
 
 #: Neighbours of a pixel that come after it, with distance: 4 or 8 in all directions.
 _AFTER = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}
@@ -83,7 +83,7 @@ def pair_weights(around: Neighbourhood, colours: Floats32, mean_square: float | 
     return weights * around.closeness
 
 
-def potts_field(pairs: Ints32, coupling: Any, unary: Array, known: Array) -> FactorGraph:
+def potts_field(pairs: Ints32, coupling: Any, unary: Array, known: Array) -> gs.FactorGraph:
     """Return the field of the nodes whose labels are unknown, given those that are known.
 
     ``pairs`` (m, 2): neighbours; ``coupling`` (m,): what a pair gains by equal labels; ``unary`` (unknown, labels):
@@ -108,10 +108,10 @@ def potts_field(pairs: Ints32, coupling: Any, unary: Array, known: Array) -> Fac
     both = (first >= 0) & (second >= 0)
     scopes = np.stack([first[both], second[both]], axis=1)
     groups = (
-        AgreementFactors(scopes, np.asarray(coupling, np.float64)[both], name="couplings"),
-        FieldFactors(sites.size, fields, spin=False, name="fields"),
+        gs.factors.AgreementFactors(scopes, np.asarray(coupling, np.float64)[both], name="couplings"),
+        gs.factors.FieldFactors(sites.size, fields, spin=False, name="fields"),
     )
-    return FactorGraph(sites.size, groups=groups, states=labels)
+    return gs.FactorGraph(sites.size, groups=groups, states=labels)
 
 
 def natural_coupling(unary: Array, weights: Array, pairs: Ints32) -> float:

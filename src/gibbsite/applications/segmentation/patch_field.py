@@ -15,28 +15,18 @@ from typing import Any
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import clock
 from gibbsite.applications.methods import PATCH_LABELS, PATCHES
 from gibbsite.applications.segmentation.coupling import EIGHT
 from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError
-from gibbsite.inference.influence import DogsScan, bound_influence, certify, dogs
-from gibbsite.inference.mean_field import mean_field
 from gibbsite.inference.sampling import record_chains
-from gibbsite.kernels.base import Kernel
-from gibbsite.kernels.blocks.gibbs import BlockGibbs
-from gibbsite.kernels.gibbs.gibbs import Gibbs
-from gibbsite.kernels.herded.herded import HerdedGibbs
-from gibbsite.models import FactorGraph, potts, potts_grid
 from gibbsite.sampling.budget import Budget, check_integer
 from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.interrupt import whole_runs_only
 from gibbsite.sampling.progress import choose_progress
-from gibbsite.sampling.recorders import Marginals
-from gibbsite.scans.base import Scan
-from gibbsite.scans.chromatic import Chromatic
-from gibbsite.scans.systematic import Systematic
 
 Region = tuple[int, int, int, int]
 
@@ -71,7 +61,7 @@ class Labelled:
         return highest
 
 
-def field_model(fields: Floats, coupling: float = COUPLING, neighbours: int = 4) -> FactorGraph:
+def field_model(fields: Floats, coupling: float = COUPLING, neighbours: int = 4) -> gs.FactorGraph:
     """Return the posterior of labels of patches.
 
     Parameters
@@ -93,7 +83,7 @@ def field_model(fields: Floats, coupling: float = COUPLING, neighbours: int = 4)
     # a label of probability zero stays possible, at odds that nothing outweighs: chains move freely
     shifted = np.maximum(shifted, -700.0)
     if neighbours == 4:
-        return potts_grid((rows, columns), states, coupling, shifted)
+        return gs.potts_grid((rows, columns), states, coupling, shifted)
     if neighbours != 8:
         raise ArgumentError(f"{argument('neighbours')} must be 4 or 8, got {neighbours!r}.")
     site, pairs = np.arange(rows * columns).reshape(rows, columns), []
@@ -102,7 +92,7 @@ def field_model(fields: Floats, coupling: float = COUPLING, neighbours: int = 4)
         second = site[down:, max(0, right) : columns + min(0, right)]
         pairs.append(np.stack([first.ravel(), second.ravel()]))
     i, j = np.concatenate(pairs, axis=1)
-    return potts((i, j, np.full(i.size, float(coupling))), states, shifted.reshape(-1, states))
+    return gs.potts((i, j, np.full(i.size, float(coupling))), states, shifted.reshape(-1, states))
 
 
 def central_region(shape: tuple[int, int]) -> Region:
@@ -113,7 +103,9 @@ def central_region(shape: tuple[int, int]) -> Region:
 
 
 @lru_cache(maxsize=64)
-def aimed_scan(shape: tuple[int, int], region: Region, coupling: float = COUPLING, neighbours: int = 4) -> DogsScan:
+def aimed_scan(
+    shape: tuple[int, int], region: Region, coupling: float = COUPLING, neighbours: int = 4
+) -> gs.influence.DogsScan:
     """Return the shortest scan found that is as good for a region as a sweep over all patches.
 
     It depends on no image, and is computed once for each shape and region. As good means: its Dobrushin
@@ -139,14 +131,14 @@ def aimed_scan(shape: tuple[int, int], region: Region, coupling: float = COUPLIN
     target = np.arange(model.n_sites).reshape(shape)[top:bottom, left:right].ravel().tolist()
     if not target:
         raise ArgumentError(f"{argument('region')} has no patch in it; choose a larger one.")
-    influence, systematic = bound_influence(model, method="bound"), Systematic()
-    goal = certify(model, scan=systematic, sweeps=1, target=target, influence=influence).variation
+    influence, systematic = gs.influence.bound_influence(model, method="bound"), gs.Systematic()
+    goal = gs.certify(model, scan=systematic, sweeps=1, target=target, influence=influence).variation
     if not goal < len(target):
         raise ModelError(
             f"a coupling of {coupling:g} with {neighbours} neighbours is too strong for a scan with a "
             "guarantee; take less of it, or another method."
         )
-    return dogs(model, target=target, accuracy=goal, initial=systematic, influence=influence)
+    return gs.dogs(model, target=target, accuracy=goal, initial=systematic, influence=influence)
 
 
 def independent(fields: Floats) -> Labelled:
@@ -214,10 +206,10 @@ def label_field(
         begun = clock()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # so many sweeps were asked for
-            found = mean_field(model, start="unary", max_iterations=rounds, rng=rng, progress=False)
+            found = gs.mean_field(model, start="unary", max_iterations=rounds, rng=rng, progress=False)
         return _labelled(found.cells, alone, rounds * model.n_sites, clock() - begun)
     kernel, scan = _parts(method, shape, coupling, neighbours, region)
-    length = len(scan.order) if isinstance(scan, DogsScan) else None
+    length = len(scan.order) if isinstance(scan, gs.influence.DogsScan) else None
     recording = record_chains(
         model,
         kernel,
@@ -225,7 +217,7 @@ def label_field(
         length=partial(_budget, rounds, length),
         rng=rng,
         start=alone.labels.ravel(),
-        record=Marginals(rao_blackwell=False if label == "majority" else None, batches=False),
+        record=gs.Marginals(rao_blackwell=False if label == "majority" else None, batches=False),
         threads=read_threads(1),
         progress=choose_progress(False),
     )
@@ -237,16 +229,16 @@ def label_field(
 
 def _parts(
     method: str, shape: tuple[int, int], coupling: float, neighbours: int, region: Region | None
-) -> tuple[Kernel, Scan | None]:
+) -> tuple[gs.kernels.Kernel, gs.scans.Scan | None]:
     """Return kernel and scan of a method."""
     if method == "dogs":
-        return Gibbs(), aimed_scan(shape, region or central_region(shape), float(coupling), neighbours)
+        return gs.Gibbs(), aimed_scan(shape, region or central_region(shape), float(coupling), neighbours)
     if method == "herded":
-        return HerdedGibbs(keys="site", start="centred"), Systematic()
+        return gs.HerdedGibbs(keys="site", start="centred"), gs.Systematic()
     if method == "blocks":
         rows = np.arange(math.prod(shape)).reshape(shape)
-        return BlockGibbs(blocks=[row.tolist() for row in rows]), None
-    return Gibbs(), Chromatic() if method == "chromatic" else Systematic()
+        return gs.BlockGibbs(blocks=[row.tolist() for row in rows]), None
+    return gs.Gibbs(), gs.Chromatic() if method == "chromatic" else gs.Systematic()
 
 
 def _budget(rounds: int, length: int | None, n_units: int, **_: Any) -> Budget:

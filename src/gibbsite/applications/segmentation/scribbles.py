@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Bytes, Floats32, Ints, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import as_photograph
@@ -44,9 +45,6 @@ from gibbsite.applications.segmentation.superpixels import (
     region_neighbourhood,
 )
 from gibbsite.errors import ArgumentError
-from gibbsite.kernels.base import Kernel
-from gibbsite.kernels.blocks.gibbs import BlockGibbs
-from gibbsite.models import FactorGraph
 from gibbsite.sampling.budget import check_integer, is_real
 
 _AVERAGED = {"herded": "herded-site"}  # names of methods in gibbsite.applications.posterior
@@ -89,7 +87,7 @@ class Segmented:
     certainty: Floats32 | None
     method: str
     coupling: float
-    models: list[FactorGraph]
+    models: list[gs.FactorGraph]
     result: Any
     image: Bytes
     seconds: float
@@ -142,7 +140,7 @@ class _Settings:
     neighbours: int
     colour: float
     proximity: float
-    method: str | Kernel
+    method: str | gs.kernels.Kernel
     sweeps: int
     states: bool
     rng: Any
@@ -155,7 +153,7 @@ class _Solved:
 
     labels: Bytes
     certainty: Floats32
-    model: FactorGraph
+    model: gs.FactorGraph
     coupling: float
     result: Any
 
@@ -174,7 +172,7 @@ def segment_scribbles(
     colour: float = _COLOUR,
     proximity: float = _PROXIMITY,
     superpixels: int | None = None,
-    method: str | Kernel = "gibbs",
+    method: str | gs.kernels.Kernel = "gibbs",
     sweeps: int = 40,
     average_states: bool = False,
     background: str | None = None,
@@ -239,7 +237,7 @@ def segment_scribbles(
     True
     """
     begun = time.monotonic()
-    if not isinstance(method, Kernel) and method not in SCRIBBLES:
+    if not isinstance(method, gs.kernels.Kernel) and method not in SCRIBBLES:
         raise ArgumentError(unknown("method", method, SCRIBBLES))
     if neighbours not in NEIGHBOURS:
         raise ArgumentError(f"{argument('neighbours')} must be 4 or 8, got {neighbours!r}.")
@@ -312,13 +310,13 @@ class _Terms:
 
 def _solve_levels(
     image: Bytes, scribbles: Ints16, labels: int, most: int, settings: _Settings
-) -> tuple[_Solved, list[FactorGraph]]:
+) -> tuple[_Solved, list[gs.FactorGraph]]:
     """Solve the coarsest level, and then borders of finer ones."""
     levels = [(image, scribbles)]
     while levels[-1][1].size > most and min(levels[-1][1].shape) > 1:
         levels.append((halve_image(levels[-1][0]), halve_scribbles(levels[-1][1])))
     terms = _Terms(levels, labels, settings)
-    models: list[FactorGraph] = []
+    models: list[gs.FactorGraph] = []
     solved: _Solved | None = None
     for depth in range(len(levels) - 1, -1, -1):
         picture, marks = levels.pop()
@@ -363,7 +361,7 @@ def _solve_pixels(
 
 def _solve_regions(
     image: Bytes, scribbles: Ints16, labels: int, count: int, settings: _Settings
-) -> tuple[_Solved, list[FactorGraph]]:
+) -> tuple[_Solved, list[gs.FactorGraph]]:
     """Find the labels of superpixels; scribbled pixels keep their own."""
     regions = find_superpixels(image, count)
     around = region_neighbourhood(regions, settings.neighbours)
@@ -421,12 +419,12 @@ def _solve(
     return _Solved(best.astype(np.uint8), certainty, model, coupling, result)
 
 
-def _kernel(method: str | Kernel, rows: Ints) -> str | Kernel:
+def _kernel(method: str | gs.kernels.Kernel, rows: Ints) -> str | gs.kernels.Kernel:
     """Return the kernel of a method, or its name; blocks are rows of pixels."""
-    if isinstance(method, Kernel) or method != "blocks":
-        return method if isinstance(method, Kernel) else _AVERAGED.get(method, method)
+    if isinstance(method, gs.kernels.Kernel) or method != "blocks":
+        return method if isinstance(method, gs.kernels.Kernel) else _AVERAGED.get(method, method)
     ends = np.flatnonzero(np.diff(rows)) + 1
-    return BlockGibbs(blocks=np.split(np.arange(rows.size), ends))
+    return gs.BlockGibbs(blocks=np.split(np.arange(rows.size), ends))
 
 
 def _not_negative(name: str, value: Any) -> float:

@@ -8,21 +8,17 @@ steps.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+import gibbsite as gs
 from gibbsite._common.arrays import Array, Ints, Ints16
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, stream
-from gibbsite.graphs.compile import compile_graph
 from gibbsite.kernels.base import Team, alone, visit
-from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.sampling.chain import State, start_chain
-from gibbsite.scans.base import Scan, period, refresh
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
+from gibbsite.scans.base import period, refresh
 
 _THREADS, _PARTS = 2, 8  # parts have their own random numbers, so that threads change nothing
 
@@ -65,7 +61,7 @@ def _start_over(
 
 
 def run_short(
-    model: FactorGraph, scan: Scan, lengths: Ints, sites: Ints, *, chains: int, start: Array, rng: int
+    model: gs.FactorGraph, scan: gs.scans.Scan, lengths: Ints, sites: Ints, *, chains: int, start: Array, rng: int
 ) -> Ints16:
     """Return the states of some sites after each number of steps, in many independent chains.
 
@@ -77,7 +73,7 @@ def run_short(
     int array (lengths, chains, sites)
         State codes.
     """
-    graph, kernel = compile_graph(model), Gibbs()
+    graph, kernel = gs.graphs.compile_graph(model), gs.Gibbs()
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)
     moving = np.ones(graph.n_sites, bool)
     moving[scan.left_out(graph, model)] = False

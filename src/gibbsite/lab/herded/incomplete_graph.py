@@ -14,7 +14,6 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
-from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
@@ -45,7 +44,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     rows: list[tuple[Any, ...]] = []
     for number in range(MODELS):
         model = make_model(draw_energy)
-        exact = enumerate_states(model).law.ravel()
+        exact = gs.exact.enumerate(model).law.ravel()
         for name, kernel in kernels.items():
             if number and name == "Gibbs":  # one is enough to compare with
                 continue

@@ -16,7 +16,6 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arrays import Bools, Floats
 from gibbsite.applications.logistic import LogisticRegression, logistic_regression
-from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
@@ -106,7 +105,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     tables, arrays, settings = [], {}, {}
     for name, (data, outcome, called) in sets.items():
         regression = logistic_regression(data, outcome, names=called)
-        largest = local_energies(gs.graphs.compile_graph(regression.model)).largest
+        largest = gs.kernels.local_energies(gs.graphs.compile_graph(regression.model)).largest
         settings[name] = {"rows": len(data), "coefficients": data.shape[1], "L": largest}
         seen: dict[str, Seen] = {}
         for method, job in list_jobs(regression, quick, len(data)).items():

@@ -24,7 +24,6 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.graphs.functions.bounds import known_bounds
-from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
@@ -162,7 +161,7 @@ def prepare(quick: bool, rng: int) -> tuple[Floats, gs.ContinuousModel, float, F
     size = 20_000 if quick else 1_000_000
     data = draw_data(size, np.random.default_rng([rng, size]))
     model = make_model(data)
-    return data, model, local_energies(gs.graphs.compile_graph(model)).largest, true_probabilities(data)
+    return data, model, gs.kernels.local_energies(gs.graphs.compile_graph(model)).largest, true_probabilities(data)
 
 
 def try_all(

@@ -13,23 +13,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite.kernels.base import Buffer
-from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.occupancy import Trajectory, watch
 from gibbsite.lab.sources import MINIBATCH, POISSON
-
-if TYPE_CHECKING:
-    from gibbsite.graphs.graph import Graph
 
 SIDE, STATES, GAMMA, BETA = 20, 10, 1.5, 4.6
 LOOKED_AT = (1_000, 10_000, 100_000, 1_000_000)
@@ -49,7 +45,7 @@ class Method(NamedTuple):
 class ReadingGibbs(gs.Gibbs):
     """Plain Gibbs that reads all factors of a site at every visit."""
 
-    def memory(self, graph: Graph, stream: Words64) -> Buffer:
+    def memory(self, graph: gs.graphs.Graph, stream: Words64) -> Buffer:
         """Keep nothing."""
         return Buffer(np.zeros(int(graph.cards.max(initial=1))))
 
@@ -87,7 +83,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Follow all methods."""
     chains = 4 if quick else 3
     model = make_model()
-    energies = local_energies(gs.graphs.compile_graph(model))
+    energies = gs.kernels.local_energies(gs.graphs.compile_graph(model))
     methods = list_methods(energies.largest)
     meter.expect(chains * len(methods))
     arrays: dict[str, Array] = {}

@@ -23,7 +23,6 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
-from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
@@ -126,7 +125,9 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     updates, chains, draws = (10_000, 2, 200) if quick else (100_000, 3, 2_000)
     weights = couplings()
     models = {False: gs.models.continuous_spins(weights), True: unshifted_model()}
-    largest = {kind: local_energies(gs.graphs.compile_graph(model)).largest for kind, model in models.items()}
+    largest = {
+        kind: gs.kernels.local_energies(gs.graphs.compile_graph(model)).largest for kind, model in models.items()
+    }
     methods = list_methods(*(energy**2 for energy in largest.values()))
     meter.expect(1 + chains * len(methods))
     truth, slopes = true_marginals(models[False], weights, draws, rng)
