@@ -302,8 +302,7 @@ def _pose_two(
 
 def _as_spins(values: Floats, low: float, high: float) -> Floats:
     """Return pixels on a scale on which dark is -1 and bright is +1."""
-    spins: Floats = (values - 0.5 * (low + high)) / (0.5 * (high - low))
-    return spins
+    return (values - 0.5 * (low + high)) / (0.5 * (high - low))
 
 
 def _read_cells(cells: Floats, task: _Task, shape: tuple[int, ...]) -> tuple[Array, Floats]:

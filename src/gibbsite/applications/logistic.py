@@ -134,8 +134,7 @@ def _rest(signed: Floats, mode: Floats) -> gs.factors.FunctionFactors:
 
 
 def _sigmoid(t: Floats) -> Floats:
-    found: Floats = np.exp(-np.logaddexp(0.0, -t))
-    return found
+    return np.exp(-np.logaddexp(0.0, -t))
 
 
 def _read(rows: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Floats]:

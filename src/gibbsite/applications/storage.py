@@ -15,24 +15,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from gibbsite._common import boundary
 from gibbsite._common.arrays import Array
-from gibbsite._common.boundary import (
-    Fail,
-    Wanted,
-    admit,
-    between,
-    check_description,
-    check_growth,
-    check_header,
-    check_text_growth,
-    read_json,
-)
 from gibbsite.errors import FormatError, ModelError
 from gibbsite.formats.parsing.text import PathLike, load, save, shortened
 
 VERSION = 1
 #: Says which arrays belong to a header.
-Expect: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Wanted]]
+Expect: TypeAlias = Callable[[dict[str, Any]], Mapping[str, boundary.Wanted]]
 
 
 def pack(kind: str, header: dict[str, Any], arrays: dict[str, Array]) -> bytes:
@@ -72,9 +62,11 @@ def unpack(
 
     body = _Unpacking(packed, fail)
     size = int.from_bytes(body.take(8), "little")
-    check_text_growth(size, len(packed), fail)
-    header = read_json(body.take(size), fail)
-    check_header(header, {"arrays": {str: {"dtype": str, "shape": [between(0, 1 << 48)]}}, **pattern}, fail)
+    boundary.check_text_growth(size, len(packed), fail)
+    header = boundary.read_json(body.take(size), fail)
+    boundary.check_header(
+        header, {"arrays": {str: {"dtype": str, "shape": [boundary.between(0, 1 << 48)]}}, **pattern}, fail
+    )
     described = header.pop("arrays")
     try:
         wanted = expect(header)
@@ -89,9 +81,9 @@ def unpack(
         if how["dtype"] not in types:
             raise fail(f"its array {key} has numbers of type {how['dtype']!r:.20}")
         dtype, shape = types[how["dtype"]], tuple(how["shape"])
-        check_description(key, dtype, shape, wanted[key], sizes, fail)
+        boundary.check_description(key, dtype, shape, wanted[key], sizes, fail)
         total += math.prod(shape) * dtype.itemsize
-        check_growth(total, len(packed), fail)
+        boundary.check_growth(total, len(packed), fail)
     for key, how in described.items():
         shape = tuple(how["shape"])
         little = np.dtype(how["dtype"])
@@ -99,13 +91,13 @@ def unpack(
         found = np.frombuffer(content, little).reshape(shape)
         arrays[key] = np.array(found, little.newbyteorder("="))
     body.finish()
-    return header, admit(arrays, wanted, fail)
+    return header, boundary.admit(arrays, wanted, fail)
 
 
 class _Unpacking:
     """Packed data, unpacked as far as they are asked for."""
 
-    def __init__(self, packed: bytes, fail: Fail) -> None:
+    def __init__(self, packed: bytes, fail: boundary.Fail) -> None:
         self.machine, self.left, self.fail = zlib.decompressobj(), packed, fail
 
     def take(self, size: int) -> bytes:

@@ -7,53 +7,49 @@ from typing import Any
 import click
 
 from gibbsite.applications.methods import DENOISING, PRIORS
+from gibbsite.cli import parameters
 from gibbsite.cli.outputs import deliver, echo
-from gibbsite.cli.parameters import (
-    COUNT,
-    INPUT,
-    NOT_NEGATIVE,
-    OUTPUT,
-    POSITIVE,
-    SEED,
-    UP_TO_ONE,
-    Choice,
-    Real,
-    json_option,
-    quiet_option,
-    refuse,
-)
 
 
 @click.command("denoise")
-@click.argument("noisy", type=INPUT)
-@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="File for the denoised image.")
-@click.option("--sigma", type=POSITIVE, help="Standard deviation of the noise, in grey values. [default: estimated]")
+@click.argument("noisy", type=parameters.INPUT)
+@click.option("-o", "--output", "out", type=parameters.OUTPUT, required=True, help="File for the denoised image.")
+@click.option(
+    "--sigma", type=parameters.POSITIVE, help="Standard deviation of the noise, in grey values. [default: estimated]"
+)
 @click.option(
     "--flip",
-    type=Real(0, 0.5, min_open=True, max_open=True),
+    type=parameters.Real(0, 0.5, min_open=True, max_open=True),
     help="Probability that a black or white pixel was flipped.",
 )
 @click.option("--means", type=(float, float), metavar="DARK BRIGHT", help="Grey values without noise.")
 @click.option(
-    "--coupling", type=NOT_NEGATIVE, default=1.0, show_default=True, help="How strongly neighbours prefer equal values."
+    "--coupling",
+    type=parameters.NOT_NEGATIVE,
+    default=1.0,
+    show_default=True,
+    help="How strongly neighbours prefer equal values.",
 )
 @click.option("--levels", type=click.IntRange(2), help="Number of grey levels. [default: 2]")
-@click.option("--prior", type=Choice(PRIORS), default="potts", show_default=True)
+@click.option("--prior", type=parameters.Choice(PRIORS), default="potts", show_default=True)
 @click.option(
     "--truncation",
-    type=COUNT,
+    type=parameters.COUNT,
     help="Difference of levels from which the truncated-linear cost is constant. [default: a quarter]",
 )
-@click.option("--method", type=Choice(DENOISING), help="[default: herded-shared; herded-site with levels]")
-@click.option("--damping", type=UP_TO_ONE, default=0.5, show_default=True, help="Step size of mean field.")
-@click.option("--sweeps", type=COUNT, default=30, show_default=True)
-@click.option("--rng", type=SEED, help="Seed, to repeat a run exactly.")
-@click.option("--reference", type=INPUT, metavar="FILE", help="Clean image to compare with.")
+@click.option("--method", type=parameters.Choice(DENOISING), help="[default: herded-shared; herded-site with levels]")
+@click.option("--damping", type=parameters.UP_TO_ONE, default=0.5, show_default=True, help="Step size of mean field.")
+@click.option("--sweeps", type=parameters.COUNT, default=30, show_default=True)
+@click.option("--rng", type=parameters.SEED, help="Seed, to repeat a run exactly.")
+@click.option("--reference", type=parameters.INPUT, metavar="FILE", help="Clean image to compare with.")
 @click.option(
-    "--probability", type=OUTPUT, metavar="FILE", help="File for the probability of bright, or the expected grey value."
+    "--probability",
+    type=parameters.OUTPUT,
+    metavar="FILE",
+    help="File for the probability of bright, or the expected grey value.",
 )
-@json_option
-@quiet_option
+@parameters.json_option
+@parameters.quiet_option
 def command(**given: Any) -> int:
     """Remove noise from the image NOISY: two levels, or grey with --levels.
 
@@ -98,17 +94,17 @@ def _check_options(given: dict[str, Any]) -> None:
         raise click.UsageError("--sigma is for Gaussian noise and --flip for flipped pixels; give one of them.")
     method = given["method"]
     if method is not None and not method.startswith("mean-field"):
-        refuse(["damping"], f"with --method {method}")
+        parameters.refuse(["damping"], f"with --method {method}")
     elif method is None:
-        refuse(["damping"], "without --method mean-field")
+        parameters.refuse(["damping"], "without --method mean-field")
     if (given["levels"] or 2) == 2:
-        refuse(["prior", "truncation"], "on two levels")
+        parameters.refuse(["prior", "truncation"], "on two levels")
     else:
-        refuse(["flip"], "with --levels")
+        parameters.refuse(["flip"], "with --levels")
     if given["prior"] == "potts":
-        refuse(["truncation"], "without --prior truncated-linear")
+        parameters.refuse(["truncation"], "without --prior truncated-linear")
     if given["flip"] is not None:
-        refuse(["means"], "with --flip")
+        parameters.refuse(["means"], "with --flip")
     if [given["noisy"], given["reference"]].count("-") > 1:
         raise click.UsageError("NOISY and --reference cannot both be read from stdin.")
     if [given["out"], given["probability"], "-" if given["as_json"] else None].count("-") > 1:

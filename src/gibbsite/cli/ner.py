@@ -10,19 +10,8 @@ import click
 
 from gibbsite._common.wording import nearest
 from gibbsite.applications.methods import ENTITIES, ENTITY_FORMATS
+from gibbsite.cli import parameters
 from gibbsite.cli.outputs import deliver, echo, note_on_compiling, tell, warnings_on_stderr
-from gibbsite.cli.parameters import (
-    COUNT,
-    INPUT,
-    NOT_NEGATIVE,
-    OUTPUT,
-    Choice,
-    is_given,
-    json_option,
-    quiet_option,
-    refuse,
-    rng_option,
-)
 
 if TYPE_CHECKING:
     from gibbsite.applications.entities import Document, EntityRecognizer
@@ -53,22 +42,22 @@ map_option = click.option(
 scheme_option = click.option(
     "--labels",
     "file_scheme",
-    type=Choice(["bio", "bioes", "iob1", "io"]),
+    type=parameters.Choice(["bio", "bioes", "iob1", "io"]),
     help="Labelling scheme of the files. [default: bio, or bioes if labels begin with E- or S-]",
 )
 
 
 method_option = click.option(
-    "--method", type=Choice(ENTITIES), help="[default: viterbi; blocks if the model has links]"
+    "--method", type=parameters.Choice(ENTITIES), help="[default: viterbi; blocks if the model has links]"
 )
 sweeps_option = click.option(
-    "--sweeps", type=COUNT, default=400, show_default=True, help="Number of sweeps of sampling."
+    "--sweeps", type=parameters.COUNT, default=400, show_default=True, help="Number of sweeps of sampling."
 )
 
 
 @command.command("train")
-@click.argument("files", nargs=-1, required=True, type=INPUT)
-@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="File for the model.")
+@click.argument("files", nargs=-1, required=True, type=parameters.INPUT)
+@click.option("-o", "--output", "out", type=parameters.OUTPUT, required=True, help="File for the model.")
 @click.option(
     "--template",
     default="document",
@@ -76,32 +65,32 @@ sweeps_option = click.option(
     metavar="NAME|FILE",
     help='Template of the features: "document", "window", or a file.',
 )
-@click.option("--scheme", type=Choice(["bio", "bioes", "io"]), default="bio", show_default=True)
+@click.option("--scheme", type=parameters.Choice(["bio", "bioes", "io"]), default="bio", show_default=True)
 @click.option(
     "--order", type=click.IntRange(1, 2), default=1, show_default=True, help="Order of the Markov chain of labels."
 )
 @click.option(
     "--l1",
-    type=NOT_NEGATIVE,
+    type=parameters.NOT_NEGATIVE,
     default=0.0,
     show_default=True,
     help="Penalty on absolute weights, which makes models small.",
 )
-@click.option("--l2", type=NOT_NEGATIVE, default=0.5, show_default=True, help="Penalty on squared weights.")
-@click.option("--min-count", type=COUNT, default=1, show_default=True, help="Drop features that are rarer.")
+@click.option("--l2", type=parameters.NOT_NEGATIVE, default=0.5, show_default=True, help="Penalty on squared weights.")
+@click.option("--min-count", type=parameters.COUNT, default=1, show_default=True, help="Drop features that are rarer.")
 @click.option("--links", is_flag=True, help="Also learn links between equal names of a document (skip-chain).")
 @click.option("--calibrate", is_flag=True, help="Calibrate probabilities on held-out documents.")
 @click.option(
     "--clusters", type=click.IntRange(0), default=0, show_default=True, help="Number of word clusters to learn."
 )
-@click.option("--gazetteer", multiple=True, type=INPUT, help="File of LIST<tab>PHRASE lines.")
-@click.option("--cluster-file", multiple=True, type=INPUT, help="File of WORD<tab>CLUSTER lines.")
+@click.option("--gazetteer", multiple=True, type=parameters.INPUT, help="File of LIST<tab>PHRASE lines.")
+@click.option("--cluster-file", multiple=True, type=parameters.INPUT, help="File of WORD<tab>CLUSTER lines.")
 @map_option
 @scheme_option
-@click.option("--iterations", type=COUNT, default=100, show_default=True)
+@click.option("--iterations", type=parameters.COUNT, default=100, show_default=True)
 @click.option("--compact", is_flag=True, help="Store weights in 16 bits.")
-@click.option("--threads", type=COUNT, help="[default: all cores]")
-@quiet_option
+@click.option("--threads", type=parameters.COUNT, help="[default: all cores]")
+@parameters.quiet_option
 def train(**given: Any) -> None:
     """Learn a model from FILES with a token, a tab and its label per line, or CoNLL columns; also gzipped.
 
@@ -173,16 +162,16 @@ def _read_plain(path: str, encoding: str | None) -> Document:
 
 @command.command("tag")
 @click.argument("model", required=False)
-@click.argument("texts", nargs=-1, type=INPUT)
+@click.argument("texts", nargs=-1, type=parameters.INPUT)
 @method_option
-@click.option("--format", "form", type=Choice(ENTITY_FORMATS), default="inline", show_default=True)
+@click.option("--format", "form", type=parameters.Choice(ENTITY_FORMATS), default="inline", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
-@click.option("-o", "--output", "out", type=OUTPUT, default="-", help="File to write. [default: stdout]")
+@click.option("-o", "--output", "out", type=parameters.OUTPUT, default="-", help="File to write. [default: stdout]")
 @sweeps_option
 @click.option("--columns", is_flag=True, help="TEXTS have one token per line; labels are ignored.")
 @click.option("--encoding", help="Encoding of TEXTS. [default: utf-8]")
-@rng_option
-@quiet_option
+@parameters.rng_option
+@parameters.quiet_option
 def tag(**given: Any) -> None:
     """Mark the entities of TEXTS (files, also gzipped; stdin if there are none or "-") with MODEL.
 
@@ -192,15 +181,15 @@ def tag(**given: Any) -> None:
     from gibbsite.applications.entities import read_columns, render
 
     if given["method"] in _EXACT:
-        refuse(["sweeps", "rng"], f"with --method {given['method']}")
+        parameters.refuse(["sweeps", "rng"], f"with --method {given['method']}")
     if given["as_json"]:
-        if is_given("form") and given["form"] != "json":
+        if parameters.is_given("form") and given["form"] != "json":
             raise click.UsageError(f"--json and --format {given['form']} contradict each other; give one.")
         given["form"] = "json"
     model, texts = _find_model(given["model"], given["texts"])
     recognizer = _load(model)
     if given["columns"]:
-        refuse(["encoding"], "with --columns, which are UTF-8")
+        parameters.refuse(["encoding"], "with --columns, which are UTF-8")
         documents = [document for path in texts for document in read_columns(path, labelled=False)]
     else:
         documents = [_read_plain(path, given["encoding"]) for path in texts]
@@ -256,14 +245,14 @@ def _like(name: str, known: list[str]) -> str | None:
 
 @command.command("score")
 @click.argument("model")
-@click.argument("files", nargs=-1, required=True, type=INPUT)
+@click.argument("files", nargs=-1, required=True, type=parameters.INPUT)
 @method_option
 @sweeps_option
 @map_option
 @scheme_option
-@rng_option
-@json_option
-@quiet_option
+@parameters.rng_option
+@parameters.json_option
+@parameters.quiet_option
 def score(**given: Any) -> None:
     """Compare the entities that MODEL finds in labelled FILES with their labels.
 

@@ -7,18 +7,8 @@ from typing import Any
 import click
 
 from gibbsite.applications.methods import SCRIBBLES
+from gibbsite.cli import parameters
 from gibbsite.cli.outputs import deliver, echo, warnings_on_stderr
-from gibbsite.cli.parameters import (
-    COUNT,
-    FILE_OUTPUT,
-    INPUT,
-    NOT_NEGATIVE,
-    SEED,
-    Choice,
-    json_option,
-    quiet_option,
-    refuse,
-)
 from gibbsite.cli.segment_classes import apply, score, train
 from gibbsite.cli.wording import SpellingGroup
 
@@ -44,38 +34,44 @@ for _each in (train, apply, score):
 
 
 @command.command("scribbles")
-@click.argument("image", type=INPUT)
-@click.argument("scribbles", type=INPUT)
+@click.argument("image", type=parameters.INPUT)
+@click.argument("scribbles", type=parameters.INPUT)
 @click.option(
     "-o",
     "--output",
     "out",
-    type=FILE_OUTPUT,
+    type=parameters.FILE_OUTPUT,
     required=True,
     help="File for the label image (PNG); legend, certainty and overlay are written beside it.",
 )
-@click.option("--coupling", type=NOT_NEGATIVE, help="How strongly neighbours prefer equal labels. [default: estimated]")
-@click.option("--plain", is_flag=True, help="Do not weaken the coupling where colours change.")
-@click.option("--neighbours", type=Choice(["4", "8"]), default="8", show_default=True)
-@click.option("--colour", type=NOT_NEGATIVE, default=0.2, show_default=True, help="Weight of colours.")
 @click.option(
-    "--proximity", type=NOT_NEGATIVE, default=3.0, show_default=True, help="Weight of the distance from scribbles."
+    "--coupling", type=parameters.NOT_NEGATIVE, help="How strongly neighbours prefer equal labels. [default: estimated]"
+)
+@click.option("--plain", is_flag=True, help="Do not weaken the coupling where colours change.")
+@click.option("--neighbours", type=parameters.Choice(["4", "8"]), default="8", show_default=True)
+@click.option("--colour", type=parameters.NOT_NEGATIVE, default=0.2, show_default=True, help="Weight of colours.")
+@click.option(
+    "--proximity",
+    type=parameters.NOT_NEGATIVE,
+    default=3.0,
+    show_default=True,
+    help="Weight of the distance from scribbles.",
 )
 @click.option("--superpixels", type=click.IntRange(2), help="Label about this many regions instead of pixels.")
-@click.option("--method", type=Choice(SCRIBBLES), default="gibbs", show_default=True)
-@click.option("--sweeps", type=COUNT, default=40, show_default=True)
+@click.option("--method", type=parameters.Choice(SCRIBBLES), default="gibbs", show_default=True)
+@click.option("--sweeps", type=parameters.COUNT, default=40, show_default=True)
 @click.option("--majority", "average_states", is_flag=True, help="Take the label that occurs in most sweeps.")
 @click.option("--background", metavar="#RRGGBB", help="Colour of SCRIBBLES that is no label.")
 @click.option(
     "--largest",
-    type=COUNT,
+    type=parameters.COUNT,
     default=300_000,
     show_default=True,
     help="Number of pixels up to which an image is solved at full resolution.",
 )
-@click.option("--rng", type=SEED, help="Seed, to repeat a run exactly.")
-@json_option
-@quiet_option
+@click.option("--rng", type=parameters.SEED, help="Seed, to repeat a run exactly.")
+@parameters.json_option
+@parameters.quiet_option
 def scribbles(**given: Any) -> int:
     """Label the pixels of IMAGE by SCRIBBLES, a drawing of the same size in which each colour is a label.
 
@@ -92,11 +88,11 @@ def scribbles(**given: Any) -> int:
     if given["image"] == given["scribbles"] == "-":
         raise click.UsageError("IMAGE and SCRIBBLES cannot both be read from stdin.")
     if given["method"] == "icm":
-        refuse(["sweeps", "rng"], "with --method icm")
+        parameters.refuse(["sweeps", "rng"], "with --method icm")
     if given["method"] in ("icm", "annealed", "mean-field"):
-        refuse(["average_states"], f"with --method {given['method']}")
+        parameters.refuse(["average_states"], f"with --method {given['method']}")
     if given["superpixels"] is not None:
-        refuse(["largest"], "with --superpixels")
+        parameters.refuse(["largest"], "with --superpixels")
     check_outputs(given["out"])
     image = read_photograph(given["image"])
     with warnings_on_stderr(given["quiet"]):

@@ -9,19 +9,8 @@ from typing import Any
 import click
 
 from gibbsite.applications.methods import PATCH_LABELS, PATCHES
+from gibbsite.cli import parameters
 from gibbsite.cli.outputs import deliver, echo, note_on_compiling, tell
-from gibbsite.cli.parameters import (
-    COUNT,
-    FOLDER,
-    INPUT,
-    OUTPUT,
-    SEED,
-    Choice,
-    json_option,
-    quiet_option,
-    refuse,
-    rng_option,
-)
 
 
 class _Coupling(click.types.StringParamType):
@@ -62,18 +51,24 @@ class _Region(click.types.StringParamType):
 
 _LABELLING = (
     click.option(
-        "--method", type=Choice(PATCHES), default="systematic", show_default=True, help="plsa: without coupling."
+        "--method",
+        type=parameters.Choice(PATCHES),
+        default="systematic",
+        show_default=True,
+        help="plsa: without coupling.",
     ),
     click.option("--region", type=_Region(), help="Pixels that dogs is aimed at. [default: the middle]"),
-    click.option("--rounds", type=COUNT, default=50, show_default=True, help="Number of sweeps, or of passes of dogs."),
+    click.option(
+        "--rounds", type=parameters.COUNT, default=50, show_default=True, help="Number of sweeps, or of passes of dogs."
+    ),
     click.option(
         "--label",
-        type=Choice(PATCH_LABELS),
+        type=parameters.Choice(PATCH_LABELS),
         default="marginal",
         show_default=True,
         help="Take the most probable label, or the most frequent one.",
     ),
-    rng_option,
+    parameters.rng_option,
 )
 
 
@@ -88,18 +83,22 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
     """Return the options of labelling; refuse those without effect."""
     method = given["method"]
     if method != "dogs":
-        refuse(["region"], f"with --method {method}")
+        parameters.refuse(["region"], f"with --method {method}")
     if method == "plsa":
-        refuse(["rounds", "label", "rng"], "with --method plsa")
+        parameters.refuse(["rounds", "label", "rng"], "with --method plsa")
     return {name: given[name] for name in ("method", "region", "rounds", "label", "rng")}
 
 
 @click.command("train")
-@click.argument("folder", metavar="DIR", type=FOLDER)
-@click.option("-o", "--output", "out", type=OUTPUT, required=True, help="File for the model.")
+@click.argument("folder", metavar="DIR", type=parameters.FOLDER)
+@click.option("-o", "--output", "out", type=parameters.OUTPUT, required=True, help="File for the model.")
 @click.option("--classes", metavar="NAMES", help="Classes to learn, separated by commas. [default: all]")
-@click.option("--texture", type=COUNT, default=1000, show_default=True, help="Number of visual words of texture.")
-@click.option("--colour", type=COUNT, default=100, show_default=True, help="Number of visual words of colour.")
+@click.option(
+    "--texture", type=parameters.COUNT, default=1000, show_default=True, help="Number of visual words of texture."
+)
+@click.option(
+    "--colour", type=parameters.COUNT, default=100, show_default=True, help="Number of visual words of colour."
+)
 @click.option(
     "--coupling",
     type=_Coupling(),
@@ -107,12 +106,16 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
     show_default=True,
     help='How strongly neighbouring patches prefer equal labels; "learn" estimates it from the label maps.',
 )
-@click.option("--neighbours", type=Choice(("4", "8")), default="4", show_default=True)
+@click.option("--neighbours", type=parameters.Choice(("4", "8")), default="4", show_default=True)
 @click.option(
-    "--starts", type=COUNT, default=1, show_default=True, help="Number of starts of EM, of which the best is kept."
+    "--starts",
+    type=parameters.COUNT,
+    default=1,
+    show_default=True,
+    help="Number of starts of EM, of which the best is kept.",
 )
-@click.option("--rng", type=SEED, default=0, show_default=True, help="Seed.")
-@quiet_option
+@click.option("--rng", type=parameters.SEED, default=0, show_default=True, help="Seed.")
+@parameters.quiet_option
 def train(**given: Any) -> None:
     """Learn classes from the photographs NAME.png in DIR and their label maps NAME_GT.png.
 
@@ -145,11 +148,11 @@ def train(**given: Any) -> None:
 
 
 @click.command("score")
-@click.argument("model", type=INPUT)
-@click.argument("folder", metavar="DIR", type=FOLDER)
+@click.argument("model", type=parameters.INPUT)
+@click.argument("folder", metavar="DIR", type=parameters.FOLDER)
 @_labels_images
-@json_option
-@quiet_option
+@parameters.json_option
+@parameters.quiet_option
 def score(**given: Any) -> None:
     """Label the photographs in DIR with MODEL, and count pixels whose label differs from the label map.
 
@@ -186,12 +189,12 @@ def score(**given: Any) -> None:
 
 
 @click.command("apply")
-@click.argument("image", type=INPUT)
-@click.argument("model", type=INPUT)
+@click.argument("image", type=parameters.INPUT)
+@click.argument("model", type=parameters.INPUT)
 @click.option("-o", "--output", "out", required=True, metavar="OUT.png", help="File for the label image.")
 @_labels_images
-@json_option
-@quiet_option
+@parameters.json_option
+@parameters.quiet_option
 def apply(**given: Any) -> None:
     """Label the photograph IMAGE with the classes of MODEL.
 

@@ -49,6 +49,14 @@ class Table:
         return [row[k] for row in self.rows]
 
 
+class Rows(list[tuple[Any, ...]]):
+    """Rows of a table that is filled step by step."""
+
+    def add(self, *cells: Any) -> None:
+        """Append a row."""
+        self.append(cells)
+
+
 class Claim(NamedTuple):
     """What a paper says, what is found here, and whether it holds: true, false, None for in part, or in words."""
 

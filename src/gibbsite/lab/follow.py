@@ -67,8 +67,7 @@ def space_lengths(most: int, least: int = 100, per_decade: int = 20) -> Ints:
 
 def envelope(errors: Floats) -> Floats:
     """Return the largest error from each length on."""
-    found: Floats = np.maximum.accumulate(errors[::-1])[::-1]
-    return found
+    return np.maximum.accumulate(errors[::-1])[::-1]
 
 
 def fit_slope(lengths: Array, errors: Floats) -> float:

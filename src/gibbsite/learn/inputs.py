@@ -44,8 +44,7 @@ def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Int
         allowed = "-1 and 1, or 0 and 1" if spins else f"whole numbers from 0 to {(states or MOST_STATES) - 1}"
         value = np.asarray(data)[at]
         raise ArgumentError(f"{argument('data')} must be {allowed}, but entry {at} is {value}.")
-    codes: Ints16 = array.astype(np.int16)
-    return codes
+    return array.astype(np.int16)
 
 
 def read_pairs(structure: Any, n: int, sites: Any = None) -> Ints32:

@@ -31,8 +31,7 @@ def project_rows(weights: Floats, pairs: Integers, n_sites: int, bound: float, b
         return found
 
     def sums(t: Floats) -> Floats:
-        found: Floats = np.bincount(pairs.ravel(), np.repeat(t, 2), n_sites).astype(np.float64)
-        return found
+        return np.bincount(pairs.ravel(), np.repeat(t, 2), n_sites).astype(np.float64)
 
     for _ in range(_ROUNDS):
         excess = sums(solution()) - bound

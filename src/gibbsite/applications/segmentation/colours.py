@@ -30,5 +30,4 @@ def to_lab(pixels: Array) -> Floats32:
     xyz = _LINEAR[pixels] @ _TO_XYZ.T.astype(np.float32)
     root = np.where(xyz > _DARK, np.cbrt(xyz), xyz * np.float32(841.0 / 108.0) + np.float32(4.0 / 29.0))
     x, y, z = root[..., 0], root[..., 1], root[..., 2]
-    lab: Floats32 = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1).astype(np.float32)
-    return lab
+    return np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], axis=-1).astype(np.float32)

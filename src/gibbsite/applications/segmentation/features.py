@@ -95,13 +95,11 @@ def _cells(image: Array) -> Array:
 
 def _patches(cells: Array) -> Array:
     """Return the sums over patches from those over squares, four of which make a patch."""
-    found: Array = cells[:-1, :-1] + cells[1:, :-1] + cells[:-1, 1:] + cells[1:, 1:]
-    return found
+    return cells[:-1, :-1] + cells[1:, :-1] + cells[:-1, 1:] + cells[1:, 1:]
 
 
 def _patch_means(image: Array) -> Array:
-    means: Array = _patches(_cells(image)) / PATCH**2
-    return means
+    return _patches(_cells(image)) / PATCH**2
 
 
 def _hues(bins: Positions, chroma: Floats) -> Floats32:

@@ -26,8 +26,7 @@ def halve_scribbles(scribbles: Array) -> Array:
     """Return scribbles of half the size: what any of 2 x 2 pixels has, the largest label of several."""
     scribbles = _even(scribbles)
     rows = np.maximum(scribbles[0::2], scribbles[1::2])
-    halved: Array = np.maximum(rows[:, 0::2], rows[:, 1::2])
-    return halved
+    return np.maximum(rows[:, 0::2], rows[:, 1::2])
 
 
 def _even(image: Array) -> Array:

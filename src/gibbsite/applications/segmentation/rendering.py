@@ -238,8 +238,7 @@ def _draw_legend(legend: Legend, codes: Array, width: int, longest: int) -> Byte
 
 def _grey(certainty: Array) -> Bytes:
     """Return shares as grey values."""
-    grey: Bytes = np.rint(255.0 * np.clip(certainty, 0.0, 1.0)).astype(np.uint8)
-    return grey
+    return np.rint(255.0 * np.clip(certainty, 0.0, 1.0)).astype(np.uint8)
 
 
 def _encode(picture: Bytes, name: str, **options: Any) -> bytes:

@@ -23,17 +23,9 @@ from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import as_photograph
 from gibbsite.applications.methods import SCRIBBLES
 from gibbsite.applications.posterior import average
+from gibbsite.applications.segmentation import field
 from gibbsite.applications.segmentation.colour_models import ColourModels
 from gibbsite.applications.segmentation.colours import to_lab
-from gibbsite.applications.segmentation.field import (
-    NEIGHBOURS,
-    Neighbourhood,
-    grid_neighbourhood,
-    natural_coupling,
-    pair_weights,
-    potts_field,
-    squared_steps,
-)
 from gibbsite.applications.segmentation.levels import border_band, enlarge, halve_image, halve_scribbles
 from gibbsite.applications.segmentation.proximity import log_proximity
 from gibbsite.applications.segmentation.rendering import Legend, Outputs, write_segmentation
@@ -239,7 +231,7 @@ def segment_scribbles(
     begun = time.monotonic()
     if not isinstance(method, gs.kernels.Kernel) and method not in SCRIBBLES:
         raise ArgumentError(unknown("method", method, SCRIBBLES))
-    if neighbours not in NEIGHBOURS:
+    if neighbours not in field.NEIGHBOURS:
         raise ArgumentError(f"{argument('neighbours')} must be 4 or 8, got {neighbours!r}.")
     settings = _Settings(
         None if coupling is None else _not_negative("coupling", coupling),
@@ -292,7 +284,7 @@ class _Terms:
         small, marks, self.path_depth = image, scribbles, self.depth
         while small.shape[0] * small.shape[1] > _PATHS:
             small, marks, self.path_depth = halve_image(small), halve_scribbles(marks), self.path_depth + 1
-        around = grid_neighbourhood(np.ones(marks.shape, bool), 8)
+        around = field.grid_neighbourhood(np.ones(marks.shape, bool), 8)
         self.near = log_proximity(around, to_lab(small).reshape(-1, 3), marks.ravel(), labels).reshape(
             *marks.shape, labels
         )
@@ -351,7 +343,7 @@ def _solve_pixels(
 ) -> _Solved:
     """Find the labels of the free pixels of a level, given those of the others."""
     width = free.shape[1]
-    around = grid_neighbourhood(free, settings.neighbours)
+    around = field.grid_neighbourhood(free, settings.neighbours)
     colours = to_lab(image.reshape(-1, 3)[around.nodes])
     known = np.where(free.ravel()[around.nodes], -1, found.ravel()[around.nodes].astype(np.int64))
     unary = terms.unary(depth, around.nodes[known < 0], width, colours[known < 0])
@@ -385,7 +377,7 @@ def _solve_regions(
 
 
 def _solve(
-    around: Neighbourhood,
+    around: field.Neighbourhood,
     colours: Floats32,
     known: Array,
     unary: Floats32,
@@ -394,11 +386,11 @@ def _solve(
     settings: _Settings,
 ) -> _Solved:
     """Find the labels of the nodes that are not known."""
-    square = float(squared_steps(colours, around.pairs).mean()) if len(around.pairs) else 0.0
-    weights = pair_weights(around, colours, square if settings.contrast else None)
+    square = float(field.squared_steps(colours, around.pairs).mean()) if len(around.pairs) else 0.0
+    weights = field.pair_weights(around, colours, square if settings.contrast else None)
     if coupling is None:
-        coupling = natural_coupling(unary, weights, around.pairs)
-    model = potts_field(around.pairs, coupling * weights, unary, known)
+        coupling = field.natural_coupling(unary, weights, around.pairs)
+    model = field.potts_field(around.pairs, coupling * weights, unary, known)
     if not model.n_sites:
         return _Solved(np.zeros(0, np.uint8), np.zeros(0, np.float32), model, coupling, None)
     cells, result = average(

@@ -19,19 +19,8 @@ from gibbsite._common.arrays import Array, Bytes, Floats, Ints
 from gibbsite._common.boundary import Wanted, between, fits, one_of
 from gibbsite._common.wording import argument
 from gibbsite.applications.images import as_photograph, need_pillow
+from gibbsite.applications.segmentation import features
 from gibbsite.applications.segmentation.coupling import gather, learn_coupling
-from gibbsite.applications.segmentation.features import (
-    DIRECTIONS,
-    HUES,
-    PATCH,
-    PLACES,
-    STRIDE,
-    Descriptors,
-    VisualWords,
-    describe,
-    learn_words,
-    patch_shape,
-)
 from gibbsite.applications.segmentation.labelled import Example, LabelledImages
 from gibbsite.applications.segmentation.patch_field import COUPLING, Labelled, Region, label_field
 from gibbsite.applications.segmentation.rendering import MOST_LABELS, Legend, make_legend
@@ -146,7 +135,7 @@ class Segmenter:
 
     # ---- learning
 
-    def fit(self, images: LabelledImages, described: Sequence[Descriptors] | None = None) -> Segmenter:
+    def fit(self, images: LabelledImages, described: Sequence[features.Descriptors] | None = None) -> Segmenter:
         """Learn from images, of whose label maps the set of classes is used, unless a coupling is learnt.
 
         Parameters
@@ -163,10 +152,10 @@ class Segmenter:
         if not kept:
             raise ModelError("no training image shows a class; there is nothing to learn.")
         if described is None:
-            described = [describe(self._scaled(images.examples[k].image)) for k in kept]
+            described = [features.describe(self._scaled(images.examples[k].image)) for k in kept]
         else:
             described = [described[k] for k in kept]
-        self.words = learn_words(described, self.texture, self.colour, self.rng)
+        self.words = features.learn_words(described, self.texture, self.colour, self.rng)
         documents = [self.words.read(one) for one in described]
         self.classes, self.colours = images.classes, images.colours
         sets = [present[k] for k in kept]
@@ -180,15 +169,17 @@ class Segmenter:
         return self
 
     def _learn_coupling(
-        self, documents: list[Ints], described: Sequence[Descriptors], examples: list[Example]
+        self, documents: list[Ints], described: Sequence[features.Descriptors], examples: list[Example]
     ) -> float:
         """Learn the coupling from labels of patches: those of the pixels at their centres."""
         parts = []
         for document, found, example in zip(documents, described, examples, strict=True):
             rows, columns = found.shape
             height, width = example.labels.shape
-            y = ((np.arange(rows) + 1) * STRIDE * height // ((rows + 1) * STRIDE)).clip(0, height - 1)
-            x = ((np.arange(columns) + 1) * STRIDE * width // ((columns + 1) * STRIDE)).clip(0, width - 1)
+            y = ((np.arange(rows) + 1) * features.STRIDE * height // ((rows + 1) * features.STRIDE)).clip(0, height - 1)
+            x = ((np.arange(columns) + 1) * features.STRIDE * width // ((columns + 1) * features.STRIDE)).clip(
+                0, width - 1
+            )
             fields = self.aspects.log_weights([document])[0].reshape(rows, columns, -1)
             parts.append(gather(fields, example.labels[np.ix_(y, x)].astype(np.int64), self.neighbours))
         return learn_coupling(parts)
@@ -197,9 +188,9 @@ class Segmenter:
 
     def fields(self, image: Any) -> Floats:
         """Return log(theta beta) of all patches of an image, an array (rows, columns, classes)."""
-        return self.fields_of(describe(self._scaled(as_photograph(image))))
+        return self.fields_of(features.describe(self._scaled(as_photograph(image))))
 
-    def fields_of(self, described: Descriptors) -> Floats:
+    def fields_of(self, described: features.Descriptors) -> Floats:
         """Return log(theta beta) of patches that have been described."""
         self._check()
         weights = self.aspects.log_weights([self.words.read(described)])[0]
@@ -272,14 +263,14 @@ class Segmenter:
         if max(height, width) == self.longest:
             return image
         pillow, share = need_pillow(), self.longest / max(height, width)
-        size = max(PATCH, round(width * share)), max(PATCH, round(height * share))
+        size = max(features.PATCH, round(width * share)), max(features.PATCH, round(height * share))
         return np.asarray(pillow.fromarray(image).resize(size, pillow.Resampling.BILINEAR))
 
     def _scaled_size(self, height: int, width: int) -> tuple[int, int]:
         if max(height, width) == self.longest:
             return height, width
         share = self.longest / max(height, width)
-        return max(PATCH, round(height * share)), max(PATCH, round(width * share))
+        return max(features.PATCH, round(height * share)), max(features.PATCH, round(width * share))
 
     def _enlarge(self, found: Labelled, height: int, width: int) -> tuple[Ints, Floats]:
         """Return labels and certainty of pixels."""
@@ -298,10 +289,10 @@ class Segmenter:
                 f"0 <= y0 < y1 <= {height}."
             )
         high, wide = self._scaled_size(height, width)
-        rows, columns = patch_shape(high, wide)
+        rows, columns = features.patch_shape(high, wide)
         found = []
         for low, up, pixels, scaled, many in ((left, right, width, wide, columns), (top, bottom, height, high, rows)):
-            centres = (np.arange(many) + 1) * STRIDE * pixels / scaled
+            centres = (np.arange(many) + 1) * features.STRIDE * pixels / scaled
             inside = np.flatnonzero((centres >= low) & (centres < up))
             if not inside.size:
                 raise ArgumentError(
@@ -347,7 +338,7 @@ class Segmenter:
         )
         made.classes, made.longest = tuple(header["classes"]), header["longest"]
         made.colours = arrays.get("colours")
-        made.words = VisualWords(arrays["texture"], arrays["colour"])
+        made.words = features.VisualWords(arrays["texture"], arrays["colour"])
         tables = [arrays[f"beta{k}"] for k in range(3)]
         made.aspects = AspectModel.from_words(tables, arrays["topics"], smoothing=header["smoothing"])
         return made
@@ -360,7 +351,7 @@ _HEADER = {
     "classes": lambda names: fits(names, [str]) and 0 < len(names) <= MOST_LABELS,
     "coupling": _not_negative,
     "neighbours": one_of(4, 8),
-    "longest": between(PATCH, _LONGEST),
+    "longest": between(features.PATCH, _LONGEST),
     "smoothing": lambda given: (
         _not_negative(given) or (isinstance(given, list) and len(given) == 2 and all(map(_not_negative, given)))
     ),
@@ -372,11 +363,11 @@ def _expect(header: dict[str, Any]) -> dict[str, Wanted]:
     """Say which arrays belong to a header."""
     topics, real = len(header["classes"]), (np.float32, np.float64)
     return {
-        "texture": Wanted(real, ("texture", 16 * DIRECTIONS)),
-        "colour": Wanted(real, ("colour", HUES)),
+        "texture": Wanted(real, ("texture", 16 * features.DIRECTIONS)),
+        "colour": Wanted(real, ("colour", features.HUES)),
         "beta0": Wanted(np.float64, (topics, "texture"), 0, 1),
         "beta1": Wanted(np.float64, (topics, "colour"), 0, 1),
-        "beta2": Wanted(np.float64, (topics, PLACES**2), 0, 1),
+        "beta2": Wanted(np.float64, (topics, features.PLACES**2), 0, 1),
         "topics": Wanted(np.int64, (topics,), 0, topics - 1),
         "colours": Wanted(np.uint8, (topics, 3), optional=True),
     }

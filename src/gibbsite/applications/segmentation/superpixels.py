@@ -27,8 +27,7 @@ def find_superpixels(image: Bytes, count: int) -> Ints:
             "Superpixels need scikit-image, which is not installed; run: pip install gibbsite[segmentation]"
         ) from None
     found = slic(image, n_segments=count, compactness=10.0, start_label=0, channel_axis=-1)
-    numbers: Ints = np.unique(found, return_inverse=True)[1].reshape(found.shape)
-    return numbers
+    return np.unique(found, return_inverse=True)[1].reshape(found.shape)
 
 
 def region_neighbourhood(regions: Ints, neighbours: int) -> Neighbourhood:
@@ -51,8 +50,7 @@ def mean_of_regions(values: Array, regions: Ints) -> Floats32:
     """Return the means of the values (..., k) of the pixels of each region."""
     flat, where = values.reshape(regions.size, -1), regions.ravel()
     sums = np.stack([np.bincount(where, flat[:, k]) for k in range(flat.shape[1])], axis=1)
-    means: Floats32 = (sums / np.bincount(where)[:, None]).astype(np.float32)
-    return means
+    return (sums / np.bincount(where)[:, None]).astype(np.float32)
 
 
 def label_of_regions(scribbles: Array, regions: Ints, labels: int) -> Ints:

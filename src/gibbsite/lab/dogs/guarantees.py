@@ -15,7 +15,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite.lab.dogs.dobrushin import LOOKS, guarantee, paper_influence, random_grid
 from gibbsite.lab.drawing import INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.sources import DOGS
 
 SIDE = 10
@@ -50,13 +50,13 @@ def _span(values: Floats, digits: int = 1) -> str:
 
 
 def _table(lengths: Any, bounds: dict[str, Floats]) -> Table:
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     for steps in SHOWN:
         at = int(np.flatnonzero(lengths == steps)[0])
         here = {name: curves[:, at] for name, curves in bounds.items()}
         gains = [here["systematic"] / here["DoGS"], here["DoGS"] / here["iterated DoGS"]]
         spans = [_span(values) for values in here.values()]
-        rows.append((steps, *spans, *(f"{gain.min():.2g} .. {gain.max():.2g}" for gain in gains)))
+        rows.add(steps, *spans, *(f"{gain.min():.2g} .. {gain.max():.2g}" for gain in gains))
     head = ("steps", *bounds, "systematic / DoGS", "DoGS / iterated")
     count = len(bounds["DoGS"])
     return Table(f"Bounds on the total variation of all variables, smallest and largest of {count} draws", head, rows)

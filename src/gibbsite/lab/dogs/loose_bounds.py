@@ -13,19 +13,10 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
-from gibbsite.lab.dogs.dobrushin import (
-    LOOKS,
-    NOTES,
-    compare_gains,
-    draw_bias,
-    guarantee,
-    measure_bias,
-    paper_influence,
-    paper_order,
-)
+from gibbsite.lab.dogs import dobrushin
 from gibbsite.lab.drawing import INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.sources import DOGS
 
 SIDE, COUPLING = 40, 0.165
@@ -42,22 +33,22 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     looked = np.concatenate([short, sweeps[:2]])
     meter.expect(1 + 2 * len(FACTORS))
     model = gs.ising_grid((SIDE, SIDE), coupling=COUPLING, periodic=True)
-    tight = paper_influence(model)
+    tight = dobrushin.paper_influence(model)
     arrays: dict[str, Array] = {"steps": lengths, "steps of the bias": looked, "factor": np.array(FACTORS)}
-    systematic = measure_bias(model, paper_order(_SWEEP), looked, chains=chains, rng=rng)
+    systematic = dobrushin.measure_bias(model, dobrushin.paper_order(_SWEEP), looked, chains=chains, rng=rng)
     arrays["bias of systematic"] = systematic
     meter.tick()
     found: dict[str, list[Floats]] = {"true bound": [], "bias": [], "norm": []}
-    curves: dict[str, list[Floats]] = {name: [] for name in LOOKS}
+    curves: dict[str, list[Floats]] = {name: [] for name in dobrushin.LOOKS}
     for factor in FACTORS:
         loose = tight.scaled(factor)
-        bounds, scans = guarantee(model, lengths, loose, 0)
+        bounds, scans = dobrushin.guarantee(model, lengths, loose, 0)
         for name, curve in bounds.items():
             curves[name].append(curve)
         meter.tick()
         found["true bound"].append(np.array([scan.certify(model, tight).variation for scan in scans]))
         ends = [
-            measure_bias(model, scan, steps[None], chains=chains, rng=rng)[0]
+            dobrushin.measure_bias(model, scan, steps[None], chains=chains, rng=rng)[0]
             for scan, steps in zip(scans, looked, strict=False)
         ]
         found["bias"].append(np.array(ends))
@@ -70,13 +61,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     return Findings(
         tables=[_bounds(arrays), _biases(arrays, chains), _claims(arrays, chains)],
         arrays=arrays,
-        notes=NOTES,
+        notes=dobrushin.NOTES,
         settings={"side": SIDE, "coupling": COUPLING, "chains": chains},
     )
 
 
 def _bounds(arrays: dict[str, Array]) -> Table:
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     shown = [int(np.flatnonzero(arrays["steps"] == t)[0]) for t in (_SWEEP, 5 * _SWEEP)]
     for f, factor in enumerate(FACTORS):
         cells = []
@@ -84,20 +75,20 @@ def _bounds(arrays: dict[str, Array]) -> Table:
             systematic, dogs = (arrays[f"bound of {name}"][f, at] for name in ("systematic", "DoGS"))
             tight = arrays["bound of DoGS from tight influence"][f, at]
             cells += [f"{systematic:.2g}", f"{dogs:.2g}", f"{tight:.2g}"]
-        rows.append((factor, f"{arrays['row sum'][f]:.3f}", *cells))
+        rows.add(factor, f"{arrays['row sum'][f]:.3f}", *cells)
     names = ("systematic", "DoGS", "its tight bound")
     head = ("factor", "row sum", *(f"{n}, {s}" for s in ("1 sweep", "5 sweeps") for n in names))
     return Table("Bounds for the corner from influence times a factor", head, rows)
 
 
 def _biases(arrays: dict[str, Array], chains: int) -> Table:
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     steps = arrays["steps of the bias"]
     for k, t in enumerate(steps.tolist()):
         cells = [f"{b:.4f}" for b in (arrays["bias of systematic"][k], *arrays["bias of DoGS"][:, k])]
         biases = arrays["bias of systematic"][k], arrays["bias of DoGS"][-1, k]
         bounds = arrays["bound of systematic"][-1, k], arrays["bound of DoGS"][-1, k]
-        rows.append((t, *cells, *compare_gains(bounds, biases, chains)))
+        rows.add(t, *cells, *dobrushin.compare_gains(bounds, biases, chains))
     head = (
         "steps",
         "systematic",
@@ -148,12 +139,14 @@ def draw(findings: Findings, figure: Figure) -> None:
         above, below = panels[:, f]
         for name in ("systematic", "DoGS"):
             curve = arrays[f"bound of {name}"][f]
-            above.plot(arrays["steps"], curve, "o-", ms=3, color=LOOKS[name], label=f"{name} ({curve[-1]:.1g})")
+            above.plot(
+                arrays["steps"], curve, "o-", ms=3, color=dobrushin.LOOKS[name], label=f"{name} ({curve[-1]:.1g})"
+            )
         tight = arrays["bound of DoGS from tight influence"][f]
         above.plot(arrays["steps"], tight, ":", color=INK, lw=1.2, label=f"DoGS, tight bound ({tight[-1]:.1g})")
         above.loglog()
         biases = {"systematic": arrays["bias of systematic"], "DoGS": arrays["bias of DoGS"][f]}
-        draw_bias(below, arrays["steps of the bias"], biases, findings.settings["chains"])
+        dobrushin.draw_bias(below, arrays["steps of the bias"], biases, findings.settings["chains"])
         tidy(above, f"influence times {factor:g} (row sum {arrays['row sum'][f]:.2f})", "steps")
         tidy(below, f"scans chosen with influence times {factor:g}", "steps")
         above.legend(fontsize=7, frameon=False, loc="lower left")

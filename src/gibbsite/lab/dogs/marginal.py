@@ -15,19 +15,10 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
-from gibbsite.lab.dogs.dobrushin import (
-    LOOKS,
-    NOTES,
-    compare_gains,
-    draw_bias,
-    guarantee,
-    measure_bias,
-    paper_influence,
-    paper_order,
-)
+from gibbsite.lab.dogs import dobrushin
 from gibbsite.lab.drawing import COLORS, INK, Axes, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.sources import DOGS
 
 SIDE = 40
@@ -58,16 +49,18 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     notes: list[str] = []
     for name, (coupling, periodic) in GRIDS.items():
         model = gs.ising_grid((SIDE, SIDE), coupling=coupling, periodic=periodic)
-        influence = paper_influence(model)
-        curves, scans = guarantee(model, lengths, influence, 0)
+        influence = dobrushin.paper_influence(model)
+        curves, scans = dobrushin.guarantee(model, lengths, influence, 0)
         meter.tick()
-        bias = {"systematic": measure_bias(model, paper_order(sweep), looked, chains=chains, rng=rng)}
+        bias = {
+            "systematic": dobrushin.measure_bias(model, dobrushin.paper_order(sweep), looked, chains=chains, rng=rng)
+        }
         meter.tick()
         ends = []
         for scan in scans:
             steps = len(scan.order)
             if steps in looked:
-                ends += measure_bias(model, scan, np.array([steps]), chains=chains, rng=rng).tolist()
+                ends += dobrushin.measure_bias(model, scan, np.array([steps]), chains=chains, rng=rng).tolist()
                 meter.tick()
         bias["DoGS"] = np.array(ends)
         order = np.asarray(scans[-1].order)
@@ -81,13 +74,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             _claims(name, looked, {s: c[here] for s, c in curves.items()}, bias, arrays, chains),
         ]
         exact = gs.influence.bound_influence(model)
-        better = gs.dogs(model, target=0, steps=len(order), initial=paper_order(sweep), influence=exact)
+        better = gs.dogs(model, target=0, steps=len(order), initial=dobrushin.paper_order(sweep), influence=exact)
         notes.append(
             f"{name}: theorem 11, as in the paper, has row sums up to {influence.norms.row_sum:.5f}, the "
             f"influence itself {exact.norms.row_sum:.3f}. With that, the bound of DoGS at {len(order)} steps "
             f"is {better.variation:.2g} instead of {curves['DoGS'][-1]:.2g}."
         )
-    notes += NOTES
+    notes += dobrushin.NOTES
     settings = {"side": SIDE, "steps": int(most), "chains": chains}
     return Findings(tables, arrays, notes, settings)
 
@@ -105,12 +98,14 @@ def _visits(name: str, order: Array, distance: Ints) -> dict[str, Array]:
 
 
 def _table(name: str, looked: Ints, curves: dict[str, Floats], bias: dict[str, Floats], chains: int) -> Table:
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     for k, steps in enumerate(looked.tolist()):
         bounds = curves["systematic"][k], curves["DoGS"][k]
         biases = bias["systematic"][k], bias["DoGS"][k]
         errors = [f"{b:.4f} ({np.sqrt(b * (1 - b) / chains):.4f})" for b in biases]
-        rows.append((steps, *(f"{c[k]:.3g}" for c in curves.values()), *errors, *compare_gains(bounds, biases, chains)))
+        rows.add(
+            steps, *(f"{c[k]:.3g}" for c in curves.values()), *errors, *dobrushin.compare_gains(bounds, biases, chains)
+        )
     head = ("steps", *(f"bound: {c}" for c in curves), "bias: systematic", "bias: DoGS", "gain of bounds", "of biases")
     return Table(f"The corner, {name}: bounds, E[X_1] (standard error) of {chains} chains, and gains", head, rows)
 
@@ -123,7 +118,7 @@ def _claims(
     arrays: Mapping[str, Array],
     chains: int,
 ) -> Table:
-    uniform, systematic, once, often = (curves[scan] for scan in LOOKS)
+    uniform, systematic, once, often = (curves[scan] for scan in dobrushin.LOOKS)
     late = looked >= SIDE * SIDE
     share = (np.log(systematic / once) / np.log(systematic / often))[late]
     known = bias["DoGS"] > 5 / chains  # at least five events
@@ -180,14 +175,14 @@ def draw(findings: Findings, figure: Figure) -> None:
 def _draw_curves(name: str, findings: Findings, panels: Any) -> None:
     arrays = findings.arrays
     bound, bias, near, time = panels
-    for scan, color in LOOKS.items():
+    for scan, color in dobrushin.LOOKS.items():
         curve = arrays[f"{name}: bound of {scan}"]
         bound.plot(arrays["steps"], curve, color=color, lw=1.6, label=f"{scan} ({curve[-1]:.2g})")
     bound.set_yscale("log")
     tidy(bound, f"{name}: bounds", "steps", "bound on the total variation of $X_1$")
     bound.legend(fontsize=7, frameon=False, title="bound at the end in brackets", title_fontsize=7)
     biases = {scan: arrays[f"{name}: bias of {scan}"] for scan in ("systematic", "DoGS")}
-    draw_bias(bias, arrays["steps of the bias"], biases, findings.settings["chains"])
+    dobrushin.draw_bias(bias, arrays["steps of the bias"], biases, findings.settings["chains"])
     tidy(bias, f"{name}: bias from 1 everywhere", "steps", "$E[X_1]$, two standard errors")
     count = arrays[f"{name}: visits by distance"]
     near.bar(np.arange(count.size), count, 0.9, color=COLORS[4], label="all sites together")

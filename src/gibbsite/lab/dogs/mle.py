@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from gibbsite.lab.dogs.dobrushin import LOOKS, paper_influence, paper_order
 from gibbsite.lab.dogs.short_runs import run_short
 from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.sources import DOGS, DOMKE
 
 SIDES = (3, 4)
@@ -76,8 +76,7 @@ def make_model(side: int, theta: Floats) -> gs.FactorGraph:
 
 def descend(theta: Floats, expected: Floats, moments: Floats) -> Floats:
     """Take one step of projected gradient descent on minus the penalised log-likelihood."""
-    new: Floats = np.clip(theta - RATE * (expected - moments + RIDGE * theta), -BOX, BOX)
-    return new
+    return np.clip(theta - RATE * (expected - moments + RIDGE * theta), -BOX, BOX)
 
 
 def pose(side: int, rng: np.random.Generator) -> Data:
@@ -195,33 +194,31 @@ def first_below(errors: Floats, updates: Ints) -> Floats:
 
 
 def _lengths() -> Table:
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     for side in SIDES:
         for coupling in (0.2, 0.1):
             model = make_model(side, np.full(2 * side * (side - 1), coupling))
-            rows.append((f"{side} x {side}", coupling, *(choose_scan(m, model, side)[1] for m in METHODS)))
+            rows.add(f"{side} x {side}", coupling, *(choose_scan(m, model, side)[1] for m in METHODS))
     return Table(f"Steps for a bias of {BIAS} of the joint law", ("grid", "couplings", *METHODS), rows)
 
 
 def _fits(arrays: Mapping[str, Array]) -> Table:
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     for side in SIDES:
         for method in METHODS:
             errors, updates = arrays[f"{side}: errors, {method}"], arrays[f"{side}: updates, {method}"]
             choosing, running = np.median(arrays[f"{side}: seconds, {method}"], axis=0)
             reached, per = first_below(errors, updates), np.diff(updates, axis=1)
-            rows.append(
-                (
-                    f"{side} x {side}",
-                    method,
-                    f"{per.min()} .. {per.max()}",
-                    f"{np.median(reached):.0f}",
-                    f"{np.median(updates[:, -1]):.0f}",
-                    f"{errors[:, 0].min():.2f} .. {errors[:, 0].max():.2f}",
-                    f"{errors[:, -1].min():.3f} .. {errors[:, -1].max():.3f}",
-                    f"{choosing:.2f}",
-                    f"{running:.2f}",
-                )
+            rows.add(
+                f"{side} x {side}",
+                method,
+                f"{per.min()} .. {per.max()}",
+                f"{np.median(reached):.0f}",
+                f"{np.median(updates[:, -1]):.0f}",
+                f"{errors[:, 0].min():.2f} .. {errors[:, 0].max():.2f}",
+                f"{errors[:, -1].min():.3f} .. {errors[:, -1].max():.3f}",
+                f"{choosing:.2f}",
+                f"{running:.2f}",
             )
     head = (
         "grid",

@@ -19,17 +19,10 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints, Ints16
+from gibbsite.applications.segmentation import patch_field
 from gibbsite.applications.segmentation.features import describe
 from gibbsite.applications.segmentation.labelled import LabelledImages, read_labelled
 from gibbsite.applications.segmentation.made_up import make_pictures
-from gibbsite.applications.segmentation.patch_field import (
-    COUPLING,
-    aimed_scan,
-    central_region,
-    field_model,
-    independent,
-    label_field,
-)
 from gibbsite.applications.segmentation.scoring import confuse, spread
 from gibbsite.applications.segmentation.segmenter import Segmenter
 from gibbsite.lab.dogs.short_runs import run_short
@@ -103,7 +96,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             if split or number:  # the first compiles whatever is not
                 for name in SHORT:
                     seconds[name].append(times[name])
-            left, top, right, bottom = central_region(described[k].shape)
+            left, top, right, bottom = patch_field.central_region(described[k].shape)
             inside = np.zeros(described[k].shape, bool)
             inside[top:bottom, left:right] = True
             targets.append(int(inside.sum()))
@@ -122,13 +115,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         meter.tick()
     errors = {name: _errors(counts) for name, counts in confusion.items()}
     middle_errors = {name: _errors(counts) for name, counts in centre.items()}
-    scan = aimed_scan((20, 31), central_region((20, 31)))
+    scan = patch_field.aimed_scan((20, 31), patch_field.central_region((20, 31)))
     bound = gs.certify(
-        field_model(np.zeros((20, 31, 3))),
+        patch_field.field_model(np.zeros((20, 31, 3))),
         scan=gs.Systematic(),
         sweeps=1,
         target=scan.targets.tolist(),
-        influence=gs.influence.bound_influence(field_model(np.zeros((20, 31, 3))), method="bound"),
+        influence=gs.influence.bound_influence(patch_field.field_model(np.zeros((20, 31, 3))), method="bound"),
     ).variation
     floor = smoothed[:, 0] / smoothed[:, 1]
     each = {name: float(np.median(times)) for name, times in seconds.items()}
@@ -151,7 +144,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         "test images": test_size,
         "chains": chains,
         "words": list(words),
-        "coupling": COUPLING,
+        "coupling": patch_field.COUPLING,
         "classes": list(images.classes),
     }
     notes = (MADE_UP_NOTE, *NOTES[1:]) if source == MADE_UP else NOTES
@@ -161,8 +154,11 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 def _label(fields: Floats, chains: int, seed: int) -> tuple[dict[str, Ints], dict[str, float]]:
     """Label the patches of an image in every way; return the seconds of short chains, too."""
     shape, classes = (fields.shape[0], fields.shape[1]), fields.shape[2]
-    alone, model = independent(fields), field_model(fields)
-    scans: dict[str, gs.scans.Scan] = {"systematic": gs.Systematic(), "DoGS": aimed_scan(shape, central_region(shape))}
+    alone, model = patch_field.independent(fields), patch_field.field_model(fields)
+    scans: dict[str, gs.scans.Scan] = {
+        "systematic": gs.Systematic(),
+        "DoGS": patch_field.aimed_scan(shape, patch_field.central_region(shape)),
+    }
     found, times = {"PLSA": alone.labels}, {}
     for name, scan in scans.items():
         steps = len(scan.order) if isinstance(scan, gs.influence.DogsScan) else model.n_sites
@@ -177,14 +173,14 @@ def _label(fields: Floats, chains: int, seed: int) -> tuple[dict[str, Ints], dic
             rng=seed,
         )[0]
         # time is that of the application, in as many passes of one chain: short runs are set up more slowly
-        times[name] = label_field(fields, name.lower(), rounds=chains, label="majority", rng=seed).seconds
+        times[name] = patch_field.label_field(fields, name.lower(), rounds=chains, label="majority", rng=seed).seconds
         labels = alone.labels.copy()
         labels.ravel()[visited] = most_frequent(states, classes)
         found[name] = labels
         if name == "systematic":
             found["one systematic chain"] = states[0].astype(np.int64).reshape(shape)
-    found["50 sweeps"] = label_field(fields, rng=seed).labels
-    found["50 sweeps, coupling 1"] = label_field(fields, coupling=1.0, rng=seed).labels
+    found["50 sweeps"] = patch_field.label_field(fields, rng=seed).labels
+    found["50 sweeps, coupling 1"] = patch_field.label_field(fields, coupling=1.0, rng=seed).labels
     return found, times
 
 

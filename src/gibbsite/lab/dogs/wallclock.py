@@ -25,7 +25,7 @@ from gibbsite.lab.dogs.dobrushin import LOOKS, draw_parameters, paper_influence,
 from gibbsite.lab.dogs.short_runs import run_short
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.sources import DOGS
 
 KINDS = {"fields 0 or 1": True, "no fields": False}
@@ -194,20 +194,18 @@ def _segment() -> dict[str, Any]:
 
 
 def _lengths(arrays: Mapping[str, Array], draws: int) -> Table:
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     for kind in KINDS:
         doubled, bisected = arrays[f"{kind}: doubled"], arrays[f"{kind}: bisected"]
         shares = [f"{100 * np.mean(doubled == length):.1f} %" for length in (8, 16, 32)]
         own = np.unique(arrays[f"{kind}: own order"]).astype(int).tolist()
-        rows.append(
-            (
-                kind,
-                *shares,
-                f"{np.median(bisected):.0f} ({bisected.min():.0f} .. {bisected.max():.0f})",
-                ", ".join(map(str, own)),
-                float(np.median(arrays[f"{kind}: goal"])),
-                float(np.median(arrays[f"{kind}: bound"])),
-            )
+        rows.add(
+            kind,
+            *shares,
+            f"{np.median(bisected):.0f} ({bisected.min():.0f} .. {bisected.max():.0f})",
+            ", ".join(map(str, own)),
+            float(np.median(arrays[f"{kind}: goal"])),
+            float(np.median(arrays[f"{kind}: bound"])),
         )
     head = ("model", "8", "16", "32", "bisected", "from site order", "median bound, 2 sweeps", "DoGS")
     return Table(f"Steps for the corner as good as two sweeps, {draws} draws of {SMALL} x {SMALL}", head, rows)
@@ -233,15 +231,15 @@ def _times(trials: list[Trial]) -> Table:
 
 
 def _estimates(trials: list[Trial]) -> Table:
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     for trial in trials:
         cells = []
         for spins in trial.spins.values():
             mean = float(spins.mean())
             cells.append(f"{mean:.4f} ({np.sqrt((1 - mean * mean) / spins.size):.4f})")
         low, high = trial.truth
-        rows.append(
-            (trial.name, f"{(low + high) / 2:.5f} ({(high - low) / 2:.0e})", *cells, f"{2 * trial.scan.variation:.4f}")
+        rows.add(
+            trial.name, f"{(low + high) / 2:.5f} ({(high - low) / 2:.0e})", *cells, f"{2 * trial.scan.variation:.4f}"
         )
     counts = [spins.size for spins in trials[0].spins.values()]
     head = ("model", "E[X_1]", f"systematic, {counts[0]} runs", f"DoGS, {counts[1]} runs", "bias of DoGS at most")

@@ -72,8 +72,7 @@ def restore(method: gs.kernels.Kernel | MeanField, y: Floats, sigma: float, swee
     else:
         record, start = gs.Marginals(rao_blackwell=False), (y > 0.0).ravel()
         found = follow(model, method, sweeps, record, start=start, rng=rng)[0]
-    images: Floats = found.reshape(-1, *y.shape)
-    return images
+    return found.reshape(-1, *y.shape)
 
 
 def _iterate(model: gs.FactorGraph, how: MeanField, sweeps: Ints) -> Floats:

@@ -9,7 +9,6 @@ like the square root of T.
 
 from __future__ import annotations
 
-import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +19,7 @@ from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
+from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import HERDED, TIJDEMAN
 
 VALUES = (2, 3, 5, 10, 20)
@@ -46,11 +46,7 @@ def measure(kernel: gs.kernels.Kernel, p: Floats, lengths: Ints, rng: int) -> Fl
     """
     variables, values = p.shape
     model = gs.FactorGraph(variables, [((i,), p[i]) for i in range(variables)], states=values)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gs.ConvergenceWarning)  # nothing has to converge here
-        result = gs.sample(
-            model, kernel, sweeps=int(lengths[-1]), warmup=0, chains=1, record="draws", rng=rng, progress=False
-        )
+    result = sample_quietly(model, kernel, sweeps=int(lengths[-1]), warmup=0, chains=1, record="draws", rng=rng)
     counts, found, largest = np.zeros((variables, values)), [], np.zeros(variables)
     for begin, end in pairwise([0, *lengths.tolist()]):
         drawn, times = result.values[0, begin:end], np.arange(begin + 1, end + 1)[:, None]

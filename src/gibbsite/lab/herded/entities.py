@@ -19,7 +19,7 @@ from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.entities.scoring import paired_difference, score_labels
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.herded.newswire import News, find_news
 from gibbsite.lab.sources import HERDED
 
@@ -122,10 +122,10 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def _gaps(arrays: dict[str, Any], best: float, lengths: tuple[int, ...]) -> Table:
-    rows = []
+    rows = Rows()
     for name in _METHODS:
         gaps = best - arrays[name][:, :, 1].mean(axis=1)
-        rows.append((name, *(f"{gap:.2f} ({gap / abs(best):.4%})" for gap in gaps)))
+        rows.add(name, *(f"{gap:.2f} ({gap / abs(best):.4%})" for gap in gaps))
     title = f"Log-potential below Viterbi's {best:.1f}, in nats (and as a share of it)"
     return Table(title, ("method", *(f"{n} iterations" for n in lengths)), rows)
 
@@ -146,7 +146,7 @@ def _skip_chain(
     long = one.decode("blocks", 4 * sweeps, rng)
     meter.tick()
     best = long[1]
-    rows: list[tuple[Any, ...]] = [("blocks, long", 4 * sweeps, f"{long[0]:.2f}", "0", f"{long[2]:.1f}")]
+    rows = Rows([("blocks, long", 4 * sweeps, f"{long[0]:.2f}", "0", f"{long[2]:.1f}")])
     for name, method in (*_METHODS.items(), ("blocks", "blocks")):
         many = seeds if method == "gibbs" else 1
         found = np.empty((many, 3))
@@ -155,7 +155,7 @@ def _skip_chain(
             meter.tick()
         arrays[f"skip-chain: {name}"] = found
         gap = best - found[:, 1].mean()
-        rows.append((name, sweeps, f"{found[:, 0].mean():.2f}", f"{gap:.2f}", f"{found[:, 2].mean():.1f}"))
+        rows.add(name, sweeps, f"{found[:, 0].mean():.2f}", f"{gap:.2f}", f"{found[:, 2].mean():.1f}")
     gain = paired_difference(one.true, one.labels(viterbi), one.labels(long[3]))
     said = (
         f"Links change the F1 of the chain by {100 * gain[0]:+.2f} points (95 % interval by documents "

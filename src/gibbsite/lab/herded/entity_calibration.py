@@ -10,7 +10,7 @@ from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.entities.scoring import calibration
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.herded.newswire import find_news
 from gibbsite.lab.sources import HERDED
 from gibbsite.learn.crf.labels import find_spans
@@ -35,7 +35,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Learn with and without correction; compare stated and true shares on two kinds of text."""
     news, sweeps = find_news(quick), 50 if quick else 400
     meter.expect(6)
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     arrays: dict[str, Any] = {}
     errors = {}
     recognizer = EntityRecognizer(
@@ -53,7 +53,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             stated, right = _stated(recognizer, documents, method, sweeps, rng)
             error, bins = calibration(stated, right)
             errors[name, text] = error
-            rows.append((name, text, len(right), f"{stated.mean():.3f}", f"{right.mean():.3f}", f"{error:.4f}"))
+            rows.add(name, text, len(right), f"{stated.mean():.3f}", f"{right.mean():.3f}", f"{error:.4f}")
             arrays[f"{name}, {text}"] = np.array([[b["stated"], b["right"], b["entities"]] for b in bins])
         meter.tick()
     columns = ("model", "text", "entities", "stated", "right", "calibration error")

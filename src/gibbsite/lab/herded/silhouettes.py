@@ -27,8 +27,7 @@ def draw_strokes(side: int) -> Bools:
         for a, b in pairwise(line):
             along = np.clip((pixels - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
             near = np.minimum(near, np.linalg.norm(pixels - a - along[:, None] * (b - a), axis=1))
-    image: Bools = (near <= 2.5 / side).reshape(side, side)
-    return image
+    return (near <= 2.5 / side).reshape(side, side)
 
 
 def find_silhouette(step: int) -> tuple[str, Bools] | None:

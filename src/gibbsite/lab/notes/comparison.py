@@ -8,7 +8,7 @@ what has to be tuned stands beside what it achieves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from gibbsite._common.arrays import Array, Floats
 from gibbsite.inference.efficiency import Efficiency, measure_efficiency
 from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.notes.comparison_targets import Target, make_targets
 from gibbsite.lab.sources import GIBBS_NOTES
 
@@ -87,7 +87,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     arrays: dict[str, Array] = {}
     tables = []
     for where in targets:
-        rows: list[tuple[Any, ...]] = []
+        rows = Rows()
         for name in METHODS:
             e = found.get((where, name))
             if e is None:
@@ -95,15 +95,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             arrays[f"{where}: {name}"] = np.array(
                 [e.per_second, e.per_draw, e.seconds, np.nan if e.off is None else e.off, e.rhat]
             )
-            rows.append(
-                (
-                    name,
-                    f"{e.draws / e.seconds:,.0f}",
-                    f"{e.per_draw:.2g}" if e.converged else f"{e.per_draw:.2g} ?",
-                    f"{e.per_second:,.0f}" if e.converged else f"{e.per_second:,.0f} ?",
-                    None if e.off is None else f"{e.off:.1f}",
-                    f"{e.report['acceptance']:.2f}" if "acceptance" in e.report else None,
-                )
+            rows.add(
+                name,
+                f"{e.draws / e.seconds:,.0f}",
+                f"{e.per_draw:.2g}" if e.converged else f"{e.per_draw:.2g} ?",
+                f"{e.per_second:,.0f}" if e.converged else f"{e.per_second:,.0f} ?",
+                None if e.off is None else f"{e.off:.1f}",
+                f"{e.report['acceptance']:.2f}" if "acceptance" in e.report else None,
             )
         head = ("method", "draws / s", "effective / draw", "effective / s", "errors off", "accepted")
         tables.append(Table(f"{where}: 4 chains of {sweeps:,} sweeps, one thread", head, rows))
@@ -129,13 +127,13 @@ def _summary(targets: dict[str, Target], found: dict[tuple[str, str], Efficiency
         where: max(e.per_second for (place, name), e in found.items() if place == where and name != "exact draws")
         for where in targets
     }
-    rows = []
+    rows = Rows()
     for name, method in METHODS.items():
         shares = []
         for where in targets:
             e = found.get((where, name))
             shares.append(None if e is None else f"{e.per_second / best[where]:.2g}{'' if e.converged else ' ?'}")
-        rows.append((name, method.requires, method.tuning, *shares))
+        rows.add(name, method.requires, method.tuning, *shares)
     return Table(
         "Effective draws per second, relative to the best chain on each target",
         ("method", "requires", "tuning", *targets),

@@ -17,7 +17,7 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, sweep_map
 from gibbsite.lab.quiet import autocorrelations, mean_and_error, sample_quietly
 from gibbsite.lab.sources import GIBBS_NOTES
@@ -57,7 +57,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Sample both targets from (0, 0) and compare with what is known."""
     sweeps = 5_000 if quick else 100_000
     arrays: dict[str, Array] = {}
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     farthest = 0.0
     runs = {(name, how): what for name in TARGETS for how, what in samplers(name).items()}
     meter.expect(len(runs))
@@ -88,17 +88,15 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             f"{name}, {how}: its error": error,
             f"{name}, {how}: exact": exact,
         }
-        rows.append(
-            (
-                name,
-                how,
-                _show(spread[0, 0], its_error[0, 0]),
-                _show(spread[0, 1], its_error[0, 1]),
-                _show(spread[1, 1], its_error[1, 1]),
-                f"{exact[0]:.4f}",
-                _show(found[0], error[0]),
-                _show(found[1], error[1]),
-            )
+        rows.add(
+            name,
+            how,
+            _show(spread[0, 0], its_error[0, 0]),
+            _show(spread[0, 1], its_error[0, 1]),
+            _show(spread[1, 1], its_error[1, 1]),
+            f"{exact[0]:.4f}",
+            _show(found[0], error[0]),
+            _show(found[1], error[1]),
         )
         meter.tick()
     arrays["farthest"] = np.array(farthest)

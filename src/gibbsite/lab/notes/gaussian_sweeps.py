@@ -35,8 +35,7 @@ def random_map(covariance: Floats, steps: int) -> Floats:
     """Return the mean matrix of steps at random sites, as many as said."""
     n = len(covariance)
     mean = sum(step_map(covariance, i) for i in range(n)) / n
-    found: Floats = np.linalg.matrix_power(mean, steps)
-    return found
+    return np.linalg.matrix_power(mean, steps)
 
 
 def autocorrelation(covariance: Floats, sweep: Floats, lags: int, site: int = 0) -> Floats:

@@ -24,7 +24,7 @@ from gibbsite._common.arrays import Array, Floats
 from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, random_map, sweep_map
 from gibbsite.lab.quiet import autocorrelations, mean_and_error, sample_quietly
 from gibbsite.lab.sources import GIBBS_NOTES, LANGEVIN_NOTES
@@ -100,7 +100,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     runs = samplers()
     meter.expect(len(runs) + 1)
     arrays: dict[str, Array] = {}
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     for name, (model, kernel, scan, correlation, forgets) in runs.items():
         result = sample_quietly(
             model, kernel, scan=scan, sweeps=sweeps, chains=_CHAINS, record="draws", rng=rng, start=[0.0, 0.0]
@@ -114,8 +114,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             f"{name}: variances": np.square(z).mean(axis=(0, 1)),
             f"{name}: draws": z[0, :_SHOWN],
         }
-        rows.append(
-            (name, f"{correlation:.4f}", f"{found:.4f} ({error:.4f})", f"{forgets:.4f}", f"{lag:.4f} ({its_error:.4f})")
+        rows.add(
+            name, f"{correlation:.4f}", f"{found:.4f} ({error:.4f})", f"{forgets:.4f}", f"{lag:.4f} ({its_error:.4f})"
         )
         meter.tick()
     flows = _flows(arrays)
@@ -152,11 +152,11 @@ def _flows(arrays: dict[str, Array]) -> Table:
         "there and back": sweep_matrix(exact, graph, kernel, gs.scans.Palindromic()),
         "all at once": at_once_matrix(exact.law),
     }
-    rows = []
+    rows = Rows()
     for name, matrix in matrices.items():
         found = asymmetry(matrix, law)
         arrays[f"flows, {name}"] = np.array(found)
-        rows.append((name, f"{found[0]:.4f}", f"{found[1]:.1e}"))
+        rows.add(name, f"{found[0]:.4f}", f"{found[1]:.1e}")
     head = ("moves", "largest flow there - back", "change of the law")
     return Table("Detailed balance and invariance on two spins with P = .4 .1 / .2 .3", head, rows)
 

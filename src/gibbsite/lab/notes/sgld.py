@@ -25,7 +25,7 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
 
@@ -242,19 +242,17 @@ def _time_step(made: Regression, steps: int, rng: int) -> float:
 
 
 def _table(listed: list[Case], found: dict[str, Array], rows: int) -> Table:
-    lines = []
+    lines = Rows()
     for k, case in enumerate(listed):
-        lines.append(
-            (
-                case.kind,
-                f"{case.batch:,}",
-                f"{case.pace:.2g}",
-                f"{found['predicted'][k]:.3f}",
-                f"{found['measured'][k]:.3f} ({found['error'][k]:.3f})",
-                f"{found['bias'][k]:.2f} ({found['error of bias'][k]:.2f})",
-                f"{1e6 * found['seconds'][k]:.3g}",
-                f"{1e3 * found['cost'][k]:.3g}",
-            )
+        lines.add(
+            case.kind,
+            f"{case.batch:,}",
+            f"{case.pace:.2g}",
+            f"{found['predicted'][k]:.3f}",
+            f"{found['measured'][k]:.3f} ({found['error'][k]:.3f})",
+            f"{found['bias'][k]:.2f} ({found['error of bias'][k]:.2f})",
+            f"{1e6 * found['seconds'][k]:.3g}",
+            f"{1e3 * found['cost'][k]:.3g}",
         )
     head = ("rule", "K", "g N", "variance, predicted", "found", "bias of mean", "us / step", "ms / effective")
     return Table(f"Draws against the exact posterior of {rows:,} rows", head, lines)

@@ -20,7 +20,7 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.quiet import refusal, sample_quietly
 from gibbsite.lab.sources import LANGEVIN_NOTES
 
@@ -126,20 +126,18 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def _table(arrays: dict[str, Array], draws: int) -> Table:
-    rows = []
+    rows = Rows()
     for k, g in enumerate(STEPS):
         off = (arrays["variance"][k] - arrays["corrected"][k]) / arrays["error"][k]
-        rows.append(
-            (
-                g,
-                f"{arrays['printed'][k]:.4g}",
-                f"{arrays['corrected'][k]:.4f}",
-                f"{arrays['variance'][k]:.4f} ({arrays['error'][k]:.4f})",
-                f"{off:+.1f}",
-                KNOWN.get(g),
-                f"{arrays['mean'][k]:.4f}",
-                f"{arrays['variance of MALA'][k]:.4f}",
-            )
+        rows.add(
+            g,
+            f"{arrays['printed'][k]:.4g}",
+            f"{arrays['corrected'][k]:.4f}",
+            f"{arrays['variance'][k]:.4f} ({arrays['error'][k]:.4f})",
+            f"{off:+.1f}",
+            KNOWN.get(g),
+            f"{arrays['mean'][k]:.4f}",
+            f"{arrays['variance of MALA'][k]:.4f}",
         )
     head = ("step", "printed", "corrected", "ULA", "errors off", "known", "mean of ULA", "MALA")
     return Table(f"Variance of draws for a target of variance {VARIANCE:g}, {draws:,} draws", head, rows)

@@ -21,7 +21,7 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.follow import fit_slope
 from gibbsite.lab.occupancy import watch
 from gibbsite.lab.sources import POISSON
@@ -178,18 +178,18 @@ def _slope(arrays: Mapping[str, Array], name: str, what: str, axis: str) -> floa
 
 
 def _exponents(slopes: Mapping[tuple[str, str], list[float | None]]) -> Table:
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     for name, method in METHODS.items():
         cells: list[str | None] = []
         for what in ("factors", "seconds"):
             cells += [None if slope is None else f"{slope:.2f}" for slope in slopes[name, what]]
-        rows.append((name, f"O({method.paper})", *cells))
+        rows.add(name, f"O({method.paper})", *cells)
     head = ("method", "paper", *(f"{what}: {axis}" for what in ("factors", "time") for axis in VALUES))
     return Table("Exponents of D, Delta and L", head, rows)
 
 
 def _each(arrays: Mapping[str, Array]) -> Table:
-    rows: list[tuple[Any, ...]] = []
+    rows = Rows()
     for name in METHODS:
         cells: list[str | None] = []
         for axis in VALUES:
@@ -198,7 +198,7 @@ def _each(arrays: Mapping[str, Array]) -> Table:
                 continue
             found, seconds = (arrays[f"{name}: {what} against {axis}"] for what in ("factors", "seconds"))
             cells += [f"{found[k]:.3g} / {1e6 * seconds[k]:.3g} us" for k in (0, -1)]
-        rows.append((name, *cells))
+        rows.add(name, *cells)
     head = ("method", *(f"{axis} = {values[k]:g}" for axis, values in VALUES.items() for k in (0, -1)))
     return Table("Factors an update looks at, and its time", head, rows)
 

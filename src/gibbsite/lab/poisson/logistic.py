@@ -18,7 +18,7 @@ from gibbsite._common.arrays import Bools, Floats
 from gibbsite.applications.logistic import LogisticRegression, logistic_regression
 from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.sources import POISSON
 
 COEFFICIENTS = 6
@@ -133,18 +133,16 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 def _table(name: str, rows: int, seen: dict[str, Seen], largest: float) -> Table:
     truth = seen[REFERENCE]
-    lines = []
+    lines = Rows()
     for method, s in seen.items():
         apart = np.abs(s.means - truth.means) / np.sqrt(s.errors**2 + truth.errors**2)
-        lines.append(
-            (
-                method,
-                None if method == REFERENCE else float(apart.max()),
-                s.ess,
-                s.seconds,
-                s.evaluations / s.ess,
-                s.ess / s.seconds,
-            )
+        lines.add(
+            method,
+            None if method == REFERENCE else float(apart.max()),
+            s.ess,
+            s.seconds,
+            s.evaluations / s.ess,
+            s.ess / s.seconds,
         )
     columns = ("kernel", APART, "effective draws", "seconds", "evaluations each", "draws a second")
     return Table(f"Posterior of {name} data, {rows:,} rows, L = {largest:.3g}", columns, lines)

@@ -12,19 +12,7 @@ import gibbsite as gs
 from gibbsite._common.arrays import Floats
 from gibbsite.lab.experiment import Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
-from gibbsite.lab.poisson.mixture import (
-    BATCH,
-    NOTES,
-    Trial,
-    collect,
-    draw,
-    histogram,
-    prepare,
-    tell_trials,
-    time_all_factors,
-    try_all,
-    variation,
-)
+from gibbsite.lab.poisson import mixture
 from gibbsite.lab.sources import POISSON
 
 STEP = 0.45
@@ -34,7 +22,7 @@ SWEEPS = {"quick": 4_000, "full": 20_000}
 def list_methods() -> dict[str, gs.kernels.Kernel]:
     """Return Poisson-MH with the lambda of the paper, and TunaMH, a later method."""
     return {
-        "Poisson-MH": gs.kernels.PoissonMH(scale=STEP, adapt=False, minibatch=BATCH),
+        "Poisson-MH": gs.kernels.PoissonMH(scale=STEP, adapt=False, minibatch=mixture.BATCH),
         "TunaMH": gs.kernels.TunaMH(scale=STEP, adapt=False),
     }
 
@@ -43,15 +31,18 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Compute the truth, and sample."""
     sweeps, methods = SWEEPS["quick" if quick else "full"], list_methods()
     meter.expect(2 + len(methods))
-    data, model, largest, truth = prepare(quick, rng)
+    data, model, largest, truth = mixture.prepare(quick, rng)
     meter.tick()
-    trials = try_all(model, methods, sweeps, rng, meter)
-    each = time_all_factors(model, gs.Metropolis(scale=STEP, adapt=False), rng)
+    trials = mixture.try_all(model, methods, sweeps, rng, meter)
+    each = mixture.time_all_factors(model, gs.Metropolis(scale=STEP, adapt=False), rng)
     meter.tick()
     return Findings(
-        tables=[tell_trials(truth, trials, "Metropolis-Hastings, all factors", each), _claims(truth, trials, each)],
-        arrays=collect(truth, trials),
-        notes=[*NOTES, "Psi is the L of single sites here, because every factor touches both."],
+        tables=[
+            mixture.tell_trials(truth, trials, "Metropolis-Hastings, all factors", each),
+            _claims(truth, trials, each),
+        ],
+        arrays=mixture.collect(truth, trials),
+        notes=[*mixture.NOTES, "Psi is the L of single sites here, because every factor touches both."],
         settings={
             "numbers": data.size,
             "sweeps": sweeps,
@@ -62,8 +53,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _claims(truth: Floats, trials: Mapping[str, Trial], each: float) -> Table:
-    far = {name: variation(histogram(trial.draws), truth) for name, trial in trials.items()}
+def _claims(truth: Floats, trials: Mapping[str, mixture.Trial], each: float) -> Table:
+    far = {name: mixture.variation(mixture.histogram(trial.draws), truth) for name, trial in trials.items()}
     first = trials["Poisson-MH"]
     return compare_claims(
         Claim(
@@ -77,4 +68,4 @@ def _claims(truth: Floats, trials: Mapping[str, Trial], each: float) -> Table:
     )
 
 
-EXPERIMENT = Experiment(f"{POISSON}; Figure 4", run, draw, (10.0, 4.6))
+EXPERIMENT = Experiment(f"{POISSON}; Figure 4", run, mixture.draw, (10.0, 4.6))

@@ -15,7 +15,6 @@ share of proposals that are accepted.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -26,8 +25,9 @@ from gibbsite._common.arrays import Array, Floats
 from gibbsite.graphs.functions.bounds import known_bounds
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.occupancy import watch
+from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import POISSON
 
 EDGE, VARIANCE, PRIORS, MODES = 6.0, 2.0, (10.0, 1.0), ((0.0, 1.0), (1.0, -1.0))
@@ -112,16 +112,13 @@ def share_of_first_mode(p: Floats) -> float:
 def histogram(draws: Floats) -> Floats:
     """Return the shares of draws (draws, 2) in the cells."""
     found = np.histogramdd(draws, bins=CELLS, range=[(-EDGE, EDGE)] * 2)[0]
-    shares: Floats = found / len(draws)
-    return shares
+    return found / len(draws)
 
 
 def try_method(model: gs.ContinuousModel, kernel: gs.kernels.Kernel, sweeps: int, rng: int) -> Trial:
     """Sample with a method."""
     begun = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gs.ConvergenceWarning)  # that is seen by comparison
-        result = gs.sample(model, kernel, sweeps=sweeps // 2, chains=2, rng=rng, record="draws", progress=False)
+    result = sample_quietly(model, kernel, sweeps=sweeps // 2, chains=2, rng=rng, record="draws")
     updates = 1.1 * sweeps * (1 if kernel.joint else 2)  # a tenth is warmup
     return Trial(result.values.reshape(-1, 2), result.report, 1e3 * (time.process_time() - begun) / updates)
 
@@ -218,21 +215,19 @@ def tell_trials(truth: Floats, trials: Mapping[str, Trial], everything: str, eac
     """Make the table of what methods found; the last row is one that evaluates all factors, timed only."""
     centre = (np.arange(CELLS) + 0.5) * 2.0 * EDGE / CELLS - EDGE
     mean = f"({truth.sum(axis=1) @ centre:.2f}, {truth.sum(axis=0) @ centre:.2f})"
-    rows: list[tuple[Any, ...]] = [("truth", None, None, f"{share_of_first_mode(truth):.3f}", mean, *[None] * 4)]
+    rows = Rows([("truth", None, None, f"{share_of_first_mode(truth):.3f}", mean, *[None] * 4)])
     for name, trial in trials.items():
         p = histogram(trial.draws)
-        rows.append(
-            (
-                name,
-                len(trial.draws),
-                f"{variation(p, truth):.3f}",
-                f"{share_of_first_mode(p):.3f}",
-                "({:.2f}, {:.2f})".format(*trial.draws.mean(axis=0)),
-                *(f"{trial.report[what]:.4g}" for what in ("minibatch", "evaluations", "acceptance")),
-                f"{trial.each:.3g} ms",
-            )
+        rows.add(
+            name,
+            len(trial.draws),
+            f"{variation(p, truth):.3f}",
+            f"{share_of_first_mode(p):.3f}",
+            "({:.2f}, {:.2f})".format(*trial.draws.mean(axis=0)),
+            *(f"{trial.report[what]:.4g}" for what in ("minibatch", "evaluations", "acceptance")),
+            f"{trial.each:.3g} ms",
         )
-    rows.append((everything, *[None] * 7, f"{each:.3g} ms"))
+    rows.add(everything, *[None] * 7, f"{each:.3g} ms")
     head = (
         "method",
         "draws",

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import gibbsite as gs
-from gibbsite._common.arrays import Array, Floats, Ints, Words64
+from gibbsite._common.arrays import Ints, Words64
 from gibbsite.kernels.base import Buffer
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.occupancy import Trajectory, watch
+from gibbsite.lab.poisson import courses
 from gibbsite.lab.sources import MINIBATCH, POISSON
 
 SIDE, STATES, GAMMA, BETA = 20, 10, 1.5, 4.6
@@ -86,23 +86,24 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     energies = gs.kernels.local_energies(gs.graphs.compile_graph(model))
     methods = list_methods(energies.largest)
     meter.expect(chains * len(methods))
-    arrays: dict[str, Array] = {}
-    courses: dict[str, Trajectory] = {}
-    for name, method in methods.items():
+
+    def follow(name: str) -> tuple[Ints, Trajectory]:
+        method = methods[name]
         lengths = space_lengths(method.quick if quick else method.full, 1, 10)
-        follow = partial(watch, model, method.kernel, lengths, distance_from_uniform, cells=STATES)
-        courses[name] = seen = follow(rng=rng, chains=chains, tick=meter.tick)
-        arrays |= {f"{name}: {what}": part for what, part in seen._asdict().items() if what != "report"}
-        arrays[f"{name}: updates"] = lengths
+        how: dict[str, Any] = {"cells": STATES, "rng": rng, "chains": chains, "tick": meter.tick}
+        return lengths, watch(model, method.kernel, lengths, distance_from_uniform, **how)
+
+    arrays, reports = courses.follow_methods(methods, follow)
+    title = f"Mean errors of {chains} chains, and their standard deviation"
     return Findings(
         tables=[
-            _errors(arrays, methods, chains),
-            _costs(arrays, courses, methods),
-            _claims(arrays, courses, energies.largest),
+            courses.tabulate_errors(title, arrays, methods, LOOKED_AT, 4),
+            _costs(arrays, reports, methods),
+            _claims(arrays, reports, energies.largest),
         ],
         arrays=arrays,
         notes=[
-            "Seconds are time of the processor, and depend on the machine; everything else depends on the seed alone.",
+            courses.NOTE,
             "Factors are counted as often as they are drawn: a minibatch of Poisson-Gibbs holds few "
             "different ones, because most couplings are next to nothing.",
             "The paper stops where others would take hours; DoubleMIN with the large minibatch and MIN-Gibbs "
@@ -113,66 +114,40 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             "L": energies.largest,
             "Psi": energies.total,
             "updates": {name: int(arrays[f"{name}: updates"][-1]) for name in methods},
-            "report": {name: dict(course.report) for name, course in courses.items()},
+            "report": reports,
         },
     )
 
 
-def error_at(arrays: Mapping[str, Array], name: str, updates: int) -> Floats | None:
-    """Return the errors of all chains of a method after a number of updates, None if it got not so far."""
-    found = np.flatnonzero(arrays[f"{name}: updates"] == updates)
-    errors: Floats | None = arrays[f"{name}: errors"][:, found[0]] if found.size else None
-    return errors
-
-
-def seconds_to(arrays: Mapping[str, Array], name: str, error: float) -> float:
-    """Return the mean time until the mean error of chains is below a value, infinity if it never was."""
+def seconds_to(arrays: courses.Arrays, name: str, error: float) -> float:
+    """Return the mean time until the mean error of chains is below a value, infinity if it never is."""
     below = np.flatnonzero(arrays[f"{name}: errors"].mean(axis=0) < error)
     return float(arrays[f"{name}: seconds"].mean(axis=0)[below[0]]) if below.size else np.inf
 
 
-def _errors(arrays: Mapping[str, Array], methods: Mapping[str, Method], chains: int) -> Table:
-    rows: list[tuple[Any, ...]] = []
-    for name in methods:
-        found = [error_at(arrays, name, updates) for updates in LOOKED_AT]
-        cells = [None if e is None else f"{e.mean():.4f} ({e.std(ddof=1):.4f})" for e in found]
-        rows.append((name, *cells))
-    head = ("method", *(f"{updates:,} updates" for updates in LOOKED_AT))
-    return Table(f"Mean errors of {chains} chains, and their standard deviation", head, rows)
-
-
-def _costs(arrays: Mapping[str, Array], courses: Mapping[str, Trajectory], methods: Mapping[str, Method]) -> Table:
-    rows: list[tuple[Any, ...]] = []
+def _costs(arrays: courses.Arrays, reports: Mapping[str, Mapping[str, float]], methods: Mapping[str, Method]) -> Table:
+    rows = Rows()
     for name, method in methods.items():
-        report = courses[name].report
-        each = arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1]
-        rows.append(
-            (
-                name,
-                method.paper,
-                *(round(report[k], 1) if k in report else None for k in ("factors", "minibatch")),
-                round(report["acceptance"], 4) if "acceptance" in report else None,
-                f"{1e6 * each:.3g} us",
-            )
-        )
+        figures = [reports[name].get(what) for what in ("factors", "minibatch", "acceptance")]
+        cells = [None if v is None else round(v, digits) for v, digits in zip(figures, (1, 1, 4), strict=True)]
+        rows.add(name, method.paper, *cells, f"{1e6 * courses.seconds_of_update(arrays, name):.3g} us")
     head = ("method", "factors, paper", "ours, drawn", "ours, kept", "acceptance", "an update takes")
     return Table("Factors of an update, and its time", head, rows)
 
 
-def _claims(arrays: Mapping[str, Array], courses: Mapping[str, Trajectory], largest: float) -> Table:
+def _claims(arrays: courses.Arrays, reports: Mapping[str, Mapping[str, float]], largest: float) -> Table:
     end = int(arrays["Gibbs: updates"][-1])
-    last = {name: arrays[f"{name}: errors"][:, -1].mean() for name in courses}
+    last = {name: courses.last_error(arrays, name) for name in reports}
     poisson = [f"Poisson-Gibbs {size}" for size in ("0.1 L^2", "L^2", "5 L^2")]
     ratios = [float(last[name] / last["Gibbs"]) for name in poisson]
     small, large = (f"DoubleMIN L^2, {second}" for second in ("L^2", "1e4 L^2"))
-    accepted = [courses[name].report["acceptance"] for name in (small, large)]
+    accepted = [reports[name]["acceptance"] for name in (small, large)]
     far = int(arrays[f"{large}: updates"][-1])
-    there = arrays[f"{large}: errors"][:, -1].mean()
     ours = np.interp(far, arrays[f"{poisson[1]}: updates"], arrays[f"{poisson[1]}: errors"].mean(axis=0))
     goal = 1.05 * max(last["Gibbs"], last[poisson[1]])
     times = {name: seconds_to(arrays, name, goal) for name in (poisson[1], "Gibbs", "Gibbs, reading")}
     faster = [times[name] / times[poisson[1]] for name in ("Gibbs, reading", "Gibbs")]
-    each = {name: arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1] for name in courses}
+    each = {name: courses.seconds_of_update(arrays, name) for name in reports}
     return compare_claims(
         Claim("L = 5.09", f"{largest:.4f}", round(largest, 2) == 5.09),
         Claim(
@@ -192,7 +167,8 @@ def _claims(arrays: Mapping[str, Array], courses: Mapping[str, Trajectory], larg
         ),
         Claim(
             "it takes 10^4 L^2 to make it converge",
-            f"accepts {100 * accepted[1]:.0f} %; error {there:.4f} after {far:,} updates, Poisson-Gibbs {ours:.4f}",
+            f"accepts {100 * accepted[1]:.0f} %; error {last[large]:.4f} after {far:,} updates, "
+            f"Poisson-Gibbs {ours:.4f}",
             accepted[1] > 0.1,
         ),
         Claim(
@@ -218,16 +194,9 @@ def draw(findings: Findings, figure: Figure) -> None:
     for column, names in enumerate((others, ["Gibbs", "Gibbs, reading", *sizes])):
         for row, (what, label) in enumerate((("updates", "updates"), ("seconds", "seconds of updates"))):
             axes: Axes = panels[row, column]
-            for name in names:
-                x = findings.arrays[f"{name}: {what}"]
-                if name == "Gibbs, reading" and what == "updates":
-                    continue  # the same chain
-                color, dashes = methods[name].look
-                at = x if what == "updates" else x.mean(axis=0)
-                y = findings.arrays[f"{name}: errors"]
-                axes.fill_between(at, y.min(axis=0), y.max(axis=0), color=color, alpha=0.15, lw=0)
-                axes.plot(at, y.mean(axis=0), ls=dashes, color=color, lw=1.5, label=name)
-            axes.set_xscale("log")
+            same = what == "updates"  # where both plain Gibbs samplers are the same chain
+            looks = {name: methods[name].look for name in names if not (same and name == "Gibbs, reading")}
+            courses.draw_courses(axes, findings.arrays, looks, what, band=True)
             axes.set_ylim(0.0, 1.0)
             tidy(axes, f"Figure {row + 1}{'ab'[column]}: error against {label}", label)
             axes.legend(fontsize=7, frameon=False, loc="lower left")

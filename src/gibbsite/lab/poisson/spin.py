@@ -15,7 +15,6 @@ minimum matters: x y alone halves L, and L^2 is a quarter. PGDA is run with both
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -25,9 +24,11 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.occupancy import Trajectory, watch
+from gibbsite.lab.poisson import courses
+from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import POISSON
 
 SIDE, GAMMA, CELLS = 20, 0.4, 50
@@ -97,18 +98,8 @@ def cell_probabilities(slopes: Floats, cells: int = CELLS) -> Floats:
 
 def true_marginals(model: gs.ContinuousModel, weights: Floats, draws: int, rng: int) -> tuple[Floats, Floats]:
     """Return the probabilities of cells (sites, cells), and the draws of c they are averages of."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gs.ConvergenceWarning)
-        result = gs.sample(
-            model,
-            gs.kernels.ContinuousGibbs("exact-inverse"),
-            sweeps=2 * draws,
-            thin=4,
-            chains=2,
-            rng=rng,
-            record="draws",
-            progress=False,
-        )
+    how: dict[str, Any] = {"sweeps": 2 * draws, "thin": 4, "chains": 2, "rng": rng, "record": "draws"}
+    result = sample_quietly(model, gs.kernels.ContinuousGibbs("exact-inverse"), **how)
     slopes = result.values.reshape(-1, model.n_sites) @ weights
     return cell_probabilities(slopes), slopes
 
@@ -132,33 +123,31 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     meter.expect(1 + chains * len(methods))
     truth, slopes = true_marginals(models[False], weights, draws, rng)
     meter.tick()
-    arrays: dict[str, Array] = {"truth": truth}
-    courses: dict[str, Trajectory] = {}
-    for name, method in methods.items():
+
+    def follow(name: str) -> tuple[Ints, Trajectory]:
+        method = methods[name]
         lengths = space_lengths(int(method.share * updates), updates // 100, 10)
-        seen = watch(
-            models[name == UNSHIFTED],
-            method.kernel,
-            lengths,
-            lambda counts: symmetric_divergence(counts, truth),
-            cells=CELLS,
-            width=1.0 / CELLS,
-            rng=rng,
-            chains=chains,
-            tick=meter.tick,
-        )
-        courses[name] = seen
-        arrays |= {f"{name}: {what}": part for what, part in seen._asdict().items() if what != "report"}
-        arrays[f"{name}: updates"] = lengths
+        how: dict[str, Any] = {"cells": CELLS, "width": 1.0 / CELLS, "rng": rng, "chains": chains, "tick": meter.tick}
+        model = models[name == UNSHIFTED]
+        return lengths, watch(model, method.kernel, lengths, lambda counts: symmetric_divergence(counts, truth), **how)
+
+    found, reports = courses.follow_methods(methods, follow)
+    arrays: dict[str, Array] = {"truth": truth, **found}
+    shown = [t for t in (100, 1_000, 10_000, 100_000) if t in arrays[f"{EXACT}: updates"]]
+    title = "Symmetric divergence from the truth, mean and standard deviation of chains"
     # a proposal from all factors is accepted with probability (e^c - 1) / c exp(-sum of couplings)
     tries = float(np.mean(slopes / np.expm1(slopes) * np.exp(weights.sum(axis=1))))
     known = {"mean": float(truth @ ((np.arange(CELLS) + 0.5) / CELLS) @ np.full(len(truth), 1 / len(truth)))}
     known |= {"slope": float(slopes.mean()), "tries": tries}
     return Findings(
-        tables=[_divergences(arrays, courses), _costs(arrays, courses), _claims(arrays, courses, largest, tries)],
+        tables=[
+            courses.tabulate_errors(title, arrays, methods, shown, 3),
+            _costs(arrays, reports),
+            _claims(arrays, reports, largest, tries),
+        ],
         arrays=arrays,
         notes=[
-            "Seconds are time of the processor, and depend on the machine; everything else depends on the seed alone.",
+            courses.NOTE,
             "From zero on: factors are x y times a coupling, which leaves the model as it is.",
             "The paper does not say how densities were compared; cells and what is added to them are a "
             "choice. All spins start at 0.",
@@ -171,43 +160,28 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             "L": largest[False],
             "L of the paper": largest[True],
             "known": known,
-            "report": {name: dict(course.report) for name, course in courses.items()},
+            "report": reports,
         },
     )
 
 
-def _divergences(arrays: Mapping[str, Array], courses: Mapping[str, Trajectory]) -> Table:
-    shown = [t for t in (100, 1_000, 10_000, 100_000) if t in arrays[f"{EXACT}: updates"]]
-    rows: list[tuple[Any, ...]] = []
-    for name in courses:
-        cells: list[str | None] = []
-        for updates in shown:
-            at = np.flatnonzero(arrays[f"{name}: updates"] == updates)
-            found = arrays[f"{name}: errors"][:, at]
-            cells.append(f"{found.mean():.3f} ({found.std(ddof=1):.3f})" if at.size else None)
-        rows.append((name, *cells))
-    head = ("method", *(f"{updates:,} updates" for updates in shown))
-    return Table("Symmetric divergence from the truth, mean and standard deviation of chains", head, rows)
-
-
-def _costs(arrays: Mapping[str, Array], courses: Mapping[str, Trajectory]) -> Table:
-    rows: list[tuple[Any, ...]] = []
-    for name, course in courses.items():
-        each = arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1]
-        figures = [course.report.get(what) for what in ("minibatch", "factors", "evaluations", "acceptance")]
-        shown = [None if value is None else f"{value:.5g}" for value in figures]
-        rows.append((name, *shown, f"{1e6 * each:.3g} us"))
+def _costs(arrays: courses.Arrays, reports: Mapping[str, Mapping[str, float]]) -> Table:
+    rows = Rows()
+    for name, report in reports.items():
+        figures = [report.get(what) for what in ("minibatch", "factors", "evaluations", "acceptance")]
+        cells = [None if value is None else f"{value:.5g}" for value in figures]
+        rows.add(name, *cells, f"{1e6 * courses.seconds_of_update(arrays, name):.3g} us")
     head = ("method", "drawn and kept", "different factors", "evaluations", "acceptance", "an update takes")
     return Table("Factors of an update, and its time", head, rows)
 
 
 def _claims(
-    arrays: Mapping[str, Array], courses: Mapping[str, Trajectory], largest: Mapping[bool, float], tries: float
+    arrays: courses.Arrays, reports: Mapping[str, Mapping[str, float]], largest: Mapping[bool, float], tries: float
 ) -> Table:
-    last = {name: float(arrays[f"{name}: errors"][:, -1].mean()) for name in courses}
-    each = {name: arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1] for name in courses}
-    kept = {name: courses[name].report["minibatch"] for name in ("PGDA", UNSHIFTED)}
-    accepted = {name: courses[name].report["acceptance"] for name in ("PGITS", "PGDA")}
+    last = {name: courses.last_error(arrays, name) for name in reports}
+    each = {name: courses.seconds_of_update(arrays, name) for name in reports}
+    kept = {name: reports[name]["minibatch"] for name in ("PGDA", UNSHIFTED)}
+    accepted = {name: reports[name]["acceptance"] for name in ("PGITS", "PGDA")}
     ratios = [last["PGDA"] / last["Gibbs-DA"], last["PGITS"] / last["Gibbs-ITS"]]
     faster = [each["Gibbs-DA"] / each["PGDA"], each["Gibbs-ITS"] / each["PGITS"]]
     return compare_claims(
@@ -252,12 +226,7 @@ def draw(findings: Findings, figure: Figure) -> None:
     methods = list_methods(1.0, 1.0)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, what, title in zip(panels, ("updates", "seconds"), ("1c", "2c"), strict=True):
-        for name, method in methods.items():
-            x, y = findings.arrays[f"{name}: {what}"], findings.arrays[f"{name}: errors"].mean(axis=0)
-            color, dashes = method.look
-            at = x if what == "updates" else x.mean(axis=0)
-            axes.plot(at, y, ls=dashes, color=color, lw=1.5, label=name)
-        axes.set_xscale("log")
+        courses.draw_courses(axes, findings.arrays, {name: method.look for name, method in methods.items()}, what)
         axes.set_ylim(0.0, None)
         label = "updates" if what == "updates" else "seconds of updates"
         tidy(axes, f"Figure {title}: divergence against {label}", label)

@@ -17,7 +17,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite.kernels.tempered.ladder import rungs_for, spread_rungs
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
 from gibbsite.lab.experiment import Experiment, Meter
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.quiet import sample_quietly
 from gibbsite.lab.sources import TEMPERING
 
@@ -43,19 +43,19 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     plain = sample_quietly(model, gs.Gibbs(), sweeps=sweeps, rng=rng, start="random", second_look=False)
     meter.tick()
     arrays: dict[str, Any] = {"betas": tempering.betas, "rejected": 1.0 - tempering.swap_rates}
-    rates = []
+    rates = Rows()
     for number in RUNGS:
         betas = spread_rungs(tempering.betas, arrays["rejected"], number)
         one = sample_quietly(model, gs.Tempered(ladder=betas), sweeps=sweeps // 4, rng=rng).tempering
         measured = one.round_trips.sum() / one.sweeps
-        rates.append((number, one.barrier, measured, expected_rate(1.0 - one.swap_rates)))
+        rates.add(number, one.barrier, measured, expected_rate(1.0 - one.swap_rates))
         meter.tick()
     arrays["rates"] = np.array(rates)
-    curve = []
+    curve = Rows()
     for beta in np.linspace(0.05, 1.0, 20):
         known = gs.solve_exact(gs.ising_grid((size, size), coupling=COUPLING * beta, periodic=True)).log_z
         at = found.at(float(beta))
-        curve.append((COUPLING * beta, (at.log_z - known) / at.log_z_error, at.log_z_error, at.energy))
+        curve.add(COUPLING * beta, (at.log_z - known) / at.log_z_error, at.log_z_error, at.energy)
     arrays["log_z"] = np.array(curve)
     marginals = np.array([[result.marginals[site][1] for site in model.sites] for result in (found, plain)])
     arrays["up"] = marginals.mean(axis=1)

@@ -18,17 +18,9 @@ import numpy as np
 
 from gibbsite._common.arrays import Bools, Bytes, Floats, Ints
 from gibbsite.errors import ArgumentError, ModelError
+from gibbsite.learn.crf import passes
 from gibbsite.learn.crf.labels import allowed_moves
 from gibbsite.learn.crf.objective import PARTS, Objective, Weights
-from gibbsite.learn.crf.passes import (
-    best_labels,
-    make_scratch,
-    marginals,
-    pattern_probabilities,
-    score_labels,
-    see_labels,
-    several_best,
-)
 from gibbsite.learn.crf.quasi_newton import Minimum, minimise
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Moves, Structure
@@ -74,8 +66,8 @@ class Chain:
         def one(part: tuple[int, int]) -> None:
             longest = sequences.take(*part).longest
             came = np.zeros((longest, len(moves.first)), np.int16)
-            scratch = make_scratch(longest, moves)
-            best_labels(rows, self.weight, moves, len(self.labels), *part, scratch, came, found, score)
+            scratch = passes.make_scratch(longest, moves)
+            passes.best_labels(rows, self.weight, moves, len(self.labels), *part, scratch, came, found, score)
 
         _on_threads(one, sequences, threads)
         _refuse_impossible(score)
@@ -87,8 +79,8 @@ class Chain:
         found, log_z = np.zeros((sequences.n_positions, len(self.labels))), np.zeros(len(sequences))
 
         def one(part: tuple[int, int]) -> None:
-            scratch = make_scratch(sequences.take(*part).longest, moves)
-            marginals(rows, self.weight, moves, len(self.labels), *part, scratch, found, log_z)
+            scratch = passes.make_scratch(sequences.take(*part).longest, moves)
+            passes.marginals(rows, self.weight, moves, len(self.labels), *part, scratch, found, log_z)
 
         _on_threads(one, sequences, threads)
         _refuse_impossible(log_z)
@@ -97,7 +89,7 @@ class Chain:
     def scores(self, sequences: Sequences) -> Floats:
         """Return the scores of labels by the features of each position alone (positions, labels)."""
         found = np.zeros((sequences.n_positions, self.weights.structure.width))
-        score_labels(self.weights.rows(sequences), self.weight, 0, sequences.n_positions, found)
+        passes.score_labels(self.weights.rows(sequences), self.weight, 0, sequences.n_positions, found)
         return found[:, : len(self.labels)]
 
     def score(self, sequences: Sequences, codes: Bytes) -> Floats:
@@ -136,7 +128,7 @@ class Chain:
                 continue
             found, score = np.zeros((many, n), np.uint8), np.zeros(many)
             best, came = np.zeros((n, states, many)), np.zeros((n, states, many), np.int64)
-            several_best(padded[low:high], moves, len(self.labels), best, came, found, score)
+            passes.several_best(padded[low:high], moves, len(self.labels), best, came, found, score)
             there = int((score > -np.inf).sum())
             answers.append((found[:there], score[:there]))
         return answers
@@ -152,10 +144,10 @@ class Chain:
         """
         order = np.argsort(sequence, kind="stable")
         found = np.zeros(len(order))
-        scratch = make_scratch(sequences.longest, self.moves)
+        scratch = passes.make_scratch(sequences.longest, self.moves)
         arrays: Any = [np.ascontiguousarray(each[order], np.int64) for each in (sequence, start, length, pattern)]
         arguments: Any = (self.weights.rows(sequences), self.weight, self.moves, len(self.labels), *arrays)
-        compute: Any = pattern_probabilities
+        compute: Any = passes.pattern_probabilities
         compute(*arguments, sets, scratch, found)
         answer = np.empty(len(order))
         answer[order] = np.clip(found, 0.0, 1.0)
@@ -281,7 +273,7 @@ def _find_weights(
     """Return the weights of features: with the labels they were seen with, or with all."""
     seen = np.full((n_features, labels), all_states)
     if not all_states:
-        see_labels(sequences.first, sequences.feature, codes, seen)
+        passes.see_labels(sequences.first, sequences.feature, codes, seen)
     start = np.concatenate([[0], np.cumsum(seen.sum(axis=1))]).astype(np.int64)
     return Weights(start, np.nonzero(seen)[1].astype(np.uint8), structure)
 
