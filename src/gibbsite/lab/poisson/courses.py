@@ -39,15 +39,18 @@ def last_error(arrays: Arrays, name: str) -> float:
     return float(arrays[f"{name}: errors"][:, -1].mean())
 
 
+def error_at(arrays: Arrays, name: str, updates: int) -> Array | None:
+    """Return the errors of all chains of a method after a number of updates, None if it made fewer."""
+    at = np.flatnonzero(arrays[f"{name}: updates"] == updates)
+    return arrays[f"{name}: errors"][:, at[0]] if at.size else None
+
+
 def tabulate_errors(title: str, arrays: Arrays, names: Iterable[str], shown: Iterable[int], digits: int) -> Table:
     """Return a table of mean errors and their standard deviation after some numbers of updates."""
     shown, rows = list(shown), Rows()
     for name in names:
-        cells: list[str | None] = []
-        for updates in shown:
-            at = np.flatnonzero(arrays[f"{name}: updates"] == updates)
-            found = arrays[f"{name}: errors"][:, at]
-            cells.append(f"{found.mean():.{digits}f} ({found.std(ddof=1):.{digits}f})" if at.size else None)
+        found = [error_at(arrays, name, updates) for updates in shown]
+        cells = [None if e is None else f"{e.mean():.{digits}f} ({e.std(ddof=1):.{digits}f})" for e in found]
         rows.add(name, *cells)
     return Table(title, ("method", *(f"{updates:,} updates" for updates in shown)), rows)
 
