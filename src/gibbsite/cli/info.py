@@ -62,12 +62,12 @@ def describe(model: FactorGraph) -> dict[str, Any]:
     """Collect the facts about a model."""
     import numpy as np
 
-    from gibbsite.kernels.base import is_quick
-    from gibbsite.kernels.protocols import Summarised
     from gibbsite.graphs import color_sites, compile_graph
     from gibbsite.graphs.color import markov_graph
     from gibbsite.graphs.support.possible import has_zeros
     from gibbsite.inference.exact import predict_exact
+    from gibbsite.kernels.base import is_quick
+    from gibbsite.kernels.protocols import Summarised
     from gibbsite.kernels.registry import registered_kernels
     from gibbsite.sampling.pilot import tune_in
 
