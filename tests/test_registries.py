@@ -102,8 +102,8 @@ def test_lists_in_the_documents_are_complete() -> None:
     features, commands = text("docs/features.md"), text("docs/command_line.md")
     for name in [*(one.name for one in SHIPPED), *(one.scan.__name__ for one in registered_scans())]:
         assert f"`{name}`" in features, name
-    assert f"[--method {'|'.join(METHODS)}]" in commands
-    (listed,) = re.findall(r"gibbsite convert IN OUT +between (.*), each also gzipped", commands)
+    assert f"[--method {'|'.join(METHODS)}]" in re.sub(r"\|\n +", "|", commands)
+    (listed,) = re.findall(r"`gibbsite convert IN OUT` \| convert between (.*), each also gzipped", commands)
     assert listed.split() == [f".{name}" for name in FORMATS]
 
 
