@@ -1,10 +1,11 @@
-"""Weighted draws: importance sampling from laws that are close to a model.
+"""Importance sampling: weighted draws from distributions that are close to a model.
 
-``base`` says what a proposal is, ``run`` lets it run, ``tally`` sums up draws, ``estimate`` makes numbers of
-the sums, ``pareto`` looks at the tail of the weights, ``verdict`` says how far to trust them.
+``base`` defines what a proposal is, ``run`` draws from it, ``tally`` sums up draws, ``estimate`` turns the sums into
+numbers, ``pareto`` fits the tail of the weights, and ``verdict`` says how far to trust them.
 
-``mini_buckets`` bounds log Z and draws from what that leaves, for weights or as moves of a chain;
-``interval`` makes intervals of it.
+``forward`` draws Bayesian networks from parents to children: ``network`` finds them, ``tables`` draws, ``guidance``
+and ``learning`` improve the proposals, ``weight_bound`` bounds their weights. ``mini_buckets`` bounds log Z and draws
+from the tables that this leaves, for weights or as moves of a chain; ``interval`` computes intervals of log Z.
 """
 
 from gibbsite.inference.importance.base import ImportanceProposal, WeightedSource

@@ -1,7 +1,7 @@
-"""From tallies to numbers: self-normalised marginals, the log-partition function, and their errors.
+"""Estimates from tallies: self-normalised marginals, the log-partition function, and their errors.
 
-Draws of one proposal are pooled. Estimates from several proposals are averaged with weights proportional to
-their effective sizes.
+Draws of one proposal are pooled. Estimates from several proposals are averaged with weights proportional to their
+effective sizes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNSEEN_VARIANCE = 4.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """What weighted draws say.
+    """Estimates from weighted draws.
 
     Attributes
     ----------
@@ -55,17 +55,8 @@ class Estimate:
 def estimate(tally: Tally, exact: bool = False) -> Estimate:
     """Return the estimates from the draws of one proposal.
 
-    If draws are ``exact``, all weights are known to be equal; otherwise, weights that look so may have others
-    beside them that were not drawn, and log Z has an error.
-
-    Examples
-    --------
-    >>> from gibbsite.inference.importance.tally import add_block, make_tally
-    >>> tally = make_tally(np.array([2]))
-    >>> add_block(tally, 0, np.array([[0, 1, 1, 0]], np.int32), np.log([1.0, 3.0, 3.0, 1.0]), np.zeros(4))
-    >>> found = estimate(tally)
-    >>> found.cells.round(6).tolist(), round(math.exp(found.log_z), 6), round(found.effective, 6)
-    ([0.25, 0.75], 2.0, 3.2)
+    If draws are ``exact``, all weights are known to be equal. Otherwise log Z has an error even if the weights drawn
+    are equal, because others may not have been drawn.
     """
     draws, positive = tally.draws, tally.positive
     cells = tally.first.shape[1]
@@ -98,16 +89,8 @@ def estimate(tally: Tally, exact: bool = False) -> Estimate:
 def combine(estimates: Sequence[Estimate]) -> Estimate:
     """Return the average of estimates from several proposals, by their effective sizes.
 
-    Those without any draw of positive weight count as draws only. The shape of the tail is the worst of those
-    that make up a tenth or more.
-
-    Examples
-    --------
-    >>> one = Estimate(np.array([0.2]), np.array([0.1]), 0.0, 0.1, 100, 100, 25.0, 0.04, 0.1)
-    >>> other = Estimate(np.array([0.6]), np.array([0.1]), 0.0, 0.1, 100, 100, 75.0, 0.02, 0.2)
-    >>> found = combine([one, other])
-    >>> found.cells.round(6).tolist(), found.effective, found.largest, found.k
-    ([0.5], 100.0, 0.015, 0.2)
+    Proposals without any draw of positive weight contribute their numbers of draws only. The shape of the tail is the
+    worst of those with a share of a tenth or more.
     """
     known = [one for one in estimates if one.positive]
     if (len(known) == 1 and len(estimates) == 1) or not known:
@@ -133,16 +116,10 @@ def combine(estimates: Sequence[Estimate]) -> Estimate:
 
 @dataclass(frozen=True)
 class GroupEstimates:
-    """The estimates of each group of a tally by itself, of those with draws of positive weight.
+    """The estimates of each single group of a tally that has draws.
 
-    Attributes
-    ----------
-    cells : float (groups, cells)
-        Probabilities.
-    variances : float (groups, cells)
-        Their variances.
-    z, z_variance : float (groups,)
-        Mean weights, relative to that of all groups, and their variances.
+    ``cells`` and ``variances`` (groups, cells) are probabilities and their variances, ``z`` and ``z_variance``
+    (groups,) mean weights relative to that of all groups, and their variances.
     """
 
     cells: Floats
@@ -152,7 +129,7 @@ class GroupEstimates:
 
 
 def estimate_groups(tally: Tally, whole: Estimate) -> GroupEstimates:
-    """Return what each group of draws says by itself, judged by the variance of all."""
+    """Return the estimates of each group of draws by itself, with variances from all groups."""
     used = np.flatnonzero(tally.counts[:, DRAWN])
     draws = tally.counts[used, DRAWN].astype(np.float64)
     with np.errstate(all="ignore"):

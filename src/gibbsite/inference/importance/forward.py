@@ -1,4 +1,4 @@
-"""``gibbsite.importance.Forward``: draw a Bayesian network from parents to children, and weigh by the evidence."""
+"""``gibbsite.importance.Forward``: draw a Bayesian network from parents to children, weighted by the evidence."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ _WORTH_IT = 0.25
 class Forward(ImportanceProposal):
     """Draw the sites of a Bayesian network in order, each given its parents.
 
-    Without evidence, or with evidence on sites without parents alone, draws are independent draws from the
-    model itself. Otherwise each weighs as much as its proposal falls short of the model at it.
+    Without evidence, or with evidence on sites without parents alone, draws are independent draws from the model
+    itself. Otherwise draws are weighted by the ratio of the model to the proposal.
 
     Parameters
     ----------
     proposal : {"auto", "prior", "evidence", "adaptive"}
-        "prior" draws each site from its law, and weighs by the likelihood of the evidence (likelihood
-        weighting). "evidence" multiplies the laws by what belief propagation says about later evidence.
-        "adaptive" learns tables from weighted draws of both before it freezes them. "auto" mixes all three,
-        in shares by what they are worth.
+        "prior" draws each site from its conditional distribution, and weights draws by the likelihood of the evidence
+        (likelihood weighting). "evidence" multiplies the conditional distributions by messages of belief propagation
+        from later evidence. "adaptive" learns tables from weighted draws of both, then freezes them. "auto" mixes all
+        three, in shares by their efficiency.
     entries : int
-        Largest table for the upper bound of the weights, by which it is judged what draws may have missed.
+        Largest table for the upper bound of the weights, which limits what draws may have missed.
 
     Examples
     --------
@@ -102,15 +102,15 @@ class Forward(ImportanceProposal):
 
 
 def _shares(worth: Floats) -> list[float]:
-    """Return shares in a mixture, in proportion to effective sizes per draw, but none too small."""
+    """Return shares in a mixture, in proportion to effective sizes per draw, with a lower limit."""
     share = np.maximum(worth / worth.sum() if worth.sum() > 0.0 else np.ones(worth.size), _LEAST_SHARE)
     return [float(one) for one in share / share.sum()]
 
 
 def _favour(shares: list[float], worth: Floats, bounds: list[float]) -> list[float]:
-    """Give half of a mixture to the proposal whose weights have the least bound, if it is worth it.
+    """Give half of a mixture to the proposal whose weights have the smallest bound, if it is efficient enough.
 
-    The bound of the mixture is then twice its bound, and a run can be called converged the sooner.
+    The bound of the mixture is then twice that bound, so that a run can be judged converged sooner.
     """
     best = bounds.index(min(bounds))
     if worth[best] < _WORTH_IT * worth.max() or shares[best] >= 0.5:
@@ -120,13 +120,13 @@ def _favour(shares: list[float], worth: Floats, bounds: list[float]) -> list[flo
 
 
 def _find_alive(model: FactorGraph) -> Bools | None:
-    """Return which states propagation of zeros leaves, None if there are none; refuse impossible evidence."""
+    """Return the states that propagation of zeros leaves, None without zeros; refuse impossible evidence."""
     graph = compile_graph(model, among=("pairwise", "table"))
     return np.asarray(alive_states(graph, model)) if has_zeros(graph) else None
 
 
 class ForwardSource(WeightedSource):
-    """A network with tables to draw from: those of one or several proposals, mixed in given shares."""
+    """A network with the tables of one or several proposals, mixed in given shares."""
 
     def __init__(self, name: str, ready: _Prepared, proposals: list[Floats], shares: list[float]) -> None:
         self.name, self.ready, self.shares = name, ready, shares
@@ -141,7 +141,7 @@ class ForwardSource(WeightedSource):
         self._local = threading.local()
 
     def make_tally(self, cards: Integers) -> Tally:
-        """Return an empty tally for the sites asked for."""
+        """Return an empty tally for the queried sites."""
         return make_tally(cards, self.ready.rows)
 
     def draw(self, tally: Tally, group: int, first: int, blocks: int, step: int) -> None:
@@ -152,12 +152,12 @@ class ForwardSource(WeightedSource):
         draw_blocks(self.ready.structure, self.tables, *self.key, first, blocks, step, scratch, tally, group)
 
     def describe(self) -> dict[str, Any]:
-        """Return what it is as plain data."""
+        """Return a description as plain data."""
         return {"name": self.name, "shares": self.shares}
 
 
 class _Prepared:
-    """A network laid out for draws, and the proposals made for it."""
+    """A network laid out for draws, and the proposals prepared for it."""
 
     def __init__(
         self, network: BayesNetwork, model: FactorGraph, setting: SourceSettings, alive: Bools | None, entries: int
@@ -179,18 +179,18 @@ class _Prepared:
         return key[0], key[1]
 
     def prior(self) -> Floats:
-        """Return the laws of the network, without what zeros exclude."""
+        """Return the conditional distributions of the network, without states that zeros exclude."""
         return np.where(self.dead, 0.0, np.exp(self.laws))
 
     def guided(self) -> Floats:
-        """Return the laws turned towards the evidence."""
+        """Return the conditional distributions weighted by messages from the evidence."""
         proposal = np.zeros_like(self.laws)
         heard = hear_evidence(self.network, self.structure, _PASSES)
         guide(self.structure, self.laws, heard, _LEAST, proposal)
         return np.where(self.dead, 0.0, proposal)
 
     def learn(self, proposals: list[Floats]) -> tuple[Floats, Floats]:
-        """Return what is learnt from draws of proposals, and what each is worth."""
+        """Return a proposal learned from draws of others, and the efficiency of each."""
         setting = self.setting
         draws = math.inf if setting.draws is None else _LEARNING_SHARE * setting.draws
         until = setting.elapsed() + _LEARNING_SHARE * setting.seconds
@@ -204,13 +204,13 @@ class _Prepared:
         )
 
     def bound(self, proposal: Floats, log_proposal: Floats) -> float:
-        """Return an upper bound of the log-weights of a proposal; refuse evidence proved impossible by it."""
+        """Return an upper bound of the log-weights of a proposal; refuse evidence that it proves impossible."""
         if id(proposal) not in self.bounds:
             self.bounds[id(proposal)] = proposal, self._bound(log_proposal)
         return self.bounds[id(proposal)][1]
 
     def known_bound(self, proposal: Floats) -> float:
-        """Return the bound of a proposal that a source has been made of."""
+        """Return the bound of a proposal that is in use."""
         return self.bounds[id(proposal)][1]
 
     def _bound(self, log_proposal: Floats) -> float:

@@ -1,15 +1,15 @@
-"""Proposals that know of the evidence: messages of belief propagation turn laws towards it.
+"""Proposals that account for the evidence: belief propagation weights the conditional distributions.
 
-Messages go over the factors of the network, the laws and the likelihoods, for some passes. What a site hears
-from all factors but its own law, is how much later evidence speaks for each of its states; the proposal of
-the site is its law times that, row by row (evidence pre-propagation, Yuan and Druzdzel 2003). On networks
-without loops this is the posterior law itself, and all weights are equal. States that messages speak against
-keep a small part, so that weights stay bounded where messages are wrong.
+Messages are passed over the factors of the network, conditional distributions and likelihoods, for some passes. The
+product of the messages to a site from all factors but its own conditional distribution tells how much later evidence
+supports each state; the proposal of the site is its conditional distribution times that product, row by row (evidence
+pre-propagation, Yuan and Druzdzel 2003). On networks without loops this is the posterior itself, and all weights are
+equal. States with small messages keep a small part, so that weights stay bounded where messages are wrong.
 
 References
 ----------
-.. [1] Yuan, C. and Druzdzel, M. J. (2003). An importance sampling algorithm based on evidence
-   pre-propagation. Uncertainty in Artificial Intelligence.
+.. [1] Yuan, C. and Druzdzel, M. J. (2003). An importance sampling algorithm based on evidence pre-propagation.
+   Uncertainty in Artificial Intelligence.
 """
 
 from __future__ import annotations
@@ -32,20 +32,9 @@ _MOST_WORK = 1e8  # entries times members, of all passes: about half a second
 class _Messages(NamedTuple):
     """Factors over positions, and messages from each to each of its members.
 
-    Attributes
-    ----------
-    start, member : int
-        Members of each factor.
-    entry, value : int, float
-        Where the table of each factor begins, and the tables, last member fastest.
-    cell : int
-        Where the message to each member begins.
-    offset : int (drawn + 1,)
-        Where the states of each position begin.
-    heard : float
-        Logarithms of the messages.
-    total : float
-        Sums of them by position and state.
+    ``start`` and ``member`` list the members of each factor; its table, last member fastest, begins at ``entry`` of
+    ``value``. The message to a member begins at ``cell`` of ``heard``, in logarithms; ``total`` sums these by position
+    and state, laid out by ``offset`` and ``card``.
     """
 
     start: Ints
@@ -71,7 +60,7 @@ class _Space(NamedTuple):
 
 
 def hear_evidence(network: BayesNetwork, structure: NetworkLayout, passes: int, damping: float = 0.0) -> Floats:
-    """Return what each position hears from all factors but its own law, for each of its states; largest 1."""
+    """Return the product of messages to each position from all factors but its own, by state; largest 1."""
     factors = [*network.laws, *network.likelihoods]
     place = {site: t for t, site in enumerate(network.order)}
     member = np.array([place[site] for factor in factors for site in factor.sites], np.int64)
@@ -102,7 +91,7 @@ def hear_evidence(network: BayesNetwork, structure: NetworkLayout, passes: int, 
 
 @compiled_loop
 def _pass_messages(m: _Messages, space: _Space, laws: int, passes: int, damping: float) -> None:
-    """Send messages forwards along the laws once, then backwards and forwards until nothing changes."""
+    """Send messages forwards along the network once, then backwards and forwards until nothing changes."""
     for f in range(laws):
         _send(m, space, f, 0.0)
     factors = m.start.size - 1
@@ -118,7 +107,7 @@ def _pass_messages(m: _Messages, space: _Space, laws: int, passes: int, damping:
 
 @called
 def _send(m: _Messages, space: _Space, f: Integer, damping: float) -> float:
-    """Renew the messages of a factor to its members; return the largest change."""
+    """Update the messages of a factor to its members; return the largest change."""
     first, last = m.start[f], m.start[f + 1]
     width = last - first
     here: Any = np.int64(0)
@@ -152,7 +141,7 @@ def _send(m: _Messages, space: _Space, f: Integer, damping: float) -> float:
 
 @called
 def _sum_out(m: _Messages, space: _Space, f: Integer, width: Integer) -> None:
-    """Add up the entries of a factor, each times the messages of all members but the one addressed."""
+    """Sum the entries of a factor, each times the messages of all members but the recipient."""
     begin, digit, before, after = space.begin, space.digit, space.before, space.after
     before[0] = 1.0
     changed = 0
@@ -178,7 +167,7 @@ def _sum_out(m: _Messages, space: _Space, f: Integer, width: Integer) -> None:
 
 @compiled_loop
 def _collect(m: _Messages, laws: int, heard: Floats) -> None:
-    """Take the message of its own law out of what each position hears."""
+    """Divide the messages to each position by that of its own conditional distribution."""
     for t in range(m.card.size):
         own = m.start[t + 1] - 1  # the site of a law is its last member
         top = -np.inf
@@ -190,7 +179,7 @@ def _collect(m: _Messages, laws: int, heard: Floats) -> None:
 
 @compiled_loop
 def guide(structure: NetworkLayout, laws: Floats, heard: Floats, least: float, proposal: Floats) -> None:
-    """Write laws times what positions have heard of the evidence; ``least`` of each law is kept."""
+    """Write conditional distributions times messages; the share ``least`` of each distribution is kept."""
     cell = 0
     for t in range(structure.card.size):
         card = structure.card[t]

@@ -1,21 +1,21 @@
-"""``gibbsite.bound_log_z``: an interval that certainly holds log Z, and a narrower one that probably does.
+"""``gibbsite.bound_log_z``: an interval that certainly contains log Z, and a narrower one that probably does.
 
-From below: mean field of single sites and of trees, and where a model has no zeros, mini-buckets with
-negative weights. From above: mini-buckets, or whatever bounds the weights of a proposal, and tree-reweighted
-messages, settled or not. The closest counts. In between, n weights of mean Z and at most U give
+Lower bounds are mean field of single sites and of trees, and in models without zeros mini-buckets with negative
+weights. Upper bounds are mini-buckets, or the bound of the weights of another proposal, and tree-reweighted messages,
+converged or not. The best of each counts. In between, n weights of mean Z and at most U give
 
 * Markov's inequality: Z is at least delta times their mean with probability 1 - delta,
 * Hoeffding's: Z is at most their mean plus U sqrt(log(1 / delta) / 2n),
-* the empirical Bernstein inequality of Maurer and Pontil [1]_: Z is off by at most
+* the empirical Bernstein inequality of Maurer and Pontil [1]_: the error of Z is at most
   sqrt(2 v log(2 / delta) / n) + 7 U log(2 / delta) / 3(n - 1) on either side, v being the sample variance,
 
-as in the sampling bounds of [2]_. Each gets a quarter of what the interval may fail.
+as in the sampling bounds of [2]_. Each gets a quarter of the probability with which the interval may fail.
 
 References
 ----------
 .. [1] Maurer, A. and Pontil, M. (2009). Empirical Bernstein bounds and sample variance penalization. COLT.
-.. [2] Lou, Q., Dechter, R. and Ihler, A. (2017). Dynamic importance sampling for anytime bounds of the
-   partition function. NIPS.
+.. [2] Lou, Q., Dechter, R. and Ihler, A. (2017). Dynamic importance sampling for anytime bounds of the partition
+   function. NIPS.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _DAMPING = 0.5  # of messages, which settle more often so
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogZInterval:
-    """What is known about the log-partition function.
+    """Bounds, a probable interval and an estimate of the log-partition function.
 
     Attributes
     ----------
@@ -72,11 +72,11 @@ class LogZInterval:
     log_z, log_z_error : float
         Estimate from weighted draws, and its standard error; zero if log Z is known.
     lower_by, upper_by : str
-        What has given the bounds.
+        Methods that gave the bounds.
     diagnostics : WeightDiagnostics
         How far to trust the estimate.
     plan : dict
-        What decided the numbers, as plain data.
+        Everything that decided the numbers, as plain data.
     interrupted : bool
         Ended early by Ctrl-C.
     seconds : float
@@ -146,7 +146,7 @@ def bound_log_z(
     threads: int | None = None,
     progress: Any = None,
 ) -> LogZInterval:
-    """Bound the log-partition function from both sides, as closely as time allows.
+    """Bound the log-partition function from both sides, as tightly as time allows.
 
     Parameters
     ----------
@@ -161,10 +161,8 @@ def bound_log_z(
     proposal : ImportanceProposal, optional
         What to draw from, ``gs.importance.MiniBucket()`` by default.
     accuracy : float
-        The error of log Z up to which its estimate is called converged.
-    query : iterable of sites, optional
-        As in :func:`gibbsite.sample_weighted`.
-    rng, threads, progress : optional
+        The error of log Z below which its estimate has converged.
+    query, rng, threads, progress : optional
         As in :func:`gibbsite.sample_weighted`.
 
     Returns
@@ -174,7 +172,7 @@ def bound_log_z(
     Raises
     ------
     ArgumentError
-        If an argument makes no sense.
+        If an argument is invalid.
     SupportError
         If no state has positive probability.
 
@@ -241,7 +239,7 @@ def bound_log_z(
 
 
 def _bound_below(model: FactorGraph, found: Outline, limit: float, begun: float, most: int) -> tuple[float, str]:
-    """Return the best lower bound that a part of the time gives, and what has given it."""
+    """Return the best lower bound within a share of the time, and the method that gave it."""
     share = None if math.isinf(limit) else _MEAN_FIELD_SHARE * limit
     with warnings.catch_warnings(), whole_runs_only():
         warnings.simplefilter("ignore", ConvergenceWarning)  # any product law is a bound
@@ -280,7 +278,7 @@ def _bound_above(model: FactorGraph, limit: float) -> tuple[float, str]:
 
 
 def _probable(source: dict[str, Any], fails: float) -> tuple[float, float]:
-    """Return an interval that holds log Z but for a small probability, from the weights of one proposal."""
+    """Return an interval that holds log Z except for a small probability, from the weights of one proposal."""
     n, log_mean, log_top = int(source["draws"]), float(source["log_z"]), float(source["log_bound"])
     each = fails / _QUARTERS
     effective = float(source["effective"])

@@ -1,15 +1,15 @@
-"""Proposals learnt from weighted draws: adaptive importance sampling on networks (AIS-BN).
+"""Proposals learned from weighted draws: adaptive importance sampling on networks (AIS-BN).
 
-Draws come in stages. After each, the table of a site moves towards the law of its states given its parents
-among the weighted draws so far, as far as their effective number for that row of the table allows; a part of
-what it was before stays, so that weights stay bounded. Draws are from the mixture of what is learnt and what
-it is learnt from, so that no stage can lose what an earlier one had. What is drawn while learning is not used
-for estimates: the proposal is frozen first (Cheng and Druzdzel 2000).
+Draws come in stages. After each, the table of a site moves towards the distribution of its states given its parents
+among the weighted draws so far, as far as their effective number for that row of the table allows; a part of the
+earlier table is kept, so that weights stay bounded. Draws come from the mixture of the learned proposal and those it
+is learned from, so that no stage can lose the support of an earlier one. Draws made while learning are not used for
+estimates: the proposal is frozen first (Cheng and Druzdzel 2000).
 
 References
 ----------
-.. [1] Cheng, J. and Druzdzel, M. J. (2000). AIS-BN: an adaptive importance sampling algorithm for evidential
-   reasoning in large Bayesian networks. Journal of Artificial Intelligence Research 13.
+.. [1] Cheng, J. and Druzdzel, M. J. (2000). AIS-BN: an adaptive importance sampling algorithm for evidential reasoning
+   in large Bayesian networks. Journal of Artificial Intelligence Research 13.
 """
 
 from __future__ import annotations
@@ -48,27 +48,11 @@ def learn(
     draws: float,
     stopped: Callable[[], bool],
 ) -> tuple[Floats, Floats]:
-    """Learn a proposal from draws of others.
+    """Learn a proposal from at most ``draws`` draws of others; return it, and the efficiency of all proposals.
 
-    Parameters
-    ----------
-    structure, laws : NetworkLayout, float array
-        The network, and the logarithms of its laws.
-    proposals : list of float array
-        What to learn from; the last one is where rows without draws stay.
-    key : pair of uint32
-        Key of the random numbers.
-    draws : float
-        Draws to learn from at most; 131,072 are enough.
-    stopped : function
-        Asked after each stage whether to end early.
-
-    Returns
-    -------
-    float array
-        The proposal, in the layout of ``laws``.
-    float array
-        Effective size per draw of each proposal, and of what was learnt from the last stage but one.
+    Rows without draws stay those of the last of ``proposals``; 131,072 draws are enough. ``stopped`` is asked after
+    each stage whether to end early. The efficiency is the effective size per draw of each proposal, and of the learned
+    one in the last stage but one.
     """
     base = np.zeros_like(laws)
     learn_tables(structure, proposals[-1], base, 1.0, 1.0, base)
@@ -97,7 +81,7 @@ def learn(
 
 @compiled_loop
 def _count(structure: NetworkLayout, tables: ProposalTables, scratch: Scratch, counts: Floats, sums: Floats) -> None:
-    """Add the weight of each draw of a block to the entries of the tables that it went through."""
+    """Add the weight of each draw of a block to the entries of the tables that it selects."""
     top = -np.inf
     for b in range(BLOCK):
         top = max(top, scratch.log_weights[b])
@@ -130,7 +114,7 @@ def _count(structure: NetworkLayout, tables: ProposalTables, scratch: Scratch, c
 
 @inlined
 def _add_alone(tables: ProposalTables, scratch: Scratch, b: Integer, square: float, sums: Floats) -> None:
-    """Add weight times weight under each proposal alone: its mean is the second moment of that one."""
+    """Add weight times weight under each proposal alone, whose mean is the second moment of that proposal."""
     laws = tables.lane.size - 1
     for c in range(laws):
         mixed = 0.0
@@ -144,9 +128,9 @@ def _add_alone(tables: ProposalTables, scratch: Scratch, b: Integer, square: flo
 def learn_tables(
     structure: NetworkLayout, base: Floats, counts: Floats, pseudo: float, least: float, proposal: Floats
 ) -> None:
-    """Write tables between ``base`` and the shares of counts: ``pseudo`` counts are as good as none.
+    """Write tables between ``base`` and the shares of counts; ``pseudo`` counts are added according to ``base``.
 
-    ``least`` of each row of ``base`` is kept.
+    The share ``least`` of each row of ``base`` is kept.
     """
     for t in range(structure.card.size):
         card = structure.card[t]

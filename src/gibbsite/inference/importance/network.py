@@ -1,11 +1,11 @@
-"""Find a Bayesian network in a model: an order of the sites in which each has its conditional law.
+"""Find a Bayesian network in a model: an order of the sites in which each has its conditional distribution.
 
-Models of Bayesian networks say which factors are conditional tables (``directed``). Of other models, such as
-UAI files of type MARKOV, factors that sum to one over one of their sites are found: whenever all but one of
-the sites of such a factor have a place in the order, it can be the law of the last one. To give a site a
-place never takes this chance from another, so an order is found if there is one. Any choice of laws is
-correct, because all other factors count as weights; observed sites have been folded into
-their factors, and what is left of the laws of observed sites are such factors.
+Models of Bayesian networks mark which factors are conditional tables (``directed``). In other models, such as UAI
+files of type MARKOV, factors that sum to one over one of their sites are found: whenever all but one of the sites of
+such a factor have a place in the order, it can be the conditional distribution of the last one. Placing a site never
+prevents another from being placed, so an order is found if there is one. Any choice of conditional tables is correct,
+because all other factors count as weights. Observed sites have been folded into their factors, and what is left of
+their conditional tables are such factors.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class BayesNetwork:
     order : list of int
         The sites, parents before children.
     laws : list of Factor
-        The law of each site of ``order``, the site last, its parents before it. Rows sum to one, or nearly.
+        The conditional table of each site of ``order``, the site last. Rows sum to one, or nearly.
     likelihoods : list of Factor
         All other factors.
     """
@@ -55,16 +55,7 @@ class BayesNetwork:
     likelihoods: list[Factor]
 
     def keep(self, wanted: Bools) -> BayesNetwork:
-        """Drop barren sites: those that neither a wanted site nor a likelihood descends from.
-
-        Examples
-        --------
-        >>> import gibbsite as gs
-        >>> model = gs.example("asia").observe({"bronc": "yes"})
-        >>> network = find_network(model)
-        >>> [model.sites[i] for i in network.keep(np.zeros(model.n_sites, bool)).order]
-        ['smoke']
-        """
+        """Drop barren sites: those with no wanted site and no likelihood among their descendants."""
         needed = wanted.copy()
         for factor in self.likelihoods:
             needed[list(factor.sites)] = True
@@ -81,21 +72,7 @@ EXACT = 1e-9
 
 
 def find_network(model: FactorGraph) -> BayesNetwork:
-    """Return a model as a Bayesian network.
-
-    Raises
-    ------
-    ModelError
-        If a site has no conditional table.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("b", "a"), [[0.5, 0.1], [0.5, 0.9]]), ("a", [0.2, 0.8])])
-    >>> network = find_network(model)
-    >>> network.order, [law.sites for law in network.laws]
-    ([0, 1], [(0,), (0, 1)])
-    """
+    """Return a model as a Bayesian network; raise :class:`ModelError` if a site has no conditional table."""
     factors, children = _list_factors(model, directed=True)
     found = _order(model.n_sites, factors, children)
     if len(found) < model.n_sites:
@@ -111,9 +88,9 @@ def find_network(model: FactorGraph) -> BayesNetwork:
 
 
 def _list_factors(model: FactorGraph, directed: bool) -> tuple[list[Factor], list[tuple[int, ...]]]:
-    """Return the factors, and for each the sites it may be the law of.
+    """Return the factors, and for each the sites that it may be the conditional table of.
 
-    With ``directed``, those are the last sites of conditional tables, otherwise all that it sums to one over.
+    With ``directed``, those are the last sites of conditional tables, otherwise all sites over which it sums to one.
     """
     factors: list[Factor] = []
     children: list[tuple[int, ...]] = []
@@ -146,7 +123,7 @@ def _list_factors(model: FactorGraph, directed: bool) -> tuple[list[Factor], lis
 
 
 def _order(n_sites: int, factors: list[Factor], children: list[tuple[int, ...]]) -> dict[int, tuple[int, int]]:
-    """Give sites a place one after another; return factor and number of members by site, in order."""
+    """Place sites one after another; return factor and number of members by site, in order."""
     missing = [len(factor.sites) for factor in factors]
     of_site: list[list[int]] = [[] for _ in range(n_sites)]
     for f, factor in enumerate(factors):
@@ -175,7 +152,7 @@ def _with_last(factor: Factor, site: int) -> Factor:
 
 
 def _no_network(model: FactorGraph, found: dict[int, Any]) -> str:
-    """Say which site has no law."""
+    """Name a site that has no conditional table."""
     without = next(site for site in range(model.n_sites) if site not in found)
     return (
         f"the model is no Bayesian network: no factor is the conditional law of the site "

@@ -1,4 +1,4 @@
-"""Which proposals there are: each registers itself, as a method of :func:`gibbsite.infer`."""
+"""Registry of proposals, each of which is a method of :func:`gibbsite.infer`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,9 @@ _REGISTERED: dict[str, type[ImportanceProposal]] = {}
 
 
 def register(*, method: str, tasks: tuple[str, ...]) -> Callable[[P], P]:
-    """Register a class of proposals as a method; literals only, they are read without being loaded.
+    """Register a class of proposals as a method for some of the tasks "MAR" and "PR".
 
-    Parameters
-    ----------
-    method : str
-        Name of the method; the class without parameters is what it uses.
-    tasks : tuple of str
-        What it answers, of "MAR" and "PR".
+    The class without parameters is used. Give literals only, which are read without loading the module.
     """
 
     def add(proposal: P) -> P:
@@ -34,13 +29,7 @@ def register(*, method: str, tasks: tuple[str, ...]) -> Callable[[P], P]:
 
 
 def make_proposal(method: str) -> ImportanceProposal:
-    """Return the proposal of a method.
-
-    Examples
-    --------
-    >>> make_proposal("forward")
-    Forward(proposal='auto', entries=16384)
-    """
+    """Return the proposal of a method."""
     load_modules("gibbsite.inference.importance")
     if method not in _REGISTERED:
         raise ArgumentError(unknown("method", method, sorted(_REGISTERED)))

@@ -1,4 +1,4 @@
-"""``gibbsite.sample_weighted``: draw from proposals until the budget is used, and judge the weights."""
+"""``gibbsite.sample_weighted``: draw from proposals until the budget is used up, and judge the weights."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def sample_weighted(
     draws : int, optional
         Number of draws, rounded up to whole blocks of 256; 100,000 by default.
     seconds : float, optional
-        Time limit; alone, or beside ``draws``. Time for compilation is not counted.
+        Time limit; alone, or beside ``draws``. Compilation does not count.
     accuracy : float
-        The largest error of a marginal to be allowed: a run is called converged only if four standard errors
-        are below it, and if states that were not drawn cannot hold more.
+        The largest error of a marginal to be allowed: a run has converged only if four standard errors are below it,
+        and if states that were not drawn cannot have more probability.
     stop_early : bool
-        End the run as soon as it is converged.
+        End the run as soon as it has converged.
     query : iterable of sites, optional
-        Sites whose marginals are asked for; all by default. Others are drawn only where they matter for
-        these or for the evidence.
+        Sites whose marginals are asked for; all by default. Others are drawn only where these or the evidence depend on
+        them.
     marginals : bool
         Whether marginals count for the verdict; False if only the log-partition function is asked for.
     rng : int, numpy.random.Generator or SeedSequence, optional
@@ -86,9 +86,9 @@ def sample_weighted(
     Raises
     ------
     ArgumentError
-        If an argument makes no sense.
+        If an argument is invalid.
     ModelError
-        If the proposal cannot be made for the model.
+        If the proposal does not apply to the model.
     SupportError
         If the evidence is found to be impossible.
 
@@ -137,7 +137,7 @@ def sample_weighted(
 
 @dataclass(frozen=True)
 class _Budget:
-    """How long to draw, and what is asked of the draws."""
+    """The length of a run, and what is asked of the draws."""
 
     blocks: int | None
     seconds: float
@@ -191,7 +191,7 @@ def _run(
 
 
 class _Run:
-    """Tallies of the sources so far, and how far the budget is used."""
+    """Tallies of the sources so far, and the part of the budget that is used up."""
 
     def __init__(self, cards: Array, budget: _Budget, elapsed: Any, show: Progress, interrupt: Flag) -> None:
         self.cards, self.budget, self.elapsed, self.show, self.interrupt = (cards, budget, elapsed, show, interrupt)
@@ -202,7 +202,7 @@ class _Run:
         self.judged = _FIRST_JUDGED
 
     def draw(self, source: WeightedSource, share: float, executor: Executor) -> None:
-        """Draw from a source until its share of the budget is used; at least one block."""
+        """Draw from a source until its share of the budget is used up; at least one block."""
         budget = self.budget
         tally = source.make_tally(self.cards)
         self.sources.append(source)
@@ -248,7 +248,7 @@ class _Run:
 
 
 def _describe(source: WeightedSource, tally: Tally) -> dict[str, Any]:
-    """Return what a source is and what came of it."""
+    """Return a source and its estimates as plain data."""
     found = estimate(tally, source.exact)
     return {
         **source.describe(),
@@ -262,7 +262,7 @@ def _describe(source: WeightedSource, tally: Tally) -> dict[str, Any]:
 
 
 def _spread(found: Estimate, asked: Bools, cards: Array) -> Estimate:
-    """Return estimates for all sites, NaN for those not asked for."""
+    """Return estimates for all sites, NaN for those that were not queried."""
     if asked.all():
         return found
     from dataclasses import replace

@@ -1,11 +1,11 @@
 """A network and a proposal as flat arrays, and the compiled loop that draws from them.
 
-The proposal has a conditional table for each site, over the parents that its law has in the network. A block
-of draws goes site by site: random words for the whole block, the rows of the tables by the states of the
-parents, the states by comparing words with the sums of the rows. A word has 32 bits; where it is equal to the
-upper half of a sum, which is rare, 32 more decide, so that the law is that of the table to 2^-64.
+The proposal has a conditional table for each site, over the parents that the site has in the network. A block of draws
+goes site by site: random words for the whole block, the rows of the tables by the states of the parents, the states by
+comparing words with the cumulative sums of the rows. A word has 32 bits; where it equals the upper half of a sum,
+which is rare, 32 more bits decide, so that draws follow the table to 2^-64.
 
-Random words are keyed by seed, source, block and position: draws do not depend on which thread makes them.
+Random words are keyed by seed, source, block and position: draws do not depend on the thread that makes them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TO_WORD = 4294967296.0
 
 
 class NetworkLayout(NamedTuple):
-    """Which sites are drawn, in order, and over what their tables and the likelihoods are.
+    """The sites that are drawn, in order, with the layout of their tables and of the likelihoods.
 
     Attributes
     ----------
@@ -39,11 +39,10 @@ class NetworkLayout(NamedTuple):
     start, parent, stride : int
         Parents of position t: positions ``parent[start[t]:start[t + 1]]``, with strides in rows.
     table : int (drawn + 1,)
-        Where the table of each position begins: a row for each configuration of the parents, of a number for
-        each state.
+        Where the table of each position begins: a row for each configuration of the parents, with an entry per state.
     factor_start, member, member_stride, entry : int
-        Likelihood f has the members ``member[factor_start[f]:...]``, strides in entries, and begins at
-        ``entry[f]`` of ``logs``.
+        Likelihood f has the members ``member[factor_start[f]:...]``, strides in entries, and begins at ``entry[f]`` of
+        ``logs``.
     logs : float
         The log-likelihoods.
     constant : float
@@ -64,20 +63,20 @@ class NetworkLayout(NamedTuple):
 
 
 class ProposalTables(NamedTuple):
-    """Conditional tables to draw from: those of each of several laws that are mixed.
+    """Conditional tables to draw from, one set for each of several mixed proposals.
 
     Attributes
     ----------
-    high, low : uint32 (laws, entries)
-        Upper and lower half of the sum of each row up to and with each state, in units of 2^-64.
+    high, low : uint32 (proposals, entries)
+        Upper and lower half of the cumulative sums of each row, in units of 2^-64.
     log_law : float (entries,)
-        Logarithms of the laws of the network.
-    log_proposal : float (laws, entries)
+        Logarithms of the conditional tables of the network.
+    log_proposal : float (proposals, entries)
         Logarithms of the proposals.
     weighs : bool (drawn,)
-        Whether a proposal of a position is ever other than its law.
-    lane : int (laws + 1,)
-        Draws ``lane[c]`` to ``lane[c + 1]`` of each block are from law c.
+        Whether a proposal of a position ever differs from the conditional table.
+    lane : int (proposals + 1,)
+        Draws ``lane[c]`` to ``lane[c + 1]`` of each block are from proposal c.
     """
 
     high: Words32
@@ -89,7 +88,7 @@ class ProposalTables(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Space for one block: states, random words, places in tables, log-weights, logarithms of proposals."""
+    """Space for one block: states, random words, positions in tables, log-weights, logarithms of proposals."""
 
     x: Ints32
     words: Words32
@@ -100,7 +99,7 @@ class Scratch(NamedTuple):
 
 
 def lay_out(network: BayesNetwork, cards: Integers, constant: float) -> tuple[NetworkLayout, Floats]:
-    """Return a network as arrays, and the logarithms of its laws, table after table."""
+    """Return a network as arrays, and the logarithms of its conditional tables, table after table."""
     place = {site: t for t, site in enumerate(network.order)}
     card = np.array([cards[site] for site in network.order], np.int64)
     start, parent, stride = _members(network.laws, place, card, last=False)
@@ -128,7 +127,7 @@ def _joined(factors: list[Factor]) -> Floats:
 
 
 def _members(factors: list[Factor], place: dict[int, int], card: Ints, last: bool) -> tuple[Ints, Ints, Ints]:
-    """Return positions and strides of the members of factors; without ``last``, of rows given all but it."""
+    """Return positions and strides of the members of factors; without ``last``, strides in rows of all but the last."""
     start, member, stride = [0], [], []
     for factor in factors:
         places = [place[site] for site in factor.sites]
@@ -144,20 +143,11 @@ def _members(factors: list[Factor], place: dict[int, int], card: Ints, last: boo
 def proposal_tables(
     structure: NetworkLayout, laws: Floats, proposals: Floats, shares: Sequence[float]
 ) -> ProposalTables:
-    """Return what is needed to draw from a mixture of proposals.
+    """Return the tables to draw from a mixture of proposals, whose weights have the layout of ``laws``.
 
-    A mixture is drawn from by parts, so many draws of each block from each proposal as its share; a draw
-    weighs what it does under the whole mixture, whichever proposal it came from.
-
-    Parameters
-    ----------
-    structure, laws : NetworkLayout, float array
-        The network, and the logarithms of its laws.
-    proposals : float (proposals, entries)
-        Weights of the states, each in the layout of ``laws``; rows are normalised here. Zero only where no
-        draw can weigh anything.
-    shares : sequence of float
-        Shares of the proposals, which sum to one; each gets one draw of a block at least.
+    Each proposal gets its share of the draws of each block, at least one; a draw is weighted under the whole mixture,
+    whichever proposal it came from. Rows of ``proposals`` are normalised here. They may be zero only where draws have
+    weight zero.
     """
     lane = np.round(np.concatenate([[0.0], np.cumsum(shares)]) * BLOCK).astype(np.int64)
     for c in range(len(shares)):
@@ -220,7 +210,7 @@ def draw_blocks(
     tally: Tally,
     group: int,
 ) -> None:
-    """Draw blocks and add them to a group of a tally; without a group (-1), the last stays in ``scratch``."""
+    """Draw blocks and add them to a group of a tally; with group -1 the last block stays in ``scratch``."""
     for k in range(blocks):
         draw_block(structure, tables, key_0, key_1, first + k * step, scratch)
         if group >= 0:
@@ -301,7 +291,7 @@ def _weigh(tables: ProposalTables, scratch: Scratch) -> None:
 
 @called
 def _look_up(at: Ints32, x: Ints32, member: Ints, stride: Ints, first: Integer, last: Integer) -> None:
-    """Write the position that states of members lead to, for each draw."""
+    """Write, for each draw, the position in the table that the states of the members select."""
     for b in range(BLOCK):
         at[b] = 0
     for k in range(first, last):
@@ -321,7 +311,7 @@ def _settle_ties(
     scratch: Scratch,
     t: Integer,
 ) -> None:
-    """Draw 32 more bits where a word is equal to the upper half of a sum."""
+    """Draw 32 more bits where a word equals the upper half of a sum."""
     card, base = structure.card[t], structure.table[t]
     c = 0
     for b in range(BLOCK):

@@ -1,8 +1,8 @@
-"""Sums over weighted draws: all that estimates, errors and diagnostics need, whatever was drawn from.
+"""Sums over weighted draws: all that estimates, errors and diagnostics need, for any proposal.
 
-Draws come in blocks, and block j belongs to group j mod :data:`GROUPS`. A group is a run of its own: nothing
-is shared between groups but the proposal, so their agreement says something, and any number of threads that
-work on different groups gives the same bytes. Weights are kept relative to the largest one of their group.
+Draws come in blocks, and block j belongs to group j mod :data:`GROUPS`. Groups share nothing but the proposal, so that
+their agreement is informative, and any number of threads that work on different groups gives the same bytes. Weights
+are stored relative to the largest one of their group.
 """
 
 from __future__ import annotations
@@ -66,16 +66,9 @@ class Tally(NamedTuple):
 
 
 def make_tally(cards: Integers, rows: Integers | None = None) -> Tally:
-    """Return an empty tally for sites with so many states each.
+    """Return an empty tally for sites with these numbers of states.
 
-    ``rows`` tells which rows of the codes of a block are theirs, by default all in order.
-
-    Examples
-    --------
-    >>> tally = make_tally(np.array([2, 3]))
-    >>> add_block(tally, 0, np.array([[0, 1], [2, 0]], np.int32), np.log([1.0, 3.0]), np.zeros(2))
-    >>> tally.draws, tally.first[0].round(6).tolist(), round(math.exp(tally.scale[0]), 6)
-    (2, [0.333333, 1.0, 1.0, 0.0, 0.333333], 3.0)
+    ``rows`` are their rows in the codes of a block, by default all in order.
     """
     offset = np.zeros(len(cards) + 1, np.int64)
     np.cumsum(cards, out=offset[1:])
@@ -145,7 +138,7 @@ def _add_binary(
     total: float,
     squares: float,
 ) -> None:
-    """Add a site of two states: four sums run side by side, and those of state 0 are the rest."""
+    """Add a site of two states: two pairs of interleaved sums for state 1; those of state 0 are the rest."""
     a0, a1, b0, b1, ones = 0.0, 0.0, 0.0, 0.0, 0
     for half in range(many // 2):
         b = np.uintp(2 * half)
@@ -172,7 +165,7 @@ def _add_binary(
 
 @called
 def _rescale(tally: Tally, g: Integer, top: float) -> None:
-    """Count ``top`` as one from now on."""
+    """Let ``top`` count as one from now on."""
     if tally.scale[g] > -np.inf:
         by = math.exp(tally.scale[g] - top)
         tally.sums[g, TOTAL] *= by
@@ -192,7 +185,7 @@ def _keep(tally: Tally, g: Integer, log_weight: float) -> None:
 
 @called
 def _sift(tail: Floats, g: Integer, value: float) -> None:
-    """Put a value in the place of the least one of a heap."""
+    """Replace the least value of a heap."""
     k = 0
     size = tail.shape[1]
     while True:

@@ -1,13 +1,12 @@
 """An upper bound of all weights of a proposal: their largest value, by mini-buckets.
 
-A log-weight is a sum of tables, the ratios of laws to proposals and the likelihoods. Sites are maximised out
-one after another. Where the tables of a site would make too large a table together, they are split into parts
-that are maximised on their own, which can only make the result larger (Dechter and Rish 2003).
+A log-weight is a sum of tables, the ratios of conditional tables to proposals and the likelihoods. Sites are maximised
+out one after another. Where the tables of a site would together be too large, they are split into mini-buckets that
+are maximised separately, which can only increase the result (Dechter and Rish 2003).
 
 References
 ----------
-.. [1] Dechter, R. and Rish, I. (2003). Mini-buckets: a general scheme for bounded inference. Journal of the
-   ACM 50(2).
+.. [1] Dechter, R. and Rish, I. (2003). Mini-buckets: a general scheme for bounded inference. Journal of the ACM 50(2).
 """
 
 from __future__ import annotations
@@ -25,22 +24,9 @@ Table = tuple[tuple[int, ...], Floats]
 
 
 def bound_sum(tables: Sequence[Table], cards: Ints, entries: int) -> float:
-    """Return an upper bound of the sum of tables, whatever the states; the largest sum if nothing is split.
+    """Return an upper bound of a sum of tables over all states; the maximum itself if nothing is split.
 
-    Parameters
-    ----------
-    tables : sequence of (sites, array)
-        Numbers over sites, an axis each.
-    cards : int array
-        Number of states of each site.
-    entries : int
-        Largest number of entries of a table.
-
-    Examples
-    --------
-    >>> one, other = np.array([[1.0, 2.0], [5.0, 0.0]]), np.array([[0.0, 3.0], [1.0, 0.0]])
-    >>> bound_sum([((0, 1), one), ((1, 2), other)], np.array([2, 2, 2]), 8)
-    8.0
+    Tables are pairs of sites and an array with an axis each; ``entries`` limits the size of their sums.
     """
     constant = sum(float(table) for sites, table in tables if not sites)
     left = [one for one in tables if one[0]]

@@ -1,7 +1,8 @@
-"""How much sites depend on each other, and what follows for scans: bounds known before sampling.
+"""Influence of sites on each other, and what follows for scans: bounds known before sampling.
 
-``bound`` has the influence of sites on each other, ``certificate`` bounds on the bias of a scan,
-``optimise`` the DoGS scan, ``independent`` short runs with intervals.
+``bound`` computes the influence (``binary``, ``tables`` and ``blanket`` have the formulas, ``matrix`` stores it),
+``variation`` and ``certificate`` bound the bias of a scan, ``optimise`` finds DoGS scans (``descent``, ``blocks``),
+and ``independent`` makes short runs with confidence intervals.
 """
 
 from gibbsite.inference.influence.blocks import BlockOrder

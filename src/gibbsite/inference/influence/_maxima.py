@@ -1,7 +1,7 @@
 """A tree of maxima: the largest of many numbers, kept up to date as single ones change.
 
-Leaf j of n is ``top[size + j]`` with size the next power of two, node k the larger of nodes 2 k and 2 k + 1,
-the root ``top[1]``. A change climbs only as far as it changes a maximum.
+Leaf j of n is ``top[size + j]`` with size the next power of two, node k the larger of nodes 2 k and 2 k + 1, the root
+``top[1]``. A change moves up only as far as it changes a maximum.
 """
 
 from __future__ import annotations
@@ -50,6 +50,6 @@ def first_largest(top: Floats) -> Integer:
 
 @inlined
 def grow_tree(top: Floats) -> None:
-    """Compute all maxima anew from the leaves."""
+    """Compute all maxima from the leaves."""
     for node in range(top.size // 2 - 1, 0, -1):
         top[node] = max(top[2 * node], top[2 * node + 1])

@@ -1,8 +1,8 @@
 """Influence between two-state sites: the theorems, and rows of a whole model.
 
-With log-odds between ``low`` and ``high`` that one neighbour can change by at most 2 u, the conditional
-probability changes by at most sinh(u) / (cosh(u) + cosh(m)), m being the point nearest to zero in
-[low + u, high - u]: sigma(m + u) - sigma(m - u) has this value, grows with u and falls with |m|.
+If log-odds lie between ``low`` and ``high`` and one neighbour can change them by at most 2 u, the conditional
+probability changes by at most sinh(u) / (cosh(u) + cosh(m)), m being the point nearest to zero in [low + u, high - u]:
+sigma(m + u) - sigma(m - u) has this value, grows with u and falls with |m|.
 """
 
 from __future__ import annotations
@@ -19,27 +19,11 @@ from gibbsite.inference.influence.matrix import row_lengths
 
 
 def theorem_11(coupling: Any, field: Any, others: Any) -> Any:
-    """Bound the influence between two spins of a pairwise model.
+    """Bound the influence between two spins of a pairwise model exp(theta_ij s_i s_j + theta_i s_i).
 
-    Parameters
-    ----------
-    coupling : float or array
-        theta_ij of exp(theta_ij s_i s_j + theta_i s_i), spins -1 and 1.
-    field : float or array
-        theta_i of the influenced spin.
-    others : float or array
-        Sum of abs(theta_ik) over the other neighbours k of i.
-
-    Returns
-    -------
-    float or array
-        The bound of theorem 11 of Mitliagkas and Mackey (2017); exact unless the other neighbours
-        cannot bring the log-odds as near to zero as their range allows.
-
-    Examples
-    --------
-    >>> round(float(theorem_11(0.25, 0.0, 0.75)), 6) == round(float(np.tanh(0.25)), 6)
-    True
+    ``coupling`` is theta_ij, ``field`` theta_i of the influenced spin, ``others`` the sum of abs(theta_ik) over its
+    other neighbours. This is theorem 11 of Mitliagkas and Mackey (2017), which is exact unless the other neighbours
+    cannot bring the log-odds as close to zero as their range allows.
     """
     u = 2.0 * np.abs(coupling)
     m = np.maximum(2.0 * np.abs(field) - 2.0 * np.asarray(others, np.float64), 0.0)
@@ -49,25 +33,10 @@ def theorem_11(coupling: Any, field: Any, others: Any) -> Any:
 def theorem_12(shared: Any, field: Any, others: Any) -> Any:
     """Bound the influence between two spins of a model with products of any number of spins.
 
-    Parameters
-    ----------
-    shared : float or array
-        Sum of abs(theta_S) over the products with both spins.
-    field : float or array
-        theta_i of the influenced spin.
-    others : float or array
-        Sum of abs(theta_S) over the products with i, but without j.
-
-    Returns
-    -------
-    float or array
-        The bound of theorem 12 as printed. It may exceed 1; :func:`theorem_11` with ``shared`` in place of
-        the coupling is never larger and holds as well, since the influence grows with the coupling.
-
-    Examples
-    --------
-    >>> round(float(theorem_12(0.1, 0.0, 1.0)), 4), round(float(theorem_11(0.1, 0.0, 1.0)), 4)
-    (0.1007, 0.0997)
+    ``shared`` is the sum of abs(theta_S) over the products with both spins, ``others`` that over the products with i
+    but without j, ``field`` theta_i of the influenced spin. This is theorem 12 as printed, which may exceed 1;
+    :func:`theorem_11` with ``shared`` in place of the coupling holds as well and is never larger, since the influence
+    grows with the coupling.
     """
     b = np.exp(-np.maximum(2.0 * np.abs(field) - 2.0 * np.asarray(others, np.float64), 0.0))
     return 2.0 * np.sinh(2.0 * np.abs(shared)) * b / (1.0 + b) ** 2
@@ -94,9 +63,9 @@ def nearest_to_zero(low: float, high: float) -> float:
 def _rows_to_influence(start: Words32, value: Floats, centre: Floats, most: Integer, exact: Bools) -> None:
     """Turn halves of log-odds changes, row by row and in place, into influence.
 
-    The log-odds of site i are ``centre[i]`` plus the sum of its halves, each with either sign. Up to ``most``
-    neighbours, the signs of the others that bring them nearest to zero are found by trying all (the exact
-    influence); beyond, they are assumed to reach every point of their range (theorem 11).
+    The log-odds of site i are ``centre[i]`` plus the sum of its halves, each with either sign. For up to ``most``
+    neighbours, all signs of the others are tried to bring them closest to zero (the exact influence); for more, every
+    point of their range is assumed to be attained (theorem 11).
     """
     longest: Integer = np.int64(0)
     for i in range(start.size - 1):
@@ -160,7 +129,7 @@ def _count_lattice(arrays: LatticeGraph, start: Words32) -> None:
 
 @inlined
 def _ends(x: Integer, size: Integer, wrap: Integer) -> Integer:
-    """How many neighbours there are along an axis."""
+    """Return the number of neighbours along an axis."""
     if wrap:
         return 2
     return (x > 0) + (x < size - 1)
@@ -221,10 +190,10 @@ def _fill_lattice(arrays: LatticeGraph, start: Words32, neighbour: Words32, valu
 def sort_rows(
     start: Words32, neighbour: Words32, weight: Floats, step: Integer, new_start: Words32, new: Words32, total: Floats
 ) -> None:
-    """Sort symmetric rows and add up the weights of repeated neighbours, in linear time.
+    """Sort symmetric rows and sum the weights of repeated neighbours, in linear time.
 
-    Every pair stands in both rows, so handing site i to the rows of its neighbours, i ascending, fills each
-    row in order. Entry k has the weight ``weight[step * k]``.
+    Every pair occurs in both rows, so appending site i to the rows of its neighbours, i ascending, fills each row in
+    order. Entry k has the weight ``weight[step * k]``.
     """
     n = start.size - 1
     last = np.full(n, -1, np.int64)
@@ -250,14 +219,7 @@ def sort_rows(
 
 
 def merged_rows(start: Words32, neighbour: Words32, weight: Floats, step: int = 1) -> tuple[Words32, Words32, Floats]:
-    """Return starts, ascending neighbours and summed weights of symmetric rows.
-
-    Examples
-    --------
-    >>> start, neighbour = np.array([0, 2, 4], np.uint32), np.array([1, 1, 0, 0], np.uint32)
-    >>> [part.tolist() for part in merged_rows(start, neighbour, np.array([1.0, 2.0, 1.0, 2.0]))]
-    [[0, 1, 2], [1, 0], [3.0, 3.0]]
-    """
+    """Return starts, ascending neighbours and summed weights of symmetric rows."""
     new_start = np.zeros(start.size, np.uint32)
     new, total = np.empty(neighbour.size, np.uint32), np.empty(neighbour.size)
     sort_rows(start, neighbour, weight, step, new_start, new, total)
@@ -268,14 +230,7 @@ def merged_rows(start: Words32, neighbour: Words32, weight: Floats, step: int = 
 def binary_rows(arrays: IsingGraph | LatticeGraph, n_sites: int, most: int) -> tuple[Words32, Words32, Floats, Bools]:
     """Return starts, neighbours, influence and exactness of the rows of a binary pairwise graph.
 
-    Parameters
-    ----------
-    arrays : IsingGraph or LatticeGraph
-        The graph.
-    n_sites : int
-        Number of sites.
-    most : int
-        Up to how many neighbours the exact influence is computed.
+    Rows of up to ``most`` neighbours get the exact influence.
     """
     if isinstance(arrays, LatticeGraph):
         start = np.zeros(n_sites + 1, np.uint32)

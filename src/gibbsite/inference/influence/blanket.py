@@ -1,4 +1,4 @@
-"""Exact influence: try all configurations of a site's neighbours."""
+"""Exact influence, by enumerating all configurations of the neighbours of a site."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gibbsite.graphs.kinds.table import TableGraph
 
 @called
 def _conditional(arrays: TableGraph, i: Integer, x: Ints, law: Floats) -> None:
-    """Write the conditional law of site i; uniform where every state is excluded."""
+    """Write the conditional distribution of site i; uniform where every state is excluded."""
     top = -np.inf
     for a in range(law.size):
         law[a] = arrays.log_unary[arrays.offset[i] + a]

@@ -1,12 +1,11 @@
-"""Blocks as steps: sites that are drawn together, given all others.
+"""Scans of blocks: sites that are drawn jointly given all others.
 
-*The bound.* Let a step draw the sites of block A jointly from their conditional law. Given two boundaries
+*The bound.* Let a step draw the sites of block A jointly from their conditional distribution. Given two boundaries
 coupled with disagreements bounded by b outside A, run Gibbs sampling inside A for both, single sites in turn,
-coupled as well as possible, for ever. The disagreements inside A obey b_i <= sum_j C_ij b_j at every visit,
-so if the influence inside A has spectral radius below 1 they end at most at the solution of b_A = C_AA b_A +
-C_A,rest b_rest, which is (I - C_AA)^-1 C_A,rest b_rest; and the two inner chains end in the two conditional
-laws, of which a limit of these couplings is one coupling. So a block step sets b_A to that: influence
-collapsed on the block.
+optimally coupled, for ever. The disagreements inside A obey b_i <= sum_j C_ij b_j at every visit, so if the influence
+inside A has spectral radius below 1 they end at most at the solution of b_A = C_AA b_A + C_A,rest b_rest, which is (I
+- C_AA)^-1 C_A,rest b_rest; and the two inner chains converge to the two conditional distributions, for which a limit
+of these couplings is a coupling. So a block step sets b_A to that: influence collapsed on the block.
 """
 
 from __future__ import annotations
@@ -38,16 +37,15 @@ if TYPE_CHECKING:
 class BlockOrder(Scan):
     """Steps that draw whole blocks of sites, each from its joint conditional distribution.
 
-    It can be certified and optimised as scans of sites are, and what is certified is what
-    ``gs.sample(model, scan=...)`` and ``gs.influence.short_runs`` then do, with :class:`gibbsite.BlockGibbs` on the
-    same blocks.
+    It can be certified and optimised like scans of sites, and the certificate applies to ``gs.sample(model,
+    scan=...)`` and ``gs.influence.short_runs`` with :class:`gibbsite.BlockGibbs` on the same blocks.
 
     Parameters
     ----------
     blocks : sequence of sequences of sites
         They may overlap.
     order : sequence of int, optional
-        Numbers of blocks, step by step; by default one after another, over and over.
+        Numbers of blocks, step by step; by default all in turn, repeatedly.
     variation, input_variation : float, optional
         The guarantee after one pass, and that of the scan it came from, if it was optimised.
 
@@ -68,7 +66,7 @@ class BlockOrder(Scan):
     input_variation: float | None = None
 
     def kernel(self) -> Kernel:
-        """Return the kernel that draws these blocks; sites that are in none keep their start."""
+        """Return the kernel that draws these blocks; sites outside all blocks keep their start."""
         return BlockGibbs(self.blocks, complete=False)
 
     def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
@@ -106,9 +104,9 @@ class BlockOrder(Scan):
 class BlockRows(NamedTuple):
     """Blocks as compiled code sees them.
 
-    Block a has the sites ``member[start[a] : start[a + 1]]`` and the boundary ``edge[rim[a] : rim[a + 1]]``;
-    the response of its k-th site to the m-th of its boundary is ``response[table[a] + k * boundary + m]``.
-    Site i is in, or at the boundary of, the blocks ``near[near_start[i] : near_start[i + 1]]``.
+    Block a has the sites ``member[start[a] : start[a + 1]]`` and the boundary ``edge[rim[a] : rim[a + 1]]``; the
+    response of its k-th site to the m-th of its boundary is ``response[table[a] + k * boundary + m]``. Site i is in,
+    or at the boundary of, the blocks ``near[near_start[i] : near_start[i + 1]]``.
     """
 
     start: Ints
@@ -122,13 +120,7 @@ class BlockRows(NamedTuple):
 
 
 def collapse(influence: Influence, blocks: list[Ints]) -> BlockRows:
-    """Collapse influence on blocks.
-
-    Raises
-    ------
-    ModelError
-        If the influence inside a block is too large for a bound.
-    """
+    """Collapse influence on blocks; raise :class:`ModelError` if the influence inside one is too large for a bound."""
     edges, tables = [], []
     for number, block in enumerate(blocks):
         place = {int(site): k for k, site in enumerate(block)}
@@ -203,7 +195,7 @@ def _walk(
 
 
 class BlockDecay(OrderDecay):
-    """Blocks in a fixed order, repeated for ever."""
+    """Blocks in a fixed order, repeated."""
 
     def __init__(self, rows: BlockRows, influence: Influence, weights: Floats, order: Ints32) -> None:
         super().__init__(influence, weights, order)
@@ -216,7 +208,7 @@ class BlockDecay(OrderDecay):
 
 @called
 def _score(rows: BlockRows, a: Integer, weight: Floats, b: Floats, top: Floats) -> None:
-    """Write what a step on a block gains into the tree."""
+    """Write the gain of a step on a block into the tree."""
     gain = 0.0
     for k in range(rows.start[a + 1] - rows.start[a]):
         i = rows.member[rows.start[a] + k]
@@ -284,7 +276,7 @@ def _descend(
 def descend_blocks(
     rows: BlockRows, influence: Influence, weights: Floats, scan: Ints32, goal: float = -np.inf
 ) -> tuple[Ints32, Descent]:
-    """Improve a fixed scan of blocks, as :func:`gibbsite.inference.influence.descent.descend` does one of sites."""
+    """Improve a fixed scan of blocks, as :func:`gibbsite.inference.influence.descent.descend` does for sites."""
     length = np.array([len(scan)])
     before = float(BlockDecay(rows, influence, weights, scan).values(length)[0])
     first = row_starts((rows.start[1:] - rows.start[:-1])[scan])

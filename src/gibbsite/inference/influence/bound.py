@@ -35,13 +35,13 @@ def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | No
     Parameters
     ----------
     model : FactorGraph
-        A discrete model; observed sites are folded in and influence nothing.
-    method : str
-        "best": the exact influence on sites whose neighbours have few configurations, otherwise the best
-        bound known (theorems 10 to 12 of Mitliagkas and Mackey 2017, and a general one for tables with or
-        without zeros); "bound": the bounds alone; "exact": refuse sites with too many configurations.
+        A discrete model; observed sites are folded in and have no influence.
+    method : {"best", "bound", "exact"}
+        "best": the exact influence on sites whose neighbours have few configurations, otherwise the best known bound
+        (theorems 10 to 12 of Mitliagkas and Mackey 2017, and a general one for tables with or without zeros); "bound":
+        the bounds alone; "exact": refuse sites with too many configurations.
     limit : int, optional
-        How many configurations are few; 4096 by default, fewer for large models.
+        Largest number of configurations to enumerate; 4096 by default, fewer for large models.
 
     Returns
     -------
@@ -96,5 +96,5 @@ def _from_tables(model: FactorGraph, graph: Graph, most: int) -> Influence:
 
 
 def choose_influence(model: FactorGraph, given: Any) -> Influence:
-    """Return the influence a user gave, checked, or bounds computed from the model."""
+    """Return the influence that the user gave, checked, or bounds computed from the model."""
     return bound_influence(model) if given is None else read_influence(given, model.n_sites)

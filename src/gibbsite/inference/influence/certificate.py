@@ -30,28 +30,28 @@ _MOST_STEPS, _MOST_SWEEPS = 2 * 10**8, 10**5  # of a search without a limit
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """An upper bound on the bias of a Gibbs sampler after some steps, from any start.
+    """An upper bound on the bias of a Gibbs sampler after a number of steps, from any start.
 
-    For every function f that changes by at most ``weights[i]`` when site i changes,
-    ``abs(E f(after the steps) - E f(model)) <= variation``. With weight 1 on some sites and 0 elsewhere, that
-    covers all probabilities of events about these sites: the variation bounds their total variation.
+    For every function f that changes by at most ``weights[i]`` when site i changes, ``abs(E f(after the steps) - E
+    f(model)) <= variation``. With weight 1 on some sites and 0 elsewhere, that covers all probabilities of events
+    about these sites: the variation bounds their total variation.
 
     Attributes
     ----------
     variation : float
         The bound.
     steps : int
-        After how many steps.
+        The number of steps.
     per_sweep : int
         Steps of a sweep.
     scan : str
         Name of the scan.
     weights : array (sites,)
-        What the bound is about.
+        Weights of the sites in the bound.
     accuracy : float or None
-        What was asked for.
+        The accuracy asked for.
     reached : bool
-        Whether that was reached; True if nothing was asked.
+        Whether it was reached; True if none was asked for.
     curve_steps, curve : arrays
         The bound along the way.
     influence : Influence
@@ -72,17 +72,17 @@ class Certificate:
 
     @property
     def sweeps(self) -> float:
-        """The steps in sweeps."""
+        """The number of steps in sweeps."""
         return self.steps / max(self.per_sweep, 1)
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound says nothing: it is no smaller than without any step."""
+        """Whether the bound is no smaller than without any step."""
         return not self.variation < float(self.weights.sum())
 
     @property
     def statement(self) -> str:
-        """What is certified, in words."""
+        """The certificate as text."""
         targets = int(np.count_nonzero(self.weights))
         about = "all sites" if targets == self.weights.size else f"{targets} site{'s' * (targets != 1)}"
         when = f"after {self.steps} steps ({self.sweeps:.4g} sweeps) of {self.scan}"
@@ -121,7 +121,7 @@ class Certificate:
 
 
 def _number(value: float) -> float | None:
-    """JSON knows no infinity."""
+    """Return None for infinity, which JSON lacks."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -143,9 +143,9 @@ def certify(
     model : FactorGraph
         A discrete model, evidence folded in.
     scan : Scan, sequence of sites or BlockOrder, optional
-        In which order sites are visited; ``Systematic()`` by default. Steps of a ``BlockOrder`` are blocks.
+        The order of visits; ``Systematic()`` by default. Steps of a ``BlockOrder`` are blocks.
     steps, sweeps : int, optional
-        For how long; by default once through a given sequence. With ``accuracy``, the longest allowed.
+        Length of the run; by default once through a given sequence. With ``accuracy``, the longest allowed.
     target : site or sequence of sites, optional
         Bound the total variation of these sites alone; all sites by default.
     weights : mapping or sequence of float, optional
@@ -162,8 +162,8 @@ def certify(
     Notes
     -----
     The bound is the Dobrushin variation (Mitliagkas and Mackey 2017, theorem 8). It holds for the heat bath,
-    ``gs.Gibbs()`` with its default rule, started from any state. Shuffled scans are bounded for all orders at
-    once, by whole sweeps.
+    ``gs.Gibbs()`` with its default rule, started from any state. Shuffled scans are bounded for all orders at once, by
+    whole sweeps.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def _thinned(steps: Ints, values: Floats) -> tuple[Ints, Floats]:
 
 
 def read_scan(scan: Any) -> Scan:
-    """Return a scan from what users give: one, a list of sites, or nothing for the systematic one."""
+    """Return a scan from an argument: a scan, a list of sites, or None for the systematic one."""
     if scan is None:
         return Systematic()
     if isinstance(scan, Scan):
@@ -228,7 +228,7 @@ def read_scan(scan: Any) -> Scan:
 
 
 def read_length(scan: Scan, per_sweep: int, steps: int | None, sweeps: int | None, accuracy: float | None) -> int:
-    """Return the number of steps a user asks for; with an accuracy the most that are allowed."""
+    """Return the number of steps asked for; with an accuracy, the largest number allowed."""
     for name, given in (("steps", steps), ("sweeps", sweeps)):
         whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
         if given is not None and not (whole and given >= 0):
@@ -257,7 +257,7 @@ def make_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influ
 
 
 def make_site_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influence) -> SiteDecay:
-    """Return the same for a scan of single sites."""
+    """Return the variation of a scan of single sites."""
     graph = compile_graph(model)
     if scan.independent:
         return DrawnDecay(influence, weights, scan.chances(graph, model))

@@ -1,14 +1,13 @@
 """DoGS: improve a scan step by step, from its last to its first (Mitliagkas and Mackey 2017, algorithm 2).
 
-The variation d' B(q_T) ... B(q_1) 1 is linear in each step. With r = (I - C) b, where b is the bound before
-step t, and d what the later steps make of the weights, visiting site j at step t lowers the variation d' b by
-d_j r_j. So the best site of each step is where d_j r_j is largest, and only the neighbours of two sites
-change from step to step: O(degree) changes, each O(log n) in a tree of maxima that stops where nothing
-changes.
+The variation d' B(q_T) ... B(q_1) 1 is linear in each step. With r = (I - C) b, where b is the bound before step t,
+and d the weights propagated back through the later steps, visiting site j at step t lowers the variation d' b by d_j
+r_j. So the best site of each step is where d_j r_j is largest, and only the neighbours of two sites change from step
+to step: O(degree) changes, each O(log n) in a tree of maxima that stops where nothing changes.
 
-Nothing is lost to rounding when the bound falls by many orders of magnitude: r_i is zero right after a visit,
-and is summed up anew from the changes of its neighbours. (The printed line for the variation is wrong; the
-change is d_i r_i - d_j r_j, before d changes.)
+No precision is lost when the bound falls by many orders of magnitude: r_i is zero right after a visit, and is summed
+up again from the changes of its neighbours. (The line for the variation is misprinted; the change is d_i r_i - d_j
+r_j, before d changes.)
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from gibbsite.inference.influence.matrix import Influence, InfluenceRows, multip
 
 
 class DescentWorkspace(NamedTuple):
-    """What a descent works on; between descents it is as new, so that short ones cost little.
+    """Work arrays of a descent; they are restored after each, so that short ones cost little.
 
-    ``bound`` is b, ``rest`` is r = (I - C) b, ``weight`` is d and ``given`` its value at the end of the scan,
-    not zero at ``targets``; ``top`` is the tree of the largest d_j r_j.
+    ``bound`` is b, ``rest`` is r = (I - C) b, ``weight`` is d and ``given`` its value at the end of the scan, not zero
+    at ``targets``; ``top`` is the tree of the largest d_j r_j.
     """
 
     bound: Floats
@@ -58,7 +57,7 @@ def _resting(rows: InfluenceRows, i: Integer) -> Any:
 
 @called
 def _plant(workspace: DescentWorkspace) -> None:
-    """Build the tree anew."""
+    """Build the tree of maxima."""
     size = workspace.top.size // 2
     for j in range(workspace.rest.size):
         workspace.top[size + j] = workspace.weight[j] * workspace.rest[j]
@@ -81,7 +80,7 @@ def _renew_desk(rows: InfluenceRows, workspace: DescentWorkspace) -> None:
 
 @inlined
 def _raise(workspace: DescentWorkspace, j: Integer) -> None:
-    """Bring the tree up to date with a change at site j."""
+    """Update the tree after a change at site j."""
     set_leaf(workspace.top, j, workspace.weight[j] * workspace.rest[j])
 
 
@@ -108,7 +107,7 @@ def _renew_site(rows: InfluenceRows, workspace: DescentWorkspace, i: Integer) ->
 
 @called
 def _renew(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) -> None:
-    """Forget all changes at the sites of a scan and at their neighbours."""
+    """Undo all changes at the sites of a scan and at their neighbours."""
     for t in range(scan.size):
         i = np.uintp(scan[t])
         _renew_site(rows, workspace, i)
@@ -118,7 +117,7 @@ def _renew(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) -> No
 
 @called
 def _evaluate(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) -> Any:
-    """Return the variation of a scan; only additions, so that no digit is lost."""
+    """Return the variation of a scan; there are only additions, so that no digit is lost."""
     bound = workspace.bound
     for t in range(scan.size):
         i = np.uintp(scan[t])
@@ -135,7 +134,7 @@ def _evaluate(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) ->
 
 
 class Descent(NamedTuple):
-    """What came of a descent: the variation before and after, as tracked, and the first steps left alone."""
+    """The variation before and after a descent and as tracked, and the number of first steps left unchanged."""
 
     before: float
     after: float
@@ -199,32 +198,9 @@ def _descend(
 def descend(
     influence: Influence, workspace: DescentWorkspace, scan: Ints32, goal: float = -np.inf
 ) -> tuple[Ints32, Descent]:
-    """Improve a fixed scan.
+    """Improve a fixed scan; return the new scan and its gain.
 
-    Parameters
-    ----------
-    influence : Influence
-        Bounds on influence.
-    workspace : DescentWorkspace
-        Work arrays of :func:`make_workspace`; left as they were.
-    scan : array of int
-        The scan.
-    goal : float
-        Stop early, leaving the first steps as they are, once the variation is at most this.
-
-    Returns
-    -------
-    array of int, Descent
-        The improved scan, and what it gained.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> influence = gs.influence.bound_influence(gs.ising_grid((1, 4), coupling=0.3))
-    >>> workspace = make_workspace(influence, np.array([1.0, 0.0, 0.0, 0.0]))
-    >>> new, gain = descend(influence, workspace, np.arange(4, dtype=np.int32))
-    >>> new.tolist(), gain.after < gain.before
-    ([0, 1, 2, 0], True)
+    Once the variation is at most ``goal``, the remaining first steps are left as they are.
     """
     new, delta = np.empty_like(scan), np.empty(scan.size)
     return new, Descent(*_descend(influence.rows, workspace, scan, new, delta, goal))
@@ -233,16 +209,8 @@ def descend(
 def descend_drawn(influence: Influence, weights: Floats, chances: Floats, steps: int) -> tuple[Ints32, Descent]:
     """Turn steps at sites drawn with given probabilities into a fixed scan that is at least as good.
 
-    The dense form: b changes everywhere at every step. It is kept at about sqrt(steps) moments and computed
-    again between them, so O(sites sqrt(steps)) memory and O(entries) work per step.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> influence = gs.influence.bound_influence(gs.ising_grid((1, 4), coupling=0.3))
-    >>> new, gain = descend_drawn(influence, np.ones(4), np.full(4, 0.25), 12)
-    >>> len(new), gain.after < gain.before
-    (12, True)
+    Here b changes everywhere at every step. It is stored at about sqrt(steps) moments and computed again between them,
+    which takes O(sites sqrt(steps)) memory and O(entries) work per step.
     """
     stretch = max(1, int(np.sqrt(steps)))
     arrays = (influence.start, influence.neighbour, influence.value)
@@ -282,5 +250,5 @@ def _value(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) -> An
 
 
 def evaluate(influence: Influence, workspace: DescentWorkspace, scan: Ints32) -> float:
-    """Return the variation of a fixed scan; work of its length alone."""
+    """Return the variation of a fixed scan, in time proportional to its length."""
     return float(_value(influence.rows, workspace, scan))

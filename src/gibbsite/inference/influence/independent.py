@@ -1,4 +1,4 @@
-"""``gibbsite.influence.short_runs``: marginals from independent short runs; their intervals cover the bias."""
+"""``gibbsite.influence.short_runs``: marginals from independent short runs, with intervals that cover the bias."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ class ShortRuns:
     marginals : SiteTable
         Means over runs of the conditional probabilities at the last visit of each site.
     mcse : SiteTable
-        Their standard errors; no part of them is bias.
+        Their standard errors, without bias.
     low, high : SiteTable
-        Ends of the confidence interval of each probability: for sampling error and bias together.
+        Ends of the confidence interval of each probability, for sampling error and bias together.
     bias : dict
-        Site -> what the bias of its probabilities can be at most, whatever the start.
+        Site -> the largest bias of its probabilities, from any start.
     runs, steps : int
         Number of runs, and of steps of each.
     confidence : float
         Of each interval alone, not of all together.
     interval : str
-        How sampling errors were bounded.
+        Method of the sampling errors.
     """
 
     marginals: SiteTable
@@ -68,7 +68,7 @@ class ShortRuns:
 
     @property
     def statement(self) -> str:
-        """What was found, in words; for up to five sites."""
+        """The results as text, for up to five sites."""
         text = [f"{self.runs} runs of {self.steps} steps, {self.confidence:.3g} confidence:"]
         for name, _ in zip(self.marginals, range(5), strict=False):
             label, p = list(self.marginals[name].items())[-1]
@@ -239,7 +239,7 @@ def _make_runs(
 
 
 def _half_width(variance: Floats, runs: int, risk: float, interval: str) -> Floats:
-    """Return how far the mean over runs may be from its expectation."""
+    """Return the half-width of the confidence interval of the mean over runs."""
     if interval == "student":
         from scipy.special import stdtrit
 

@@ -1,7 +1,7 @@
-"""The influence matrix: how much each site can feel each other one, in compressed rows.
+"""The influence matrix in compressed rows.
 
-Entry (i, j) is an upper bound on Dobrushin's influence of site j on site i, the largest total variation
-between two conditional laws of i whose conditions differ at j alone (Mitliagkas and Mackey 2017, equation 1).
+Entry (i, j) is an upper bound on Dobrushin's influence of site j on site i, the largest total variation between two
+conditional distributions of i whose conditions differ at j alone (Mitliagkas and Mackey 2017, equation 1).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from gibbsite.graphs.rows import row_starts
 class InfluenceRows(NamedTuple):
     """Influence as compiled code sees it.
 
-    Row i is ``start[i]`` to ``start[i + 1]``, neighbours ascending; ``value`` is the influence of the
-    neighbour on i, ``back`` that of i on the neighbour. Whenever (i, j) is there, (j, i) is there as well.
+    Row i is ``start[i]`` to ``start[i + 1]``, neighbours ascending; ``value`` is the influence of the neighbour on i,
+    ``back`` that of i on the neighbour. The pattern is symmetric.
     """
 
     start: Words32
@@ -32,7 +32,7 @@ class InfluenceRows(NamedTuple):
 
 
 class Norms(NamedTuple):
-    """Sizes of an influence matrix.
+    """Norms of an influence matrix.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Norms(NamedTuple):
     column_sum : float
         The largest total influence of a site.
     spectral : float
-        An upper bound on the spectral norm, tight unless the graph falls apart.
+        An upper bound on the spectral norm, tight unless the graph is disconnected.
     radius : float
         An upper bound on the spectral radius: the row-sum norm in the best weighting of sites found.
     """
@@ -61,7 +61,7 @@ class Influence:
     start, neighbour : integer arrays
         Compressed rows: the sites that influence site i are ``neighbour[start[i] : start[i + 1]]``.
     value : float array
-        How much, between 0 and 1.
+        The bounds, between 0 and 1.
     exact : bool array (sites,)
         Whether the row is the influence itself, not merely a bound.
 
@@ -166,7 +166,7 @@ def read_influence(given: Any, n_sites: int) -> Influence:
 
     Raises
     ------
-    ModelError
+    ArgumentError
         For a wrong shape, entries outside [0, 1], or a site that influences itself.
 
     Examples
@@ -217,14 +217,7 @@ def _entries(given: Any) -> tuple[Ints, Ints, Floats, tuple[int, ...]]:
 
 
 def from_entries(row: Ints, column: Ints, value: Floats, n_sites: int, exact: Any = False) -> Influence:
-    """Build the matrix from single entries; the largest counts where one is given twice.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from_entries(np.array([0]), np.array([1]), np.array([0.5]), 2).value.tolist()
-    [0.5, 0.0]
-    """
+    """Build the matrix from single entries; the largest counts where one is given twice."""
     n = max(n_sites, 1)
     # the mirrored entries keep the pattern symmetric
     keys = np.concatenate([row * n + column, column * n + row])

@@ -1,4 +1,4 @@
-"""``gibbsite.dogs``: choose a scan for what one wants to know."""
+"""``gibbsite.dogs``: optimise a scan for a target."""
 
 from __future__ import annotations
 
@@ -87,24 +87,22 @@ def dogs(
     model : FactorGraph
         A discrete model, evidence folded in.
     target : site or sequence of sites, optional
-        What one wants to know; all sites by default.
+        The sites of interest; all sites by default.
     weights : mapping or sequence of float, optional
         Weights of sites instead of 1.
     accuracy : float, optional
         Bias to allow; the shortest scan found that guarantees it is returned.
     steps : int, optional
-        Length of the scan; with ``accuracy`` the longest allowed. Two sweeps by default, with ``accuracy`` a
-        hundred.
+        Length of the scan; with ``accuracy`` the longest allowed. Two sweeps by default, with ``accuracy`` a hundred.
     initial : Scan, sequence of sites or BlockOrder, optional
-        The scan to improve: its first steps, as many as needed; ``Systematic()`` by default. A ``RandomScan``
-        is turned into a fixed one, at the cost of a pass over the whole model per step. Steps of a
-        ``BlockOrder`` are blocks, and so are those of the result.
+        The scan to improve, as many steps of it as needed; ``Systematic()`` by default. A ``RandomScan`` is turned into
+        a fixed one, at the cost of a pass over the whole model per step. Steps of a ``BlockOrder`` are blocks, and so
+        are those of the result.
     iterations : int
-        How often the result is improved again, at most.
-    search : str
-        How to find the length when an accuracy is given: "bisection" doubles until it is reached and then
-        halves the interval, "doubling" only doubles, "none" takes ``steps`` and stops improving once the
-        accuracy is reached.
+        Largest number of times that the result is improved again.
+    search : {"bisection", "doubling", "none"}
+        How to find the length when an accuracy is given: "bisection" doubles until it is reached and then halves the
+        interval, "doubling" only doubles, "none" takes ``steps`` and stops improving once the accuracy is reached.
     influence : Influence, array or sparse matrix, optional
         Bounds on influence; computed from the model by default.
 
@@ -116,12 +114,12 @@ def dogs(
     Raises
     ------
     ModelError
-        If no scan of the allowed length reaches the accuracy; the message tells the best reached.
+        If no scan of the allowed length reaches the accuracy; the message has the best reached.
 
     Notes
     -----
-    Coordinate descent on the Dobrushin variation, one pass from the last step to the first (Mitliagkas and
-    Mackey 2017, algorithm 2, corrected), O(degree log sites) per step. The guarantee is about the heat bath.
+    Coordinate descent on the Dobrushin variation, one pass from the last step to the first (Mitliagkas and Mackey 2017,
+    algorithm 2, corrected), O(degree log sites) per step. The guarantee is about the heat bath.
 
     Examples
     --------
@@ -217,7 +215,7 @@ def _improver(
 def _repeat(
     better: Callable[[Ints32], tuple[Ints32, Descent]], order: Ints32, passes: int, best: Improved | None = None
 ) -> Improved:
-    """Improve a scan until nothing is gained; whatever rounding does, never return a worse one."""
+    """Improve a scan until nothing is gained; never return a worse one, despite rounding."""
     for _ in range(passes):
         new, gain = better(order)
         if best is None:

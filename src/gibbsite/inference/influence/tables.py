@@ -37,28 +37,17 @@ _MOST_STATES = 1024  # sites with more get the bound 1: the work grows with the 
 
 
 def theorem_10(log_table: Floats) -> float:
-    """Bound the influence of the second site of a pair on the first, from their log-potentials.
-
-    Parameters
-    ----------
-    log_table : array (K_i, K_j)
-        All log-potentials of the pair, added up.
-
-    Examples
-    --------
-    >>> round(theorem_10(0.48 * np.eye(9)), 4)
-    0.2355
-    """
+    """Bound the influence of the second site of a pair on the first, from their summed log-potentials (K_i, K_j)."""
     table = np.asarray(log_table, np.float64)
     change = table[:, :, None] - table[:, None, :]
     return float(np.tanh(np.max(change.max(axis=0) - change.min(axis=0)) / 4.0))
 
 
 def potts_rows(arrays: PottsGraph) -> tuple[Words32, Words32, Floats]:
-    """Return starts, neighbours and bounds for sites that only ask whether neighbours agree.
+    """Return starts, neighbours and bounds for Potts couplings.
 
-    The range of g is twice the coupling: tanh(abs(coupling) / 2). A site with a single possible state feels
-    nothing.
+    The range of g is twice the coupling: tanh(abs(coupling) / 2). A site with a single possible state is not
+    influenced.
     """
     start, neighbour, value = merged_rows(arrays.start, arrays.neighbour, arrays.coupling, arrays.step)
     np.tanh(np.abs(value) / 2.0, out=value)

@@ -1,4 +1,4 @@
-"""What a bound is about: one weight per site, from names, positions or weights."""
+"""The target of a bound: one weight per site, from names, positions or weights."""
 
 from __future__ import annotations
 
@@ -18,21 +18,8 @@ if TYPE_CHECKING:
 def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> Floats:
     """Return the weight of every site.
 
-    Parameters
-    ----------
-    model : FactorGraph
-        The model.
-    target : site or sequence of sites, optional
-        What matters, by name or position; all sites by default.
-    weights : mapping, or sequence of float, optional
-        How much: by site, one for each target, or without a target one for each site; 1 by default.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": 2, "b": 2, "c": 2})
-    >>> read_target(model, ["a", "c"]).tolist(), read_target(model, weights={"b": 2.0}).tolist()
-    ([1.0, 0.0, 1.0], [0.0, 2.0, 0.0])
+    The target is a site or a list of sites, by name or position, all by default. Weights are given by site, one for
+    each target, or without a target one for each site; 1 by default.
     """
     check_model(model)
     if isinstance(weights, Mapping):
@@ -63,7 +50,7 @@ def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> 
 
 
 def check_model(model: Any) -> None:
-    """Refuse what is no model, and models in which nothing is left to sample."""
+    """Refuse anything but models with sites to sample."""
     from gibbsite.models import FactorGraph
 
     if not isinstance(model, FactorGraph):

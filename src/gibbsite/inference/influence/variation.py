@@ -1,11 +1,11 @@
-"""Dobrushin variation: how far a chain can be from its law after any number of steps, whatever its start.
+"""Dobrushin variation: the largest distance of a chain from its stationary distribution, from any start.
 
-Let b_i bound the probability that a chain and the stationary chain, coupled as well as possible, differ at
-site i. At first b = 1; a step on site i makes b_i = sum_j C_ij b_j (Mitliagkas and Mackey 2017, definition
-7), a step on a site drawn from q makes b = (I - diag(q) (I - C)) b. The variation is the weighted sum of b.
+Let b_i bound the probability that a chain and the stationary chain, optimally coupled, differ at site i. At first b =
+1; a step on site i makes b_i = sum_j C_ij b_j (Mitliagkas and Mackey 2017, definition 7), a step on a site drawn from
+q makes b = (I - diag(q) (I - C)) b. The variation is the weighted sum of b.
 
-The three ways below share one interface: ``values`` after given numbers of steps, and the smallest number of
-steps that brings the variation down to a goal.
+The three classes below share one interface: ``values`` after given numbers of steps, and the smallest number of steps
+that brings the variation down to a goal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gibbsite.inference.influence.matrix import Influence, multiply
 
 
 class Found(NamedTuple):
-    """The end of a search: steps, the variation there, and whether the goal is reached."""
+    """The end of a search: steps, the variation there, whether the goal is reached, and the curve."""
 
     steps: int
     value: float
@@ -40,10 +40,10 @@ class VariationDecay(Protocol):
 
 
 class SiteDecay(VariationDecay, Protocol):
-    """One that knows the bounds of single sites as well."""
+    """A decay that also has the bounds of single sites."""
 
     def bounds(self, steps: int) -> Floats:
-        """Return b after so many steps: a bound on the total variation of each site."""
+        """Return b after a number of steps: a bound on the total variation of each site."""
 
 
 @compiled_loop
@@ -59,7 +59,7 @@ def _walk(
     v: float,
     goal: float,
 ) -> Integer:
-    """Take steps of a fixed order, at most until the variation is down to the goal; return how many."""
+    """Take steps of a fixed order until the variation reaches the goal; return their number."""
     for t in range(steps):
         i = np.uintp(order[at])
         at += 1
@@ -76,7 +76,7 @@ def _walk(
 
 
 class OrderDecay:
-    """A fixed order, repeated for ever."""
+    """A fixed order, repeated."""
 
     def __init__(self, influence: Influence, weights: Floats, order: Ints32) -> None:
         self.influence, self.weights = influence, weights
@@ -103,7 +103,7 @@ class OrderDecay:
         return np.array(found)
 
     def bounds(self, steps: int) -> Floats:
-        """Return the bound of each site after so many steps."""
+        """Return the bound of each site after a number of steps."""
         b = np.ones(self.weights.size)
         self._advance(b, 0, steps, 0.0, -np.inf)
         return b
@@ -130,9 +130,9 @@ class OrderDecay:
 class DrawnDecay:
     """A site drawn at every step, with fixed probabilities.
 
-    With r the largest probability, a step is (1 - r) I + r N for the nonnegative N = I - diag(q / r) (I - C),
-    so that T steps are a mean of powers of N with binomial weights: T r products instead of T. Uniform scans
-    have N = C. What is left out of the binomial is bounded by the norm of N and added.
+    With r the largest probability, a step is (1 - r) I + r N for the nonnegative N = I - diag(q / r) (I - C), so that
+    T steps are a mean of powers of N with binomial weights: T r products instead of T. Uniform scans have N = C. The
+    neglected tail of the binomial is bounded by the norm of N and added.
     """
 
     def __init__(self, influence: Influence, weights: Floats, chances: Floats) -> None:
@@ -157,7 +157,7 @@ class DrawnDecay:
         return np.array(self.powers[: most + 1])
 
     def _mixture(self, steps: int) -> Floats:
-        """Return the weights of the powers of N; that of the last covers all that are left out."""
+        """Return the weights of the powers of N; the last one covers the neglected tail."""
         if self.rate >= 1.0:
             last_alone: Floats = np.eye(1, steps + 1, steps)[0]
             return last_alone
@@ -173,14 +173,14 @@ class DrawnDecay:
         return shares
 
     def value(self, steps: int) -> float:
-        """Return the variation after so many steps."""
+        """Return the variation after a number of steps."""
         with np.errstate(over="ignore", invalid="ignore"):
             shares = self._mixture(steps)
             total = float((shares * self._power(shares.size - 1)).sum())
         return total if np.isfinite(total) else np.inf
 
     def bounds(self, steps: int) -> Floats:
-        """Return the bound of each site after so many steps."""
+        """Return the bound of each site after a number of steps."""
         b, total = np.ones(self.weights.size), np.zeros(self.weights.size)
         with np.errstate(over="ignore", invalid="ignore"):
             for share in self._mixture(steps):
@@ -217,8 +217,8 @@ class DrawnDecay:
 class SweepDecay:
     """Every site once per sweep, in any order, which may change from sweep to sweep.
 
-    If b = u bounds all later times, a site is bounded by (C u)_i once it was visited again: after one more
-    sweep min(u, C u) bounds all later times, whatever the order.
+    If b = u bounds all later times, a site is bounded by (C u)_i once it was visited again: after one more sweep
+    min(u, C u) bounds all later times, whatever the order.
     """
 
     def __init__(self, influence: Influence, weights: Floats) -> None:
@@ -230,7 +230,7 @@ class SweepDecay:
         return np.minimum(u, moved)
 
     def values(self, steps: Ints) -> Floats:
-        """Return the variation after the whole sweeps in each of these numbers of steps, ascending."""
+        """Return the variation after the whole sweeps within each of these numbers of steps, ascending."""
         u, done, found = np.ones(self.weights.size), 0, []
         for wanted in (steps // self.weights.size).tolist():
             for _ in range(wanted - done):
@@ -240,7 +240,7 @@ class SweepDecay:
         return np.array(found)
 
     def bounds(self, steps: int) -> Floats:
-        """Return the bound of each site after the whole sweeps in so many steps."""
+        """Return the bound of each site after the whole sweeps within a number of steps."""
         u = np.ones(self.weights.size)
         for _ in range(steps // self.weights.size):
             u = self._sweep(u)

@@ -1,12 +1,11 @@
-"""Which tables are multiplied where: the buckets of an elimination order, split into mini-buckets.
+"""Plan which tables are multiplied: the buckets of an elimination order, split into mini-buckets.
 
-A table belongs to the bucket of its first site in the order. Where the product of all tables of a bucket
-would be too large, they are shared out among mini-buckets whose products are not (Dechter and Rish 2003):
-the largest first, each to the first mini-bucket that has room. What a mini-bucket hands on, a table without
-the site of its bucket, belongs to the bucket of its next site. Nothing of the size of a table is made here.
+A table belongs to the bucket of its first site in the order. Where the product of all tables of a bucket would be too
+large, they are divided among mini-buckets (Dechter and Rish 2003). The message of a mini-bucket, a table without the
+site of its bucket, belongs to the bucket of its next site. Nothing of the size of a table is allocated here.
 
-Sites are numbered by their place in the order, and the axes of every table are in that order, so that the
-site of a bucket is the slowest axis of all tables in it.
+Sites are numbered by their place in the order, and the axes of every table are in that order, so that the site of a
+bucket is the slowest axis of all its tables.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ _JOINED = 64
 class BucketTables(NamedTuple):
     """Tables of logarithms in one pool, potentials before messages.
 
-    Table t begins at ``at[t]``; its axes are the places ``site[start[t]]``, ... in the order, ascending,
-    with the strides ``stride[start[t]]``, ....
+    Table t begins at ``at[t]``; its axes are the places ``site[start[t]]``, ... in the order, ascending, with the
+    strides ``stride[start[t]]``, ....
     """
 
     at: Ints
@@ -46,10 +45,9 @@ class Buckets(NamedTuple):
     """Mini-buckets by bucket, in the order of elimination.
 
     Bucket p has the mini-buckets ``mini[p]`` to ``mini[p + 1]``. Mini-bucket m multiplies the tables
-    ``table[first[m]]`` to ``table[first[m + 1]]``, potentials before messages within a bucket's list
-    ``drawn``; its product has the axes ``site[start[m]]``, ... and ``size[m]`` entries, its message is table
-    ``message[m]``, or -1 if it is a number. ``mask`` belongs to ``table``: the axes of the product that the
-    table has, bit a for axis a. ``drawn[draw_start[p]]``, ... are all tables of bucket p, the first
+    ``table[first[m]]`` to ``table[first[m + 1]]``; its product has the axes ``site[start[m]]``, ... and ``size[m]``
+    entries, its message is table ``message[m]``, or -1 if it is a number. ``mask`` belongs to ``table``: bit a is set
+    if the table has axis a of the product. ``drawn[draw_start[p]]``, ... are all tables of bucket p, the first
     ``potentials[p]`` of them potentials.
     """
 
@@ -69,12 +67,12 @@ class Buckets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BucketPlan:
-    """Everything about mini-buckets that is known without a table.
+    """A plan of mini-buckets, before any table is allocated.
 
     Attributes
     ----------
     tables, buckets : BucketTables, Buckets
-        Where everything lies.
+        The layout.
     order : int array
         Sites of the reduced model by place in the order.
     group : int array
@@ -82,11 +80,11 @@ class BucketPlan:
     entries : int
         Most entries of a product.
     pooled, scratch : int
-        Entries of all tables, and of the products that are held at a time.
+        Entries of all tables, and of the products that are stored at a time.
     work : float
         Entries of all products.
     splits : int
-        Mini-buckets beyond the first of each bucket; none means that everything is exact.
+        Mini-buckets beyond the first of each bucket; with none, everything is exact.
     """
 
     tables: BucketTables
@@ -106,7 +104,7 @@ class BucketPlan:
 
 
 def largest_table(found: Outline) -> int:
-    """Return the entries of the largest table of a model; no mini-bucket can be smaller."""
+    """Return the entries of the largest table of a model, the least size of mini-buckets."""
     problem = found.reduction.problem
     alone = int(problem.cards.max(initial=1))
     if not problem.table.size:
@@ -119,31 +117,9 @@ def largest_table(found: Outline) -> int:
 
 
 def plan_buckets(found: Outline, entries: int) -> BucketPlan:
-    """Share the tables of a model out among mini-buckets.
+    """Divide the tables of a model among mini-buckets whose products have at most ``entries`` entries.
 
-    Parameters
-    ----------
-    found : Outline
-        The reduced model and the order of elimination.
-    entries : int
-        Most entries of a product.
-
-    Returns
-    -------
-    BucketPlan
-
-    Raises
-    ------
-    ArgumentError
-        If a table of the model has more entries.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> from gibbsite.inference.exact.plan import outline
-    >>> grid = outline(gs.ising_grid((4, 4), coupling=0.5))
-    >>> plan_buckets(grid, 1024).splits, plan_buckets(grid, 8).splits > 0
-    (0, True)
+    Raises :class:`ArgumentError` if a table of the model has more.
     """
     least = largest_table(found)
     if entries < least:
@@ -181,7 +157,7 @@ def _entries(scope: tuple[int, ...], card: Sequence[int]) -> int:
 
 
 class _Draft:
-    """A plan in the making; scopes are ascending tuples of places in the order."""
+    """A plan under construction; scopes are ascending tuples of places in the order."""
 
     def __init__(self, found: Outline, entries: int) -> None:
         problem = found.reduction.problem
@@ -224,7 +200,7 @@ class _Draft:
         return _entries(scope, self.card)
 
     def fill_bucket(self, place: int) -> None:
-        """Share out the tables of a bucket, and make the messages."""
+        """Divide the tables of a bucket, and add the messages."""
         here = self.by_bucket[place]
         shares = split_bucket([self.scopes[t] for t in here], self.card, self.entries)
         minis = [(product, [here[k] for k in members]) for product, members in shares]

@@ -1,14 +1,13 @@
 """Draws from the messages of mini-buckets, last site of the order first, and their weights.
 
-Given the sites drawn already, a site is drawn in proportion to the product of all tables of its bucket. That
-is the weighted geometric mean of what its mini-buckets say (each a law of the site given its other sites),
-divided by the sum over the states of the site, which Hoelder's inequality bounds by one. So a weight, the
-unnormalised probability of a state over the probability of drawing it, is never above the bound of the
-partition function; nor is it with the arithmetic mean of [1]_, but that also draws what one mini-bucket
-allows and another excludes. Without splits all weights equal the partition function, and the draws are draws
-from the model.
+Given the sites drawn already, a site is drawn in proportion to the product of all tables of its bucket. That is the
+weighted geometric mean of the distributions of its mini-buckets (each given its other sites), divided by the sum over
+the states of the site, which Hoelder's inequality bounds by one. So a weight, the unnormalised probability of a state
+over the probability of drawing it, never exceeds the bound of the partition function; nor does it with the arithmetic
+mean of [1]_, but that also draws states that one mini-bucket allows and another excludes. Without splits all weights
+equal the partition function, and the draws are draws from the model.
 
-Draws are made side by side, site by site: a table is looked up for all of them before the next one is.
+Draws are made in parallel, site by site: a table is looked up for all of them before the next one is.
 
 References
 ----------
@@ -34,10 +33,10 @@ POSSIBLE = 1e-307
 
 
 class Lanes(NamedTuple):
-    """Room for a block of draws, one after the other in the rows.
+    """Space for a block of draws, one per column.
 
-    ``state`` has a row per place in the order, ``codes`` a row per site that is asked for; ``score`` and
-    ``known`` a row per state: the log-weights of the states of a site, and the part of its potentials.
+    ``state`` has a row per place in the order, ``codes`` a row per queried site; ``score`` and ``known`` have a row
+    per state: the log-weights of the states of a site, and the part of its potentials.
     """
 
     state: Ints32
@@ -55,14 +54,14 @@ class Lanes(NamedTuple):
         return ("score", "known", "total", "top")
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie."""
+        """Return the ranges of the entries of arrays read from a file."""
         return {"codes": (0, cards[:, None] - 1), "state": (0, int(cards.max(initial=1)) - 1)}
 
 
 class Answers(NamedTuple):
-    """Which codes are recorded: of row r, those of place ``place[r]`` from ``first[r]`` on in ``code``.
+    """Which codes are recorded: row r has the codes of place ``place[r]``, from ``first[r]`` on in ``code``.
 
-    A negative place is a site that is determined: its code is ``first[r]``.
+    A negative place is a determined site, whose code is ``first[r]``.
     """
 
     place: Ints
@@ -71,7 +70,7 @@ class Answers(NamedTuple):
 
 
 def make_lanes(buckets: Buckets, rows: int) -> Lanes:
-    """Allocate room for a block of draws, of which so many sites are recorded."""
+    """Allocate space for a block of draws of which ``rows`` sites are recorded."""
     most = int(buckets.card.max(initial=1))
     return Lanes(
         np.zeros((buckets.card.size, BLOCK), np.int32),
@@ -103,7 +102,7 @@ def draw_blocks(
 ) -> None:
     """Draw blocks and add them to a group of a tally; a block depends on the key and its number alone.
 
-    Log-weights get the constant added, or where all are equal, are the constant, without rounding.
+    The constant is added to log-weights or, if all weights are equal, replaces them, without rounding.
     """
     for number in range(blocks):
         rng = _block_words(first + number * step, key)

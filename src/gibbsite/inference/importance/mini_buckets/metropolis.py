@@ -1,9 +1,9 @@
 """Mini-buckets as moves of a chain: whole states are proposed, and accepted by their weights.
 
-A proposal does not depend on where the chain is, so that the rule of Metropolis and Hastings asks for the
-weights alone: a state of weight w' follows one of weight w with probability min(1, w' / w). What weighted
-draws would count more often, the chain stays at; its law is the model's however heavy the tail of the weights
-is, and chains that are stuck at a large weight are seen to disagree.
+A proposal does not depend on the present state, so that the Metropolis-Hastings rule needs the weights alone: a state
+of weight w' follows one of weight w with probability min(1, w' / w). The chain stays at states of large weight, which
+weighted draws would count more often; its stationary distribution is the model however heavy the tail of the weights
+is, and chains that are stuck at a large weight disagree visibly.
 
 Proposals are drawn a block at a time (:mod:`.descent`), and used one after the other.
 """
@@ -54,10 +54,10 @@ class MetropolisParameters(NamedTuple):
 
 
 class MetropolisMemory(NamedTuple):
-    """A block of proposals, the state whose log-weight is known, and room to compute one.
+    """A block of proposals, the state whose log-weight is known, and space to compute one.
 
-    ``place``, ``score`` and ``known`` are for :func:`weigh_state`: states by place in the order, and
-    log-weights of the states of a site with and without messages.
+    ``place``, ``score`` and ``known`` are for :func:`weigh_state`: states by place in the order, and log-weights of
+    the states of a site with and without messages.
     """
 
     lanes: Lanes
@@ -69,7 +69,7 @@ class MetropolisMemory(NamedTuple):
     counts: Ints
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie."""
+        """Return the ranges of the entries of arrays read from a file."""
         most = np.array([BLOCK, 1 << 62, 1 << 62])
         return {"here": (-1, cards - 1), "counts": (0, most), "place": (0, int(cards.max(initial=1)) - 1)}
 
@@ -85,13 +85,13 @@ class MiniBucketMetropolis(Kernel):
     Parameters
     ----------
     entries : int, optional
-        Most entries of a table; 65,536 by default, or as many as the largest table of the model has. Where
-        that is enough for all tables, every proposal is accepted, and every draw is independent.
+        Most entries of a table; by default 65,536, or as many as the largest table of the model has. If that is enough
+        for all tables, every proposal is accepted, and every draw is independent.
 
     Notes
     -----
-    A sweep is one proposal for all sites. ``result.report["accepted"]`` is the share of proposals that were
-    accepted; the larger the tables, the more are.
+    A sweep is one proposal for all sites. ``result.report["accepted"]`` is the share of accepted proposals, which grows
+    with the tables.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class MiniBucketMetropolis(Kernel):
             check_integer("entries", self.entries, 2)
 
     def check(self, graph: Graph) -> None:
-        """Refuse models with a table that has more entries than there may be."""
+        """Refuse models with a table of more entries than allowed."""
         super().check(graph)
         if self.entries is not None:
             model: Any = graph.require_model()
@@ -125,7 +125,7 @@ class MiniBucketMetropolis(Kernel):
                 )
 
     def law(self, graph: Graph) -> BucketSource:
-        """Return the law that proposals are drawn from; made once and kept."""
+        """Return the distribution that proposals are drawn from; it is made once and kept."""
         key = (graph.digest, self.entries)
         found = _LAWS.get(key)
         if found is None:
@@ -152,7 +152,7 @@ class MiniBucketMetropolis(Kernel):
         return seal(MetropolisParameters(cards, tables, buckets, law.pool, law.answers, law.exact))
 
     def memory(self, graph: Graph, stream: Words64) -> MetropolisMemory:
-        """Allocate room for a block of proposals."""
+        """Allocate space for a block of proposals."""
         buckets = self.law(graph).plan.buckets
         most = int(buckets.card.max(initial=1))
         counts = np.zeros(3, np.int64)
@@ -175,7 +175,7 @@ class MiniBucketMetropolis(Kernel):
         return lanes + 4 * graph.n_sites + 8 * (places + 2 * most + 4)
 
     def summary(self, graph: Graph) -> dict[str, float]:
-        """Return how many mini-buckets there are beyond the first of each bucket, and the bound of log Z."""
+        """Return the number of mini-buckets beyond the first of each bucket, and the bound of log Z."""
         law = self.law(graph)
         return {"splits": law.plan.splits, "entries": law.plan.entries, "log_bound": law.log_bound}
 
@@ -195,9 +195,9 @@ class MiniBucketMetropolis(Kernel):
 
 @called
 def weigh_state(parameters: MetropolisParameters, memory: MetropolisMemory, x: Array) -> tuple[float, float]:
-    """Return the log-weight of a state and the logarithm of the probability that it is proposed.
+    """Return the log-weight of a state and the logarithm of its proposal probability.
 
-    An impossible state has the log-weight minus infinity: whatever is proposed replaces it.
+    An impossible state has the log-weight minus infinity, so that any proposal replaces it.
     """
     tables, buckets, pool, answers = (parameters.tables, parameters.buckets, parameters.pool, parameters.answers)
     place, score, known = memory.place, memory.score, memory.known
@@ -284,7 +284,7 @@ def _step(
 def _transition(
     parameters: MetropolisParameters, arrays: Any, memory: MetropolisMemory, x: Array, i: Integer, row: Floats
 ) -> Integer:
-    """Write the probability of every state: it is proposed and accepted, or it is where the chain stays."""
+    """Write the probability of moving to every state, and of staying at the present one."""
     n = x.size
     before = memory.here
     count, present = np.int64(1), np.int64(0)

@@ -1,4 +1,4 @@
-"""``MiniBucket``: draws from weighted mini-buckets with tables that grow while time and memory last."""
+"""``MiniBucket``: draws from weighted mini-buckets whose tables grow while time and memory last."""
 
 from __future__ import annotations
 
@@ -51,24 +51,23 @@ _LEAST_GAIN, _MOST_IN_VAIN = 0.01, 2
 class MiniBucket(ImportanceProposal):
     """Draw from weighted mini-buckets, and bound the log-partition function.
 
-    Sites are eliminated in the order of the exact solver. Where a table would be too large, its factors are
-    shared out among mini-buckets, which bounds the sum by Hoelder's inequality. Draws follow the messages
-    back; no weight is above the bound. Where nothing has to be shared out, draws are from the model
-    itself, and the bound is the log-partition function.
+    Sites are eliminated in the order of the exact solver. Where a table would be too large, its factors are divided
+    among mini-buckets, which bounds the sum by Hoelder's inequality. Draws follow the messages back, and no weight
+    exceeds the bound. Where nothing has to be divided, draws are from the model itself, and the bound is the
+    log-partition function.
 
     Parameters
     ----------
     entries : int, optional
-        Most entries of a table. They begin with 4,096 and grow by a factor of four while that improves the
-        bound, and time and memory last. By default as many as that allows; 2**20 in a run that is limited
-        by a number of draws alone.
+        Most entries of a table. Tables begin with 4,096 entries and grow by a factor of four while that improves the
+        bound, and time and memory last. There is no limit by default, but 2**20 in a run that is limited by a number of
+        draws alone.
 
     References
     ----------
     .. [1] Dechter, R. and Rish, I. (2003). Mini-buckets: a general scheme for bounded inference. JACM 50(2).
     .. [2] Liu, Q. and Ihler, A. (2011). Bounding the partition function using Hoelder's inequality. ICML.
-    .. [3] Liu, Q., Fisher, J. and Ihler, A. (2015). Probabilistic variational bounds for graphical models.
-       NIPS.
+    .. [3] Liu, Q., Fisher, J. and Ihler, A. (2015). Probabilistic variational bounds for graphical models. NIPS.
 
     Examples
     --------
@@ -109,7 +108,7 @@ class MiniBucket(ImportanceProposal):
 class Growth:
     """The plans of a run: larger and larger tables while the bound falls, and time and memory last.
 
-    The first has as many entries as can be passed through in a small part of the time.
+    The first has as many entries as fit into a small part of the time.
     """
 
     def __init__(self, found: Outline, entries: int | None, seconds: float, elapsed: Callable[[], float]) -> None:
@@ -143,7 +142,7 @@ class Growth:
         return self.plan is None
 
     def note(self, gain: float) -> None:
-        """Take notice of what a plan has brought, and how long it took; decide on the next."""
+        """Record the gain of a plan and the time that it took; decide on the next."""
         taken = max(clock() - self.begun, 1e-6)
         if self.work > _TIMED:
             self.rate = self.work / taken
@@ -152,7 +151,7 @@ class Growth:
         self.plan = self._larger(left) if self.in_vain < _MOST_IN_VAIN else None
 
     def _plan(self, entries: int) -> BucketPlan:
-        """Return a plan, and remember how long that took."""
+        """Return a plan, and record the time that it took."""
         before = clock()
         plan = plan_buckets(self.found, entries)
         self.planning = clock() - before
@@ -176,20 +175,9 @@ class Growth:
 class BucketSource(WeightedSource):
     """Messages of mini-buckets to draw from.
 
-    Attributes
-    ----------
-    plan : BucketPlan
-        Where everything lies.
-    pool : float array
-        The tables.
-    answers : Answers
-        Which codes are recorded.
-    log_constant : float
-        What was taken out of the model.
-    log_bound : float
-        Upper bound of the log-partition function, and of every log-weight.
-    exact : bool
-        Nothing was split.
+    ``pool`` holds the tables, ``answers`` says which codes are recorded, ``log_constant`` is the constant taken out of
+    the model, and ``log_bound`` bounds the log-partition function and every log-weight. It is ``exact`` if nothing was
+    split.
     """
 
     name = "mini-buckets"
@@ -238,37 +226,17 @@ class BucketSource(WeightedSource):
         return np.concatenate(codes)[:size], np.concatenate(weights)[:size]
 
     def describe(self) -> dict[str, Any]:
-        """Return what it is as plain data."""
+        """Return a description as plain data."""
         return {"name": self.name, "entries": self.plan.entries, "splits": self.plan.splits}
 
 
 def weigh_buckets(
     model: FactorGraph, found: Outline, plan: BucketPlan, setting: SourceSettings, number: int, *, must: bool = True
 ) -> BucketSource | None:
-    """Make the messages of a plan, and with them a law to draw from.
+    """Compute the messages of a plan; return the source to draw from, or None if Ctrl-C was pressed and not ``must``.
 
-    Parameters
-    ----------
-    model : FactorGraph
-        The model.
-    found, plan : Outline, BucketPlan
-        The reduced model with its order, and its mini-buckets.
-    setting : SourceSettings
-        Sites to record, seed, and whether Ctrl-C was pressed.
-    number : int
-        The number of the law within the run.
-    must : bool
-        Go on even after Ctrl-C.
-
-    Returns
-    -------
-    BucketSource or None
-        None if it was stopped.
-
-    Raises
-    ------
-    SupportError
-        If the bound shows that no state is possible.
+    ``number`` is that of the source within the run. Raises :class:`SupportError` if the bound shows that no state is
+    possible.
     """
     pool = fill_pool(plan, found.reduction.problem)
     log_bound = pass_upwards(plan, pool, 0.0, (lambda: False) if must else setting.stopped)
@@ -295,7 +263,7 @@ def weigh_buckets(
 def pass_upwards(
     plan: BucketPlan, pool: Floats, negative: float = 0.0, stopped: Callable[[], bool] = lambda: False
 ) -> float | None:
-    """Eliminate all buckets, some at a time; return the bound without constants, None if it was stopped."""
+    """Eliminate all buckets; return the bound without constants, or None if stopped."""
     workspace = make_workspace(plan)
     buckets = plan.buckets
     work = np.cumsum(np.add.reduceat(buckets.size, buckets.mini[:-1]).astype(np.float64))

@@ -1,12 +1,12 @@
 """One pass of weighted mini-bucket elimination: a bound of the partition function, and tables to draw from.
 
 The sum over a site of a product of mini-buckets is bounded by the product of their weighted sums (Hoelder's
-inequality), (sum of psi_r^(1/w_r))^w_r with weights w_r that add up to one: from above if all are positive
-[1]_, from below if one is positive and the others are negative. Before that the mini-buckets of a bucket
-agree on the site: the product of all of them is left as it is, and each gets the same weighted sums for the
-states of the site (moment matching, eq. 16 of [1]_), which tightens the bound.
+inequality), (sum of psi_r^(1/w_r))^w_r with weights w_r that add up to one: from above if all are positive [1]_, from
+below if one is positive and the others are negative. Before that the mini-buckets of a bucket are matched: their
+product is left as it is, and each gets the same weighted sums for the states of the site (moment matching, eq. 16 of
+[1]_), which tightens the bound.
 
-Everything is in logarithms: nothing is too small, and zeros are minus infinity.
+Everything is in logarithms, where nothing underflows and zeros are minus infinity.
 
 References
 ----------
@@ -34,7 +34,7 @@ _STRETCH = 512
 
 
 class BucketWorkspace(NamedTuple):
-    """Room to work: products, a stretch of sums and maxima, weights and shifts of a bucket."""
+    """Workspace: products, a run of sums and maxima, weights and shifts of a bucket."""
 
     sweeping: SweepWorkspace
     product: Floats
@@ -94,10 +94,9 @@ def _eliminate(
     begin: int,
     end: int,
 ) -> float:
-    """Eliminate the buckets from ``begin`` up to ``end``; return the sum of the messages that are numbers.
+    """Eliminate buckets.
 
-    With ``negative`` zero the weights of a split bucket are equal, otherwise all but the first are minus
-    ``negative``.
+    With ``negative`` zero the weights of a split bucket are equal, otherwise all but the first are minus ``negative``.
     """
     log_bound = 0.0
     for p in range(begin, end):
@@ -153,7 +152,7 @@ def _multiply_out(
 
 @called
 def _match(buckets: Buckets, workspace: BucketWorkspace, first: Integer, minis: Integer, card: Integer) -> None:
-    """Find what is added to each product, by state of the site, so that all say the same about the site."""
+    """Find the shifts of the products, by state of the site, after which all have the same sums."""
     mean = workspace.moment.shape[0] - 1
     total = 0.0
     for k in range(card):
@@ -178,7 +177,7 @@ def _match(buckets: Buckets, workspace: BucketWorkspace, first: Integer, minis: 
 
 @called
 def _log_total(product: Floats, begin: Integer, size: Integer, power: float) -> float:
-    """Return the logarithm of the sum of powers of a stretch of a product."""
+    """Return the logarithm of the sum of powers of a part of a product."""
     top, total = -np.inf, 0.0
     done = np.int64(0)
     while done < size:  # a stretch at a time, so that it is read from memory once
