@@ -8,20 +8,23 @@ import numpy as np
 import pytest
 
 from gibbsite._numba.random.generators import stream
-from gibbsite.graphs.elimination.fillgraph import (
+from gibbsite.graphs.elimination.greedy import (
     AROUND,
     DEGREE,
     ENTRIES,
+    FILL,
     MISSING,
     PLACE,
+    SIMPLICIAL,
+    TABLE,
     TOUCHED,
     EliminationGraph,
+    eliminate,
     join_neighbours,
     make_workspace,
     set_up,
     take_out,
 )
-from gibbsite.graphs.elimination.greedy import FILL, SIMPLICIAL, TABLE, eliminate
 from gibbsite.graphs.elimination.order import breadth_first, find_order, interaction_graph, measure_order
 from tests.inference.exact.naive import (
     eliminate_by_hand,

@@ -129,7 +129,7 @@ def test_upper_bounds_hold_on_ten_thousand_models() -> None:
 
 
 def test_the_bound_holds_for_messages_that_are_nonsense() -> None:
-    from gibbsite.inference.belief.free_energy import add_logs, upper_bound
+    from gibbsite.inference.belief.readout import add_logs, upper_bound
 
     rng = np.random.default_rng(5)
     for _ in range(50):

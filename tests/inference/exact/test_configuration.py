@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.inference.exact.configuration import add_configuration
+from gibbsite.inference.exact.junction import add_configuration
 from tests.inference.exact.naive import random_model
 
 pytestmark = pytest.mark.usefixtures("plain")

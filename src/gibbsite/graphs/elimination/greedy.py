@@ -1,6 +1,8 @@
 """Greedy elimination of the vertices of a graph: the inner loop of the search for orders.
 
-Costs are kept up to date in a heap, so that one try on thousands of sites takes milliseconds.
+The edges missing among the neighbours of each vertex, its fill, are kept up to date in a heap. The fill changes only
+where an edge appears or disappears (Kjaerulff 1990), so that removing a vertex costs about as much as reading the lists
+of its neighbours, and one try on thousands of sites takes milliseconds.
 """
 
 from __future__ import annotations
@@ -12,22 +14,201 @@ import numpy as np
 from gibbsite._common.arrays import Floats, Ints, Words64
 from gibbsite._numba.jit import called, compiled_loop, inlined
 from gibbsite._numba.random.generators import Words, load, store, uniform
-from gibbsite.graphs.elimination.fillgraph import (
-    DEGREE,
-    ENTRIES,
-    KEY,
-    LATEST,
-    MISSING,
-    NOTHING,
-    PLACE,
-    TOUCHED,
-    EliminationGraph,
-    EliminationWorkspace,
-    join_neighbours,
-    make_workspace,
-    set_up,
-    take_out,
-)
+
+# A missing edge weighs at least one; less is rounding.
+NOTHING = 0.5
+
+
+class EliminationGraph(NamedTuple):
+    """A graph in compressed rows, with log2 of the number of states of each vertex."""
+
+    start: Ints
+    neighbour: Ints
+    log_card: Floats
+
+
+class EliminationWorkspace(NamedTuple):
+    """What changes during elimination: integers and costs by vertex, lists of neighbours, and a heap.
+
+    The list of vertex i begins at ``at[i, FIRST]`` of the pool, has ``at[i, LENGTH]`` entries and space for ``at[i,
+    ROOM]``; ``at[i, DEGREE]`` of them are still in the graph, and the others are removed when the list is next read.
+    ``at[i, PLACE]`` is the position in the heap, negative for removed vertices. MARK and CHANGED hold the last
+    visitor, LATEST the number of members of the latest table that contained the vertex. ``cost[i]`` holds the weight
+    of the edges missing among the neighbours, the weight of the neighbours, log2 of the entries of the table over
+    vertex and neighbours, and the heap key. ``touched`` lists the vertices whose cost has changed; ``counters`` are
+    the end of the pool, the current mark, and the number of touched vertices.
+    """
+
+    at: Ints
+    cost: Floats
+    pool: Ints
+    heap: Ints
+    touched: Ints
+    counters: Ints
+
+
+FIRST, LENGTH, DEGREE, ROOM, MARK, CHANGED, PLACE, LATEST = range(8)
+MISSING, AROUND, ENTRIES, KEY = range(4)
+USED, STAMP, TOUCHED = range(3)
+
+
+def make_workspace(graph: EliminationGraph, slots: int = 0) -> EliminationWorkspace:
+    """Allocate the workspace for a graph; ``slots`` is the least size of the pool."""
+    n = graph.log_card.size
+    pool = np.empty(max(slots, 3 * graph.neighbour.size + 8 * n + 64), np.int64)
+    heap, touched = np.empty((2, n), np.int64)
+    return EliminationWorkspace(
+        np.empty((n, 8), np.int64), np.empty((n, 4)), pool, heap, touched, np.zeros(3, np.int64)
+    )
+
+
+@called
+def set_up(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats) -> float:
+    """Lay out the lists and compute all costs; return the number of steps taken."""
+    n = graph.log_card.size
+    used = 0
+    steps = 8.0 * (n + graph.neighbour.size)
+    for i in range(n):
+        begin, degree = graph.start[i], graph.start[i + 1] - graph.start[i]
+        s.at[i, FIRST], s.at[i, LENGTH], s.at[i, DEGREE], s.at[i, ROOM] = used, degree, degree, 2 * degree + 4
+        s.at[i, MARK] = s.at[i, CHANGED] = s.at[i, LATEST] = -1
+        s.cost[i, ENTRIES] = graph.log_card[i]
+        around, square = 0.0, 0.0
+        # neighbours of higher degree come first, ``touched`` counts them: the hubs have few of those
+        higher = 0
+        for k in range(degree):
+            j = graph.neighbour[begin + k]
+            around += weight[j]
+            square += weight[j] * weight[j]
+            s.cost[i, ENTRIES] += graph.log_card[j]
+            s.pool[used + k] = j
+            there = graph.start[j + 1] - graph.start[j]
+            if there > degree or (there == degree and j > i):
+                s.pool[used + k], s.pool[used + higher] = s.pool[used + higher], j
+                higher += 1
+        s.touched[i] = higher
+        s.cost[i, AROUND] = around
+        s.cost[i, MISSING] = 0.5 * (around * around - square)
+        used += s.at[i, ROOM]
+    # every triangle once, from its vertex of least degree
+    for i in range(n):
+        for k in range(s.touched[i]):
+            s.at[s.pool[s.at[i, FIRST] + k], MARK] = i
+        for k in range(s.touched[i]):
+            j = s.pool[s.at[i, FIRST] + k]
+            for m in range(s.touched[j]):
+                u = s.pool[s.at[j, FIRST] + m]
+                if s.at[u, MARK] == i:
+                    s.cost[i, MISSING] -= weight[j] * weight[u]
+                    s.cost[j, MISSING] -= weight[i] * weight[u]
+                    s.cost[u, MISSING] -= weight[i] * weight[j]
+            steps += s.touched[j]
+    s.counters[USED] = used
+    s.counters[STAMP] = n
+    return steps
+
+
+@called
+def _tidy(s: EliminationWorkspace, a: int) -> float:
+    """Remove eliminated vertices from the list of a; return the number of steps."""
+    length = s.at[a, LENGTH]
+    if length > s.at[a, DEGREE]:
+        kept = s.at[a, FIRST]
+        for k in range(s.at[a, FIRST], s.at[a, FIRST] + length):
+            if s.at[s.pool[k], PLACE] >= 0:
+                s.pool[kept] = s.pool[k]
+                kept += 1
+        s.at[a, LENGTH] = s.at[a, DEGREE]
+    return float(length)
+
+
+@called
+def _touch(s: EliminationWorkspace, a: int, v: int) -> None:
+    """Record that the elimination of v has changed the cost of a."""
+    if s.at[a, CHANGED] != v:
+        s.at[a, CHANGED] = v
+        s.touched[s.counters[TOUCHED]] = a
+        s.counters[TOUCHED] += 1
+
+
+@called
+def take_out(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats, v: int) -> float:
+    """Remove v from the graph: the edges that its neighbours lacked to it are no longer missing."""
+    steps = _tidy(s, v)
+    stamp = s.counters[STAMP]
+    s.counters[STAMP] += 1
+    for k in range(s.at[v, FIRST], s.at[v, FIRST] + s.at[v, DEGREE]):
+        s.at[s.pool[k], MARK] = stamp
+    simplicial = s.cost[v, MISSING] <= NOTHING
+    for k in range(s.at[v, FIRST], s.at[v, FIRST] + s.at[v, DEGREE]):
+        a = s.pool[k]
+        s.at[a, DEGREE] -= 1
+        s.cost[a, AROUND] -= weight[v]
+        apart = s.cost[a, AROUND]
+        if simplicial:  # all others are neighbours of a, too
+            apart -= s.cost[v, AROUND] - weight[a]
+        else:
+            steps += _tidy(s, a)
+            for m in range(s.at[a, FIRST], s.at[a, FIRST] + s.at[a, DEGREE]):
+                if s.at[s.pool[m], MARK] == stamp:
+                    apart -= weight[s.pool[m]]
+        s.cost[a, MISSING] -= apart * weight[v]
+        s.cost[a, ENTRIES] -= graph.log_card[v]
+        s.at[a, LATEST] = s.at[v, DEGREE] + 1
+        _touch(s, a, v)
+    return steps
+
+
+@called
+def join_neighbours(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats, v: int) -> float:
+    """Add the edges missing among the neighbours of v; return the steps, negative if the pool is full."""
+    steps = 0.0
+    around_v = s.at[v, FIRST]
+    for k in range(s.at[v, DEGREE]):
+        a = s.pool[around_v + k]
+        stamp = s.counters[STAMP]
+        s.counters[STAMP] += 1
+        s.at[a, MARK] = stamp
+        for m in range(s.at[a, DEGREE]):
+            s.at[s.pool[s.at[a, FIRST] + m], MARK] = stamp
+        for j in range(k + 1, s.at[v, DEGREE]):
+            b = s.pool[around_v + j]
+            if s.at[b, MARK] == stamp:
+                continue
+            both, product = 0.0, weight[a] * weight[b]
+            for m in range(s.at[b, DEGREE]):
+                w = s.pool[s.at[b, FIRST] + m]
+                if s.at[w, MARK] == stamp:
+                    both += weight[w]
+                    s.cost[w, MISSING] -= product
+                    _touch(s, w, v)
+            steps += s.at[b, DEGREE]
+            s.cost[a, MISSING] += weight[b] * (s.cost[a, AROUND] - both)
+            s.cost[b, MISSING] += weight[a] * (s.cost[b, AROUND] - both)
+            if not (_append(graph, s, weight, a, b) and _append(graph, s, weight, b, a)):
+                return -1.0
+            s.at[b, MARK] = stamp
+    return steps
+
+
+@called
+def _append(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats, a: int, b: int) -> bool:
+    """Append b to the list of a, moving the list if it is full; return False if the pool is full."""
+    degree = s.at[a, DEGREE]
+    if degree == s.at[a, ROOM]:
+        used = s.counters[USED]
+        if used + 2 * degree > s.pool.size:
+            return False
+        for k in range(degree):
+            s.pool[used + k] = s.pool[s.at[a, FIRST] + k]
+        s.at[a, FIRST], s.at[a, ROOM] = used, 2 * degree
+        s.counters[USED] += 2 * degree
+    s.pool[s.at[a, FIRST] + degree] = b
+    s.at[a, DEGREE] = s.at[a, LENGTH] = degree + 1
+    s.cost[a, AROUND] += weight[b]
+    s.cost[a, ENTRIES] += graph.log_card[b]
+    return True
+
 
 SIMPLICIAL, FILL, TABLE = range(3)
 # A try that takes longer would not end well; so much is said about its largest table, as log2, at least.

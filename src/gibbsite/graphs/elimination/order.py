@@ -15,8 +15,7 @@ import numpy as np
 from gibbsite._common.arrays import Bools, Floats, Ints, Words64
 from gibbsite._numba.jit import compiled_loop, interpreted
 from gibbsite._numba.random.generators import stream
-from gibbsite.graphs.elimination.fillgraph import EliminationGraph, make_workspace
-from gibbsite.graphs.elimination.greedy import FILL, SIMPLICIAL, TABLE, eliminate
+from gibbsite.graphs.elimination.greedy import FILL, SIMPLICIAL, TABLE, EliminationGraph, eliminate, make_workspace
 from gibbsite.graphs.rows import row_starts
 
 # A step of a try costs about as much as a table entry in both passes; the search gets a share of that.

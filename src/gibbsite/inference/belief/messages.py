@@ -30,6 +30,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, compiled_loop, generic, implement, inlined
+from gibbsite.graphs.elimination.rings import cancel, join
 from gibbsite.inference.belief.layout import MessageGraph
 
 ONE = np.uintp(1)
@@ -46,12 +47,16 @@ class PlainMessages(NamedTuple):
     """Messages and beliefs are plain numbers; ``largest`` takes maxima instead of sums."""
 
     largest: bool
+    zero: float = 0.0
+    one: float = 1.0
 
 
 class LogMessages(NamedTuple):
     """Messages and beliefs are logarithms; ``largest`` takes maxima instead of sums."""
 
     largest: bool
+    zero: float = -math.inf
+    one: float = 0.0
 
 
 class Messages(NamedTuple):
@@ -126,24 +131,6 @@ def renew(ring: Any, graph: MessageGraph, state: Messages, e: Integer, damping: 
 
 
 @generic
-def multiply(ring: Any, p: float, q: float) -> float:
-    """Multiply two weights."""
-    raise NotImplementedError
-
-
-@generic
-def divide(ring: Any, p: float, q: float) -> float:
-    """Divide a weight by a positive one."""
-    raise NotImplementedError
-
-
-@generic
-def is_positive(ring: Any, p: float) -> bool:
-    """Whether a weight is positive."""
-    raise NotImplementedError
-
-
-@generic
 def log_of(ring: Any, p: float) -> float:
     """Return the logarithm of a positive weight."""
     raise NotImplementedError
@@ -156,8 +143,8 @@ def of_log(ring: Any, log: float) -> float:
 
 
 @generic
-def constants(ring: Any, graph: MessageGraph) -> tuple[float, float, Floats]:
-    """Return the weights zero and one, and the tables."""
+def table_entry(ring: Any, graph: MessageGraph, at: Integer) -> float:
+    """Return an entry of the tables."""
     raise NotImplementedError
 
 
@@ -173,19 +160,14 @@ def replace(ring: Any, graph: MessageGraph, state: Messages, e: Integer, size: I
     raise NotImplementedError
 
 
-@implement(multiply, PlainMessages)
+@implement(join, PlainMessages)
 def _multiply_weights(ring: PlainMessages, p: float, q: float) -> float:
     return p * q
 
 
-@implement(divide, PlainMessages)
+@implement(cancel, PlainMessages)
 def _divide_weights(ring: PlainMessages, p: float, q: float) -> float:
     return p / q
-
-
-@implement(is_positive, PlainMessages)
-def _is_positive_weight(ring: PlainMessages, p: float) -> bool:
-    return p > 0.0
 
 
 @implement(log_of, PlainMessages)
@@ -198,9 +180,9 @@ def _weight_of_log(ring: PlainMessages, log: float) -> float:
     return math.exp(log)
 
 
-@implement(constants, PlainMessages)
-def _constants_of_weights(ring: PlainMessages, graph: MessageGraph) -> tuple[float, float, Floats]:
-    return 0.0, 1.0, graph.value
+@implement(table_entry, PlainMessages)
+def _plain_entry(ring: PlainMessages, graph: MessageGraph, at: Integer) -> float:
+    return float(graph.value[at])
 
 
 @implement(add, PlainMessages)
@@ -209,19 +191,14 @@ def _add_weight(ring: PlainMessages, state: Messages, a: Integer, weight: float)
     state.fresh[a] = max(old, weight) if ring.largest else old + weight
 
 
-@implement(multiply, LogMessages)
+@implement(join, LogMessages)
 def _multiply_logs(ring: LogMessages, p: float, q: float) -> float:
     return p + q
 
 
-@implement(divide, LogMessages)
+@implement(cancel, LogMessages)
 def _divide_logs(ring: LogMessages, p: float, q: float) -> float:
     return p - q
-
-
-@implement(is_positive, LogMessages)
-def _is_positive_log(ring: LogMessages, p: float) -> bool:
-    return p > -np.inf
 
 
 @implement(log_of, LogMessages)
@@ -230,9 +207,9 @@ def _log_itself(ring: LogMessages, log: float) -> float:
     return log
 
 
-@implement(constants, LogMessages)
-def _constants_of_logs(ring: LogMessages, graph: MessageGraph) -> tuple[float, float, Floats]:
-    return -np.inf, 0.0, graph.log_value
+@implement(table_entry, LogMessages)
+def _log_entry(ring: LogMessages, graph: MessageGraph, at: Integer) -> float:
+    return float(graph.log_value[at])
 
 
 @implement(add, LogMessages)
@@ -250,7 +227,7 @@ def _add_log(ring: LogMessages, state: Messages, a: Integer, weight: float) -> N
 @inlined
 def _collect(ring: Any, graph: MessageGraph, state: Messages, e: Integer, f: Integer) -> tuple[Integer, float]:
     """Write the messages of the other members of a factor; return their number, and the constant left out."""
-    zero, scale, _ = constants(ring, graph)
+    scale = ring.one
     n = np.uintp(0)
     at = np.uintp(0)
     for m in range(np.uintp(graph.member_start[f]), np.uintp(graph.member_start[f + ONE])):
@@ -259,16 +236,16 @@ def _collect(ring: Any, graph: MessageGraph, state: Messages, e: Integer, f: Int
             j = np.uintp(graph.site[o])
             cell, place, card = np.uintp(graph.offset[j]), np.uintp(graph.place[o]), np.uintp(graph.card[j])
             state.other[n], state.at[n] = np.int64(o), np.int64(at)
-            top = zero
+            top = ring.zero
             for b in range(card):
                 belief = state.belief[cell + b]
-                q = divide(ring, belief, state.message[place + b]) if is_positive(ring, belief) else zero
+                q = cancel(ring, belief, state.message[place + b]) if belief > ring.zero else ring.zero
                 state.q[at + b] = q
                 top = max(top, q)
-            if is_positive(ring, top):
-                scale = multiply(ring, scale, top)
+            if top > ring.zero:
+                scale = join(ring, scale, top)
                 for b in range(card):
-                    state.q[at + b] = divide(ring, state.q[at + b], top)
+                    state.q[at + b] = cancel(ring, state.q[at + b], top)
             at += card
             n += ONE
     return n, scale
@@ -279,20 +256,19 @@ def sum_table(
     ring: Any, graph: MessageGraph, state: Messages, f: Integer, n: Integer, size: Integer, own: Integer
 ) -> None:
     """Sum over the configurations of n other members, depth first; impossible branches end at once."""
-    _, one, value = constants(ring, graph)
     last = np.int64(n) - 1
     depth = 0
-    state.code[0], state.entry[0], state.share[0] = -1, graph.table[f], one
+    state.code[0], state.entry[0], state.share[0] = -1, graph.table[f], ring.one
     while depth >= 0:
         o = np.uintp(state.other[depth])
         card, at = graph.card[np.uintp(graph.site[o])], np.uintp(state.at[depth])
         if depth == last:
             row, step = np.uintp(state.entry[depth]), np.uintp(graph.stride[o])
             for b in range(np.uintp(card)):
-                p = multiply(ring, state.share[depth], state.q[at + b])
-                if is_positive(ring, p):
+                p = join(ring, state.share[depth], state.q[at + b])
+                if p > ring.zero:
                     for a in range(size):
-                        add(ring, state, a, multiply(ring, p, value[row + own * a]))
+                        add(ring, state, a, join(ring, p, table_entry(ring, graph, row + own * a)))
                 row += step
             depth -= 1
             continue
@@ -301,8 +277,8 @@ def sum_table(
         if code == card:
             depth -= 1
             continue
-        p = multiply(ring, state.share[depth], state.q[at + np.uintp(code)])
-        if is_positive(ring, p):
+        p = join(ring, state.share[depth], state.q[at + np.uintp(code)])
+        if p > ring.zero:
             state.code[depth + 1] = -1
             state.entry[depth + 1] = state.entry[depth] + graph.stride[o] * code
             state.share[depth + 1] = p
@@ -435,12 +411,11 @@ def _replace_logs(
 @compiled_loop
 def gather_beliefs(ring: Any, graph: MessageGraph, state: Messages) -> None:
     """Compute all beliefs from messages, because updated beliefs accumulate rounding errors."""
-    zero = constants(ring, graph)[0]
     for site in range(graph.card.size):
         i = np.uintp(site)
         cell, size = np.uintp(graph.offset[i]), np.uintp(graph.card[i])
         for a in range(size):
-            if is_positive(ring, state.belief[cell + a]):  # what was excluded before stays excluded
+            if state.belief[cell + a] > ring.zero:  # what was excluded before stays excluded
                 total = graph.log_unary[cell + a]
                 for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
                     total += graph.power[np.uintp(graph.factor[k])] * log_of(
@@ -454,7 +429,7 @@ def gather_beliefs(ring: Any, graph: MessageGraph, state: Messages) -> None:
             top = max(top, state.fresh[a])
         for a in range(size):
             possible = state.fresh[a] > -np.inf
-            state.belief[cell + a] = of_log(ring, state.fresh[a] - top) if possible else zero
+            state.belief[cell + a] = of_log(ring, state.fresh[a] - top) if possible else ring.zero
 
 
 @inlined

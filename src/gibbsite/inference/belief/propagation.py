@@ -32,9 +32,7 @@ from gibbsite._numba.jit import announcing, interpreted
 from gibbsite.errors import ArgumentError, ConvergenceWarning, SupportError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
-from gibbsite.inference.belief.decoding import decode
 from gibbsite.inference.belief.forests import ForestShares, grow_forests
-from gibbsite.inference.belief.free_energy import add_logs, log_z_of_beliefs, upper_bound
 from gibbsite.inference.belief.joint import LatticeBeliefs, TableBeliefs
 from gibbsite.inference.belief.lattice import OddsLattice, lay_out_lattice, summarise_lattice, sweep_lattice
 from gibbsite.inference.belief.layout import MessageGraph, lay_out, raise_to, sealed
@@ -53,6 +51,7 @@ from gibbsite.inference.belief.messages import (
     new_residuals,
 )
 from gibbsite.inference.belief.order import order_messages
+from gibbsite.inference.belief.readout import add_logs, decode, log_z_of_beliefs, upper_bound
 from gibbsite.inference.belief.result import BeliefResult
 from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.interrupt import catch_interrupt

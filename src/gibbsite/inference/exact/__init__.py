@@ -2,8 +2,8 @@
 
 ``enumeration`` lists all states and ``junction`` solves by elimination. For the latter ``reduce`` removes impossible
 states, ``tree`` builds the clique tree, ``potentials`` and ``plan`` place its tables, ``cost`` predicts time and
-memory, ``sweep`` multiplies the tables of one clique, ``propagate`` passes messages, and ``trace`` and ``ranking``
-find states. ``transition`` has the matrices by which kernels are verified.
+memory, ``sweep`` multiplies the tables of one clique, ``propagate`` passes messages, and ``states`` finds states.
+``transition`` has the matrices by which kernels are verified.
 """
 
 from gibbsite.inference.exact.cost import ExactCost

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,19 +16,15 @@ from gibbsite._common.wording import unknown
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.graphs.elimination.rings import LogSum, Max, Ring, Sum
-from gibbsite.inference.exact.configuration import add_configuration
 from gibbsite.inference.exact.cost import MOST_BYTES, ExactCost, Limits
 from gibbsite.inference.exact.memory import usable_memory
 from gibbsite.inference.exact.plan import MOST_OWN, EliminationPlan, Loaded, Outline, make_plan, outline
 from gibbsite.inference.exact.propagate import propagate
-from gibbsite.inference.exact.ranking import rank_states
 from gibbsite.inference.exact.result import ExactResult
-from gibbsite.inference.exact.trace import make_slate, trace_best, trace_draws
+from gibbsite.inference.exact.states import make_slate, rank_states, trace_best, trace_draws
+from gibbsite.models import FactorGraph
+from gibbsite.models.factor import TableFactors
 from gibbsite.results.table import SiteTable, observed_cells
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
-
 
 TASKS = ("MAR", "MAP", "PR")
 # What may be lost in plain arithmetic before logarithms are used; far below rounding.
@@ -160,6 +157,27 @@ class Elimination(ExactResult):
         codes = np.repeat(reduction.codes[None], len(found), axis=0)
         codes[:, problem.origin] = problem.code[problem.code_start[:-1] + found]
         return codes
+
+
+def add_configuration(model: FactorGraph, sites: Sequence[int]) -> FactorGraph:
+    """Return the model with one more site, the last, whose state is the configuration of the given sites.
+
+    The last of these varies fastest. A factor of two sites ties each of them to its part of the configuration, so that
+    the largest table is configurations times states.
+    """
+    cards = [int(model.cards[site]) for site in sites]
+    codes = np.indices(cards).reshape(len(cards), -1)
+    name = "configuration"
+    while name in model.domains.names.all():
+        name += "_"
+    domains = {each: model.labels(k) for k, each in enumerate(model.sites)}
+    ties = [
+        ((site, name), (np.arange(card)[:, None] == codes[k]).astype(float))
+        for k, (site, card) in enumerate(zip(sites, cards, strict=True))
+    ]
+    # as tables, because lattices want all sites of a model for themselves
+    tables = [TableFactors(group.scopes, group.log_tables(model.cards)) for group in model.groups if group.size]
+    return FactorGraph({**domains, name: codes.shape[1]}, ties, groups=tables)
 
 
 def _impossible() -> SupportError:

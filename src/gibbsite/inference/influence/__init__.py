@@ -1,8 +1,8 @@
 """Influence of sites on each other, and what follows for scans: bounds known before sampling.
 
-``bound`` computes the influence (``binary``, ``tables`` and ``blanket`` have the formulas, ``matrix`` stores it),
-``variation`` and ``certificate`` bound the bias of a scan, ``optimise`` finds DoGS scans (``descent``, ``blocks``),
-and ``independent`` makes short runs with confidence intervals.
+``bound`` computes the influence (``binary`` and ``tables`` have the formulas, ``matrix`` stores it), ``variation`` and
+``certificate`` bound the bias of a scan, ``optimise`` finds DoGS scans (``descent``, ``blocks``), and ``independent``
+makes short runs with confidence intervals.
 """
 
 from gibbsite.inference.influence.blocks import BlockOrder

@@ -15,7 +15,7 @@ from gibbsite._common.arrays import Bools, Floats, Words32
 from gibbsite._numba.jit import Integer, compiled, compiled_loop, inlined
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
-from gibbsite.inference.influence.matrix import row_lengths
+from gibbsite.graphs.rows import row_lengths
 
 
 def theorem_11(coupling: Any, field: Any, others: Any) -> Any:

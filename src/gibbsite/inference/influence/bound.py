@@ -15,9 +15,8 @@ from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.inference.influence.binary import binary_rows
-from gibbsite.inference.influence.blanket import enumerate_blankets
 from gibbsite.inference.influence.matrix import Influence, read_influence
-from gibbsite.inference.influence.tables import potts_rows, table_rows
+from gibbsite.inference.influence.tables import enumerate_blankets, potts_rows, table_rows
 
 if TYPE_CHECKING:
     from gibbsite.graphs.graph import Graph

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_share
 from gibbsite._common.arrays import Floats, Ints32
-from gibbsite._common.wording import argument, unknown
+from gibbsite._common.wording import unknown
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.compile import compile_graph
@@ -22,7 +23,7 @@ from gibbsite.inference.influence.target import read_target
 from gibbsite.kernels.base import units_of
 from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.results.table import SiteTable
-from gibbsite.sampling.budget import check_integer, is_real
+from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.executor import Executor, read_threads
 from gibbsite.sampling.plan import read_entropy
 from gibbsite.sampling.repeat import Sums, make_short_run
@@ -152,8 +153,7 @@ def short_runs(
     """
     chosen, steps, targets = _read_parts(model, scan, target, steps, sweeps)
     runs, threads = check_integer("runs", runs, 2), read_threads(threads)
-    if not (is_real(confidence) and 0.0 < confidence < 1.0):
-        raise ArgumentError(f"{argument('confidence')} must be a number between 0 and 1, got {confidence!r}.")
+    confidence = check_share("confidence", confidence)
     if interval not in INTERVALS:
         raise ArgumentError(unknown("interval", interval, INTERVALS))
     bias = _bound_sites(model, chosen, steps, targets, influence)

@@ -15,7 +15,7 @@ import numpy as np
 from gibbsite._common.arrays import Bools, Floats, Ints, Words32
 from gibbsite._numba.jit import compiled, compiled_loop
 from gibbsite.errors import ArgumentError
-from gibbsite.graphs.rows import row_starts
+from gibbsite.graphs.rows import row_lengths, row_starts
 
 
 class InfluenceRows(NamedTuple):
@@ -89,7 +89,7 @@ class Influence:
     def rows(self) -> InfluenceRows:
         """The matrix with its transpose beside it."""
         back = np.empty_like(self.value)
-        _transpose(self.start, self.neighbour, self.value, back)
+        _fill_back(self.start, self.neighbour, self.value, self.start[:-1].copy(), back)
         return InfluenceRows(self.start, self.neighbour, self.value, back)
 
     @cached_property
@@ -139,19 +139,6 @@ class Influence:
 
     def __repr__(self) -> str:
         return f"Influence({self.n_sites} sites, {self.value.size} entries, {self.norms})"
-
-
-def row_lengths(start: Words32) -> Ints:
-    """Return the number of entries of each row.
-
-    Examples
-    --------
-    >>> row_lengths(np.array([0, 2, 2, 3], np.uint32)).tolist()
-    [2, 0, 1]
-    """
-    ends = start.astype(np.int64)
-    lengths: Ints = ends[1:] - ends[:-1]
-    return lengths
 
 
 def read_influence(given: Any, n_sites: int) -> Influence:
@@ -240,10 +227,6 @@ def _fill_back(start: Words32, neighbour: Words32, value: Floats, cursor: Words3
             j = neighbour[k]
             back[cursor[j]] = value[k]
             cursor[j] += np.uint32(1)
-
-
-def _transpose(start: Words32, neighbour: Words32, value: Floats, back: Floats) -> None:
-    _fill_back(start, neighbour, value, start[:-1].copy(), back)
 
 
 @compiled_loop

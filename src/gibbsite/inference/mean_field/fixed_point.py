@@ -29,8 +29,7 @@ from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.support.possible import alive_states
-from gibbsite.inference.mean_field._expected import KINDS, make_workspace
-from gibbsite.inference.mean_field._sweep import bound, sweep
+from gibbsite.inference.mean_field._sweep import KINDS, bound, make_workspace, sweep
 from gibbsite.inference.mean_field.result import MeanFieldResult
 from gibbsite.inference.mean_field.start import start_law
 from gibbsite.sampling.budget import check_integer

@@ -12,8 +12,7 @@ from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.support.start import find_start
-from gibbsite.inference.mean_field._expected import ExpectationWorkspace
-from gibbsite.inference.mean_field._sweep import sweep
+from gibbsite.inference.mean_field._sweep import ExpectationWorkspace, sweep
 from gibbsite.results.compare import same_layout
 from gibbsite.results.table import SiteTable, observed_cells
 from gibbsite.sampling.climb import climb

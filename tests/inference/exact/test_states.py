@@ -9,7 +9,7 @@ import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.elimination.rings import LogSum, Max, Ring, Sum
 from gibbsite.inference.exact.propagate import propagate
-from gibbsite.inference.exact.trace import assign, make_slate, trace_best, trace_draws, weigh
+from gibbsite.inference.exact.states import assign, make_slate, trace_best, trace_draws, weigh
 from gibbsite.testing import law_p_value
 from tests.inference.exact.naive import all_states, plan_of, random_model
 

@@ -1,4 +1,4 @@
-"""Log-partition functions from messages.
+"""Answers from messages: log-partition functions, and a state.
 
 With unnormalised beliefs b_i of sites and b_f = T_f^(1 / c_f) prod_i b_i / m_fi of factors, the model is prod_f
 b_f^c_f prod_i b_i^(1 - sum_f c_f), whatever the messages. If beliefs agree on the sites, the log-partition function of
@@ -15,6 +15,9 @@ terms,
 where M_fi is the message that q gives: then max_p E[phi_fi] + c_fi H(x_f | x_i) = 0, and log Z is at most sum_i r_i
 log sum exp(psi_i / r_i). At a fixed point psi_i = r_i log b_i, and this is the value of [3]_.
 
+A state is decoded from max-product messages site by site, in breadth-first order, each given those decided before. On
+a tree the state is a most probable one, ties or not, because messages from undecided parts carry the best continuation.
+
 References
 ----------
 .. [1] Yedidia, J. S., Freeman, W. T. and Weiss, Y. (2005). Constructing free-energy approximations and generalized
@@ -30,7 +33,7 @@ import math
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats
+from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite.inference.belief.layout import MessageGraph
 from gibbsite.inference.belief.messages import ONE, LogMessages, Messages, log_message
@@ -113,3 +116,30 @@ def upper_bound(
         i = np.uintp(site)
         total += _log_total(psi, np.uintp(graph.offset[i]), np.uintp(graph.card[i]), root[i])
     return total
+
+
+@compiled_loop
+def decode(ring: LogMessages, graph: MessageGraph, state: Messages, sites: Ints, score: Floats, codes: Ints) -> None:
+    """Decide sites in the order of ``sites``; the beliefs (logarithms) of decided sites become point masses."""
+    for t in range(sites.size):
+        i = np.uintp(sites[t])
+        cell, size = np.uintp(graph.offset[i]), np.uintp(graph.card[i])
+        for a in range(size):
+            score[a] = graph.log_unary[cell + a]
+        for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
+            log_message(ring, graph, state, k)
+            for a in range(size):
+                score[a] += state.fresh[a]
+        best: Integer = np.uintp(0)
+        for a in range(size):
+            # where those decided before leave nothing possible, the belief decides
+            if score[a] > score[best]:
+                best = a
+        if score[best] == -np.inf:
+            for a in range(size):
+                if state.belief[cell + a] > state.belief[cell + best]:
+                    best = a
+        codes[i] = np.int64(best)
+        for a in range(size):
+            if a != best:
+                state.belief[cell + a] = -np.inf
