@@ -1,16 +1,16 @@
-"""Proofs that a kernel is right, for our own tests and for kernels of yours.
+"""Checks that a kernel or a scan is correct, for the library and for its users.
 
-Four checks, each of which can fail on its own:
+There are four checks of a kernel:
 
 ``invariance``
-    The exact transition matrix P of kernel x scan on a tiny model, built from the kernel's own compiled
-    ``transition``: pi P = pi to 1e-12, and detailed balance where it is claimed. No randomness.
+    The exact transition matrix P of kernel x scan on a tiny model, built from the kernel's own compiled ``transition``,
+    has pi P = pi to 1e-12, and detailed balance where it is claimed. There is no randomness.
 ``ergodicity``
-    The same matrix, iterated, forgets its start: every row tends to pi. A scan that skips a site fails here.
+    The rows of powers of P converge to pi. A scan that skips a site fails here.
 ``law``
-    Many independent exact draws, a few sweeps of the real compiled loop each: the states must still follow
-    the exact law. Exact binomial tests of every joint state, marginal and pair, Bonferroni-corrected; false
-    alarms below 1e-6; a clear pass ends it early, a doubtful one takes more draws.
+    Many independent exact draws, moved by a few sweeps of the real compiled loop, still follow the exact distribution.
+    Every joint state, marginal and pair is tested by an exact binomial test, Bonferroni-corrected, with false alarms
+    below 1e-6. A clear pass ends the test early, a doubtful one takes more draws.
 ``repeat``
     The same seed gives the same bytes, whether the sweeps are made in one call or in several.
 
@@ -108,13 +108,13 @@ class Report:
 
 
 def has_transition(kernel: Kernel, graph: Graph) -> bool:
-    """Tell whether a kernel supplies exact transition probabilities on this graph."""
+    """Return whether a kernel has exact transition probabilities on this graph."""
     types = (type(kernel.parameters(graph)), type(graph.arrays))
     return transition.__dict__["registry"].find(types) is not None
 
 
 def check_invariance(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -> list[Check]:
-    """Check pi P = pi, detailed balance where claimed, and that P forgets its start."""
+    """Check pi P = pi, detailed balance where it is claimed, and that P forgets its start."""
     subject = _subject(graph, kernel, scan)
     pi = exact.probabilities
     matrix = sweep_matrix(exact, graph, kernel, scan)
@@ -140,7 +140,7 @@ def check_invariance(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Sca
 
 
 def _is_palindromic(scan: Scan, graph: Graph, model: FactorGraph) -> bool:
-    """Tell whether visits backwards have the law of visits forwards; then reversible steps stay so."""
+    """Return whether visits are as likely backwards as forwards; then a sweep of reversible steps is reversible."""
     law = _add_up(scan.mixture(graph, model))
     return all(law.get(visits[::-1], 0.0) == chance for visits, chance in law.items())
 
@@ -155,7 +155,7 @@ def _add_up(mixture: Iterable[tuple[float, Array]]) -> dict[tuple[int, ...], flo
 
 
 def check_law(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, sweeps: int = 2, seed: int = 1) -> Check:
-    """Check that exact draws stay in the exact law under the compiled loop."""
+    """Check that exact draws keep the exact distribution under the compiled loop."""
     subject = _subject(graph, kernel, scan)
     rng = np.random.default_rng(seed)
     state, loop = _loop(exact, graph, kernel, scan, seed)
@@ -180,10 +180,10 @@ def check_law(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, swee
 
 
 def law_p_value(exact: Enumeration, states: Array) -> tuple[float, str]:
-    """Return a p-value for "these states are independent draws from the exact law", and the worst event.
+    """Return a p-value for "these states are independent draws from the exact distribution", and the worst event.
 
-    Every joint state, single-site and pair event is tested by an exact binomial test; the smallest p-value
-    times their number bounds the chance of a false alarm.
+    Every joint state, single-site and pair event is tested by an exact binomial test; the smallest p-value times their
+    number bounds the chance of a false alarm.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def law_p_value(exact: Enumeration, states: Array) -> tuple[float, str]:
 
 
 def _binomial_p_values(seen: Array, total: int, law: Array) -> Array:
-    """Return two-sided p-values of so many successes in ``total`` trials."""
+    """Return two-sided p-values of the numbers of successes ``seen`` in ``total`` trials."""
     from scipy.special import bdtr, bdtrc
 
     lower, upper = bdtr(seen, total, law), np.where(seen > 0, bdtrc(np.maximum(seen - 1, 0), total, law), 1.0)
@@ -251,15 +251,15 @@ def check_kernel(
     scans_of : function, optional
         From a number of units (sites or blocks) to the scans to try; :func:`scans` by default.
     kinds : sequence of str
-        Graph kinds to try, as far as they can represent a model and the kernel accepts them. Models and scans
-        that the kernel refuses are left out, too.
+        Graph kinds to try, if they can represent a model and the kernel accepts them. Models and scans that the kernel
+        refuses are skipped, too.
     seed : int
         Seed of the ``law`` check.
 
     Returns
     -------
     Report
-        ``report.passed``; printed, it lists what failed and where.
+        ``report.passed``; printed, it lists the failed checks.
     """
     report = Report()
     for model in (tiny_models() if models is None else models).values():
@@ -283,13 +283,13 @@ def check_kernel(
 
 
 def check_scan(scan: Scan, *, model: FactorGraph | None = None, draws: int = 20_000, seed: int = 1) -> Report:
-    """Check that a scan does what it says.
+    """Check that a scan visits the sites that it declares.
 
     ``visits``
-        The compiled schedule visits what :meth:`Scan.visits` says; if it is random, as often as
-        :meth:`Scan.mixture` says, by exact binomial tests with false alarms below 1e-6.
+        The compiled schedule visits the sites of :meth:`Scan.visits`; if it is random, with the probabilities of
+        :meth:`Scan.mixture`, by exact binomial tests with false alarms below 1e-6.
     ``once``
-        Where that is claimed, every site is visited once in every sweep.
+        If that is claimed, every site is visited once in every sweep.
     ``all``
         Every site is visited, except for those of :meth:`Scan.left_out`.
 
@@ -300,9 +300,9 @@ def check_scan(scan: Scan, *, model: FactorGraph | None = None, draws: int = 20_
     model : FactorGraph, optional
         A small model; four sites by default.
     draws : int
-        How many periods of a random scan to look at.
+        Number of periods of a random scan.
     seed : int
-        Seed of them.
+        Seed of these.
 
     Returns
     -------
@@ -311,7 +311,7 @@ def check_scan(scan: Scan, *, model: FactorGraph | None = None, draws: int = 20_
     Raises
     ------
     IncompatibleError
-        If a random scan does not say what its transition matrix is.
+        If a random scan does not declare its mixture.
 
     Examples
     --------

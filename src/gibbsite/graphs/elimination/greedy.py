@@ -211,7 +211,7 @@ def _append(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats, a:
 
 
 SIMPLICIAL, FILL, TABLE = range(3)
-# A try that takes longer would not end well; so much is said about its largest table, as log2, at least.
+# Steps after which a try is abandoned, and the lower bound of log2 of its largest table that is reported then.
 _LONGEST = 1e8
 _ENDLESS = 100.0
 

@@ -18,12 +18,12 @@ from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.elimination.greedy import FILL, SIMPLICIAL, TABLE, EliminationGraph, eliminate, make_workspace
 from gibbsite.graphs.rows import row_starts
 
-# A step of a try costs about as much as a table entry in both passes; the search gets a share of that.
+# A step of a try costs about as much as a table entry in both passes; the search may take this share of that.
 _STEPS_PER_ENTRY = 0.2
 _MOST_STEPS = 2e8
 _NOISE = (0.0, 0.1, 0.3, 0.6, 1.0)
 _FRESH_TRIES = 20
-# No number of tries brings such a total into reach; a few are made for a fair prediction.
+# Above this total no number of tries helps; a few are made for a fair prediction.
 _HOPELESS = 2.0**46
 _HOPELESS_STEPS = 2e7
 _MOST_DENSE = 100

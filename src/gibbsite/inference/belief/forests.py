@@ -20,7 +20,7 @@ from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite.inference.belief.layout import MessageGraph
 
-_FORESTS, _ENTRIES = 16, 5_000_000  # at least so many, unless they take so many steps together
+_FORESTS, _ENTRIES = 16, 5_000_000  # least number of forests, unless they take more steps than this together
 
 
 class ForestShares(NamedTuple):

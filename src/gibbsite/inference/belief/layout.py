@@ -27,22 +27,12 @@ if TYPE_CHECKING:
 class MessageGraph(NamedTuple):
     """The edges along which messages go, and the tables that they are computed from.
 
-    Attributes
-    ----------
-    card, offset : int (sites,), (sites + 1,)
-        Number of states of each site, and where its cells begin.
-    start : int (sites + 1,)
-        The edges of site i are ``start[i]`` to ``start[i + 1]``.
-    site, factor, stride, place : int (edges,)
-        Ends of an edge, the stride of the site in the table of the factor, and where the message begins.
-    member_start, member : int
-        Factor f has the edges ``member[member_start[f] : member_start[f + 1]]``, in the order of its table.
-    table, power : int (factors,), float (factors,)
-        Where the table of each factor begins in ``value``, and its power.
-    value, log_value : float
-        Entries of the tables, each with maximum one, and their logarithms.
-    unary, log_unary : float
-        Weights of the states of single sites, laid out by ``offset``; zero where a state is impossible.
+    Site i has ``card[i]`` states, cells from ``offset[i]`` on, and the edges ``start[i]`` to ``start[i + 1]``. Edge e
+    joins ``site[e]`` and ``factor[e]``; ``stride[e]`` is the stride of the site in the table, and the message begins
+    at ``place[e]``. Factor f has the edges ``member[member_start[f] : member_start[f + 1]]``, in the order of its
+    table, which begins at ``table[f]`` of ``value``, and the power ``power[f]``. ``value`` are the entries of the
+    tables, each with maximum one, ``unary`` the weights of the states of single sites by cell, zero if impossible;
+    ``log_value`` and ``log_unary`` are their logarithms.
     """
 
     card: Ints

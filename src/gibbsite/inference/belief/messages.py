@@ -36,10 +36,10 @@ from gibbsite.inference.belief.layout import MessageGraph
 ONE = np.uintp(1)
 LEAST = 1e-100  # of the weights of possible states in a message, where the largest is one
 LEAST_BELIEF = 1e-150  # the same for beliefs
-_WORTH = 0.05  # messages are renewed that should change by so much of the largest change
-_FORGET = 0.6  # what is left at least of a gain when a smaller one is seen
+_WORTH = 0.05  # share of the largest expected change above which messages are updated
+_FORGET = 0.6  # least share of a gain that is kept when a smaller one is seen
 
-#: Which messages to renew: all; all, and what follows for others is noted; those that should change.
+#: Which messages to update: all; all, noting the effect on others; those that are expected to change.
 ALL, NOTED, SOME = 0, 1, 2
 
 
@@ -62,19 +62,12 @@ class LogMessages(NamedTuple):
 class Messages(NamedTuple):
     """All messages and beliefs, and scratch space to compute new ones.
 
-    Attributes
-    ----------
-    message : float (numbers,)
-        Laid out by ``place`` of edges; the largest of each is one, or zero in logarithms, unless damped.
-    belief : float (cells,)
-        Up to a constant for each site.
-    fresh, top : float (largest number of states,)
-        The new message; the largest term of its sums, where they are logarithms.
-    q : float
-        Messages of the other members of a factor, member after member.
-    other, at, code, entry, share
-        The other members of a factor, where they begin in ``q``, and for each of them the present state, the position
-        in the table that it leads to, and the product of ``q`` of the members before it.
+    ``message`` is laid out by ``place`` of edges; the largest number of each is one, or zero in logarithms, unless
+    damped. ``belief`` (cells,) is known up to a constant for each site. ``fresh`` is the new message, ``top`` the
+    largest term of its sums, where they are logarithms. ``q`` has the messages of the other members of a factor,
+    member after member: ``other`` are these members, ``at`` where they begin in ``q``, and ``code``, ``entry`` and
+    ``share`` the present state, the position in the table that it leads to, and the product of ``q`` of the members
+    before it.
     """
 
     message: Floats

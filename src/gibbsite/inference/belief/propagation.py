@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 KINDS = ("sum", "max", "tree-reweighted", "fractional")
 SCHEDULES = ("residual", "sweep")
-# Small models run without the compiler: steps of plain Python for an entry of a table, and the usual sweeps.
+# Small models run without the compiler: steps of plain Python per entry of a table, and the usual number of sweeps.
 _STEPS_PER_ENTRY, _USUAL_SWEEPS = 5.0, 30
 _ROUNDING = 16  # passes after which beliefs are computed anew
 _KEPT = 1e6  # entries that a sweep reads, up to which a model is laid out once

@@ -11,8 +11,7 @@ from gibbsite.errors import TooLargeError
 from gibbsite.graphs.elimination.order import EliminationOrder
 from gibbsite.inference.exact.tree import CliqueTree
 
-# Measured, in seconds: an entry of a clique's table multiplied or added up once, a byte of memory, a clique
-# whatever its size.
+# Measured seconds per entry of a clique that is multiplied or summed once, per byte of memory, and per clique.
 _PER_ENTRY = 1e-9
 _PER_BYTE = 1e-9
 _PER_CLIQUE = 2e-6

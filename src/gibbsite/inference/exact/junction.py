@@ -27,13 +27,13 @@ from gibbsite.models.factor import TableFactors
 from gibbsite.results.table import SiteTable, observed_cells
 
 TASKS = ("MAR", "MAP", "PR")
-# What may be lost in plain arithmetic before logarithms are used; far below rounding.
+# Relative error of plain arithmetic above which logarithms are used; far below rounding.
 _NEGLIGIBLE = 1e-20
-# Steps of plain Python per entry of the cliques, for two passes. At least so many are charged: whoever solves
-# a third model in a process is likely to go on, and better served by compiled code.
+# Steps of plain Python per entry of the cliques, for two passes, and the least number charged: a process that solves a
+# third model is likely to solve more, and better served by compiled code.
 _STEPS_PER_ENTRY = 80.0
 _LEAST_STEPS = 1e6
-# Own states of a clique for draws, which go through all of them.
+# Most own states of a clique for draws, which enumerate them.
 _FEW_OWN = 16.0
 
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-# Cliques within others are merged so far: a message is then at most a little larger than needed, and the
-# states of own sites can be gone through one by one.
+# Own states up to which cliques within others are merged: messages are then at most a little larger than needed, and
+# the states of own sites can be enumerated.
 MOST_OWN = 4096.0
-# Exponentials of less are not floating-point numbers of full precision.
+# Exponentials of smaller numbers lose precision.
 _LOWEST = -700.0
 
 

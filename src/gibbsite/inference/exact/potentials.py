@@ -171,7 +171,7 @@ def _inside(tree: CliqueTree, c: int, up: int) -> int:
 
 
 class Odometer(NamedTuple):
-    """Scratch space to count through the axes of a table: digits, strides of a factor, and the way back to digit 0."""
+    """Scratch space to count through the axes of a table: digits, strides of a factor, and the step back to digit 0."""
 
     digit: Ints
     stride: Ints

@@ -20,12 +20,12 @@ from gibbsite.inference.exact.potentials import Operands
 from gibbsite.inference.exact.sweep import SweepWorkspace, split, sweep
 from gibbsite.inference.exact.tree import CliqueTree
 
-# The rounding of a product too small for floating-point numbers, with some to spare, in units of 1e-300;
-# and the smallest product that certainly is not.
+# The rounding error of an underflowing product, with a margin, in units of 1e-300; and the smallest product that
+# certainly does not underflow.
 _ROUNDING = 1e-22
 _UNIT = 1e-300
 _SMALLEST = 1e-300
-# Exponentials of more may be beyond floating-point numbers; what is lost there is far too much already.
+# Exponentials of larger numbers may overflow; the loss is far too large already then.
 _STEEPEST = 700.0
 
 

@@ -18,8 +18,7 @@ from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite.graphs.elimination.order import EliminationOrder
 
-# A clique is a set of axes in the bits of an integer; tables of more than 2^60 entries are out of the
-# question.
+# A clique is a set of axes in the bits of an integer; tables of more than 2^60 entries are impossible.
 MOST_AXES = 60
 
 

@@ -18,7 +18,7 @@ from gibbsite.inference.importance.tally import Tally, make_tally
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-#: Draws of a block; it is part of what decides the random numbers.
+#: Draws of a block; the random numbers depend on it.
 BLOCK = 256
 
 

@@ -16,13 +16,13 @@ from gibbsite._common.arrays import Floats
 from gibbsite.inference.importance.pareto import pareto_k
 from gibbsite.inference.importance.tally import DRAWN, SQUARES, TOTAL, Tally
 
-# Beside its own, an estimate gets the error of two draws, of the weight that draws have on average with the
-# state or without it: a state that was never drawn has the error 2 / n, as in runs of chains.
+# The variance of two draws of average weight, with or without the state, is added to that of an estimate: a state that
+# was never drawn has the error 2 / n, as in runs of chains.
 _UNSEEN_VARIANCE = 4.0
 
 
 @dataclass(frozen=True)
-class Estimate:
+class WeightedEstimate:
     """Estimates from weighted draws.
 
     Attributes
@@ -52,7 +52,7 @@ class Estimate:
     k: float
 
 
-def estimate(tally: Tally, exact: bool = False) -> Estimate:
+def estimate(tally: Tally, exact: bool = False) -> WeightedEstimate:
     """Return the estimates from the draws of one proposal.
 
     If draws are ``exact``, all weights are known to be equal. Otherwise log Z has an error even if the weights drawn
@@ -62,7 +62,7 @@ def estimate(tally: Tally, exact: bool = False) -> Estimate:
     cells = tally.first.shape[1]
     if not positive:
         nothing = np.full(cells, np.nan)
-        return Estimate(nothing, nothing, -math.inf, math.nan, draws, 0, 0.0, math.nan, math.inf)
+        return WeightedEstimate(nothing, nothing, -math.inf, math.nan, draws, 0, 0.0, math.nan, math.inf)
     top = float(tally.scale.max())
     by = np.exp(tally.scale - top)
     total, squares = float(by @ tally.sums[:, TOTAL]), float((by * by) @ tally.sums[:, SQUARES])
@@ -73,7 +73,7 @@ def estimate(tally: Tally, exact: bool = False) -> Estimate:
         typical = np.fmax(second / first, (1.0 / effective - second) / (1.0 - first))
     typical = np.fmax(np.where(np.isfinite(typical), typical, 0.0), 1.0 / effective)
     errors = np.sqrt(np.maximum(variance, 0.0) + _UNSEEN_VARIANCE * typical**2)
-    return Estimate(
+    return WeightedEstimate(
         p,
         errors,
         top + math.log(total / draws),
@@ -86,7 +86,7 @@ def estimate(tally: Tally, exact: bool = False) -> Estimate:
     )
 
 
-def combine(estimates: Sequence[Estimate]) -> Estimate:
+def combine(estimates: Sequence[WeightedEstimate]) -> WeightedEstimate:
     """Return the average of estimates from several proposals, by their effective sizes.
 
     Proposals without any draw of positive weight contribute their numbers of draws only. The shape of the tail is the
@@ -101,7 +101,7 @@ def combine(estimates: Sequence[Estimate]) -> Estimate:
     z = np.exp([one.log_z - top for one in known])
     mean = float(share @ z)
     error = math.sqrt(float(np.sum((share * z * [one.log_z_error for one in known]) ** 2))) / mean
-    return Estimate(
+    return WeightedEstimate(
         share @ np.stack([one.cells for one in known]),
         np.sqrt(share**2 @ np.stack([one.errors for one in known]) ** 2),
         top + math.log(mean),
@@ -128,7 +128,7 @@ class GroupEstimates:
     z_variance: Floats
 
 
-def estimate_groups(tally: Tally, whole: Estimate) -> GroupEstimates:
+def estimate_groups(tally: Tally, whole: WeightedEstimate) -> GroupEstimates:
     """Return the estimates of each group of draws by itself, with variances from all groups."""
     used = np.flatnonzero(tally.counts[:, DRAWN])
     draws = tally.counts[used, DRAWN].astype(np.float64)

@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 PROPOSALS = ("auto", "prior", "evidence", "adaptive")
-# Share of what is left of the budget for a mixture without what is learnt, so that two can disagree.
+# Share of the remaining budget for a mixture without the learned proposal, so that two mixtures can be compared.
 _FIRST_SHARE = 0.1
-# Passes of messages, and the share of its law that the proposal of a site keeps.
+# Passes of messages, and the share of the conditional table that the proposal of a site keeps.
 _PASSES, _LEAST = 20, 1e-3
 # Share of the budget for learning.
 _LEARNING_SHARE = 0.15
-# Least share of a proposal in a mixture: weights are at most so many times those of each alone.
+# Least share of a proposal in a mixture: weights are at most 1 / share times those of each alone.
 _LEAST_SHARE = 0.1
-# Effective size per draw, relative to the best, from which on a good bound is worth more.
+# Efficiency relative to the best above which a proposal with a good bound is favoured.
 _WORTH_IT = 0.25
 
 

@@ -169,7 +169,7 @@ def _sum_out(m: _Messages, space: _Space, f: Integer, width: Integer) -> None:
 def _collect(m: _Messages, laws: int, heard: Floats) -> None:
     """Divide the messages to each position by that of its own conditional distribution."""
     for t in range(m.card.size):
-        own = m.start[t + 1] - 1  # the site of a law is its last member
+        own = m.start[t + 1] - 1  # the site of a conditional table is its last member
         top = -np.inf
         for a in range(m.card[t]):
             top = max(top, m.total[m.offset[t] + a] - m.heard[m.cell[own] + a])

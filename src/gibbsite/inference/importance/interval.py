@@ -46,15 +46,15 @@ from gibbsite.sampling.interrupt import whole_runs_only
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-# Shares of the time for mean field, for that of trees, for messages, and for all bounds from below.
+# Shares of the time for mean field, mean field of trees, messages, and all lower bounds.
 _MEAN_FIELD_SHARE, _TREES_SHARE, _MESSAGES_SHARE, _BELOW_SHARE = 0.03, 0.05, 0.05, 0.12
-# Sites up to which trees are tried: they are solved in plain NumPy.
+# Largest number of sites for trees, which are solved in plain NumPy.
 _MOST_SITES = 10_000
-# Weights of all mini-buckets of a bucket but the first, which makes up for it.
+# Negative weights of all mini-buckets of a bucket but the first.
 _NEGATIVE = (0.1, 0.5)
 _FIRST, _FACTOR, _MOST = 1 << 10, 16, 1 << 22
 _QUARTERS = 4.0
-_DAMPING = 0.5  # of messages, which settle more often so
+_DAMPING = 0.5  # of messages, which converge more often with it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -242,7 +242,7 @@ def _bound_below(model: FactorGraph, found: Outline, limit: float, begun: float,
     """Return the best lower bound within a share of the time, and the method that gave it."""
     share = None if math.isinf(limit) else _MEAN_FIELD_SHARE * limit
     with warnings.catch_warnings(), whole_runs_only():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # any product law is a bound
+        warnings.simplefilter("ignore", ConvergenceWarning)  # any product distribution is a bound
         law = mean_field(model, progress=False, rng=0, seconds=share)
     lower, lower_by = float(law.log_z), "mean field"
     if model.n_sites <= _MOST_SITES:

@@ -32,11 +32,11 @@ from gibbsite.inference.importance.tables import (
 )
 from gibbsite.inference.importance.tally import make_tally
 
-# Columns of what a stage sums up: log-weight that counts as one, total weight, total of squares; from there
-# on, weight times the weight that the draw would have under each proposal alone.
+# Columns of the sums of a stage: log-weight that counts as one, total weight, total of squares; then, by proposal,
+# weight times the weight of the draw under that proposal alone.
 _SCALE, _TOTAL, _SQUARES, _ALONE = 0, 1, 2, 3
-# Stages, most blocks of a stage, what counts of earlier stages count for, counts that are as good as none,
-# share that stays of what is learnt from, share of what is learnt in the mixture of the next stage.
+# Number of stages, most blocks of a stage, factor of the counts of earlier stages, pseudo-counts, share of the original
+# proposal that is kept, share of the learned one in the mixture of the next stage.
 _STAGES, _BLOCKS, _FADE, _PSEUDO, _KEPT, _SHARE = 8, 64, 0.5, 20.0, 0.1, 0.5
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-#: How far rows of conditional tables may be from one; what they are off by is part of the weights.
+#: Largest deviation of rows of conditional tables from one; the deviation is part of the weights.
 _TOLERANCE = 1e-2
 _MOST_ENTRIES = 1 << 28
 
@@ -67,7 +67,7 @@ class BayesNetwork:
         return BayesNetwork([self.order[k] for k in kept], [self.laws[k] for k in kept], self.likelihoods)
 
 
-#: Rows of conditional tables that are as near to one as this are taken to be one.
+#: Rows of conditional tables this close to one count as normalised.
 EXACT = 1e-9
 
 
@@ -102,10 +102,9 @@ def _list_factors(model: FactorGraph, directed: bool) -> tuple[list[Factor], lis
                 "many for forward draws."
             )
         arity = group.scopes.shape[1]
-        said = getattr(group, "directed", False)
         if directed:
             axes = np.zeros((len(tables), arity), np.bool_)
-            axes[:, -1] = said
+            axes[:, -1] = getattr(group, "directed", False)
         else:
             entries = np.exp(tables)
             axes = np.stack(
@@ -155,7 +154,7 @@ def _no_network(model: FactorGraph, found: dict[int, Any]) -> str:
     """Name a site that has no conditional table."""
     without = next(site for site in range(model.n_sites) if site not in found)
     return (
-        f"the model is no Bayesian network: no factor is the conditional law of the site "
-        f"{model.sites[without]!r}, or none given sites that have one; forward draws need a law of "
+        f"the model is no Bayesian network: no factor is the conditional table of the site "
+        f"{model.sites[without]!r}, or none given sites that have one; forward draws need a distribution of "
         "each site given its parents, so choose another method."
     )

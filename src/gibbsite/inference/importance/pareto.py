@@ -58,7 +58,7 @@ def pareto_k(largest: Floats, draws: int) -> float:
     if excess[-1] <= excess[0] * (1.0 + 1e-9):
         return -math.inf
     k = fit_pareto(excess)[0]
-    # The largest of m values of a law of shape k is about m^k times the least, and seldom less than m^(k/2).
+    # The largest of m values of a distribution of shape k is about m^k times the least, and seldom less than m^(k/2).
     # Nearly equal weights can differ by amounts of any scale, to which a fit gives a large k; but no tail is
     # heavy whose largest weight is hardly larger than the others.
     most = _ROOM * -float(cut) / math.log(excess.size)

@@ -14,7 +14,7 @@ from gibbsite._common.archive import write_archive
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError
-from gibbsite.inference.importance.estimate import Estimate
+from gibbsite.inference.importance.estimate import WeightedEstimate
 from gibbsite.inference.importance.verdict import WeightDiagnostics
 from gibbsite.results.joint import add_observed, find_free
 from gibbsite.results.table import SiteTable, observed_cells
@@ -36,7 +36,7 @@ class WeightedResult:
         The sites and their states.
     evidence, evidence_labels : dict
         What was observed, and the states that observed sites have.
-    estimate : Estimate
+    estimate : WeightedEstimate
         Probabilities, log Z and their errors as arrays, those of all proposals combined.
     diagnostics : WeightDiagnostics
         Effective size, tail of the weights, what may have been missed, and the verdict.
@@ -62,7 +62,7 @@ class WeightedResult:
     domains: Domains
     evidence: Mapping[str, Any]
     evidence_labels: Mapping[str, Any]
-    estimate: Estimate
+    estimate: WeightedEstimate
     diagnostics: WeightDiagnostics
     sources: tuple[dict[str, Any], ...] = ()
     plan: dict[str, Any] = field(default_factory=dict)

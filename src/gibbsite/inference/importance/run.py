@@ -15,7 +15,7 @@ from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.inference.importance.base import BLOCK, ImportanceProposal, SourceSettings, WeightedSource
-from gibbsite.inference.importance.estimate import Estimate, estimate
+from gibbsite.inference.importance.estimate import WeightedEstimate, estimate
 from gibbsite.inference.importance.result import WeightedResult
 from gibbsite.inference.importance.tally import GROUPS, Tally
 from gibbsite.inference.importance.verdict import WeightDiagnostics, judge
@@ -236,7 +236,7 @@ class _Run:
                 rest = share * budget.seconds - now
                 pace = max(1, min(pace, math.ceil(many * rest / took)))
 
-    def judge(self) -> tuple[Estimate, WeightDiagnostics]:
+    def judge(self) -> tuple[WeightedEstimate, WeightDiagnostics]:
         """Return estimates and verdict."""
         return judge(
             self.tallies,
@@ -261,7 +261,7 @@ def _describe(source: WeightedSource, tally: Tally) -> dict[str, Any]:
     }
 
 
-def _spread(found: Estimate, asked: Bools, cards: Array) -> Estimate:
+def _spread(found: WeightedEstimate, asked: Bools, cards: Array) -> WeightedEstimate:
     """Return estimates for all sites, NaN for those that were not queried."""
     if asked.all():
         return found

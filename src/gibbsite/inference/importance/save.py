@@ -22,7 +22,7 @@ import numpy as np
 from gibbsite._common.archive import Archive
 from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Wanted, check_header
-from gibbsite.inference.importance.estimate import Estimate
+from gibbsite.inference.importance.estimate import WeightedEstimate
 from gibbsite.inference.importance.verdict import WeightDiagnostics
 from gibbsite.results.save import describe_sites, read_sites
 
@@ -84,7 +84,7 @@ def read_weighted(about: dict[str, Any], archive: Archive) -> WeightedResult:
         domains=domains,
         evidence=evidence,
         evidence_labels=labels,
-        estimate=Estimate(arrays["cells"], arrays["errors"], **content["estimate"]),
+        estimate=WeightedEstimate(arrays["cells"], arrays["errors"], **content["estimate"]),
         diagnostics=WeightDiagnostics(**{**told, "reasons": tuple(told["reasons"])}),
         sources=tuple(content["sources"]),
         plan=content["plan"],

@@ -32,21 +32,10 @@ _TO_WORD = 4294967296.0
 class NetworkLayout(NamedTuple):
     """The sites that are drawn, in order, with the layout of their tables and of the likelihoods.
 
-    Attributes
-    ----------
-    card : int (drawn,)
-        States of each site.
-    start, parent, stride : int
-        Parents of position t: positions ``parent[start[t]:start[t + 1]]``, with strides in rows.
-    table : int (drawn + 1,)
-        Where the table of each position begins: a row for each configuration of the parents, with an entry per state.
-    factor_start, member, member_stride, entry : int
-        Likelihood f has the members ``member[factor_start[f]:...]``, strides in entries, and begins at ``entry[f]`` of
-        ``logs``.
-    logs : float
-        The log-likelihoods.
-    constant : float
-        Part of all log-weights.
+    Position t has ``card[t]`` states and the parents ``parent[start[t]:start[t + 1]]``, with strides in rows. Its
+    table begins at ``table[t]`` and has a row for each configuration of the parents, with an entry per state.
+    Likelihood f has the members ``member[factor_start[f]:...]``, with strides in entries, and begins at ``entry[f]``
+    of the log-likelihoods ``logs``. ``constant`` is part of all log-weights.
     """
 
     card: Ints
@@ -65,18 +54,10 @@ class NetworkLayout(NamedTuple):
 class ProposalTables(NamedTuple):
     """Conditional tables to draw from, one set for each of several mixed proposals.
 
-    Attributes
-    ----------
-    high, low : uint32 (proposals, entries)
-        Upper and lower half of the cumulative sums of each row, in units of 2^-64.
-    log_law : float (entries,)
-        Logarithms of the conditional tables of the network.
-    log_proposal : float (proposals, entries)
-        Logarithms of the proposals.
-    weighs : bool (drawn,)
-        Whether a proposal of a position ever differs from the conditional table.
-    lane : int (proposals + 1,)
-        Draws ``lane[c]`` to ``lane[c + 1]`` of each block are from proposal c.
+    ``high`` and ``low`` (proposals, entries) are the upper and lower halves of the cumulative sums of each row, in
+    units of 2^-64; ``log_law`` (entries,) and ``log_proposal`` (proposals, entries) logarithms of the conditional
+    tables and of the proposals. ``weighs`` (drawn,) tells whether a proposal of a position ever differs from the
+    conditional table. Draws ``lane[c]`` to ``lane[c + 1]`` of each block are from proposal c.
     """
 
     high: Words32

@@ -16,7 +16,7 @@ from gibbsite._common.arrays import Floats, Integers, Ints, Ints32
 from gibbsite._numba.jit import Integer, called, compiled_loop, inlined
 
 GROUPS = 16
-#: Weights kept of each group, the largest ones: the tail that is looked at has half as many at most.
+#: Number of largest weights kept of each group; the tail that is fitted has at most half as many.
 KEPT = 2048
 # Columns of ``sums``: total weight, total of squares.
 TOTAL, SQUARES = 0, 1
@@ -27,22 +27,11 @@ DRAWN, POSITIVE = 0, 1
 class Tally(NamedTuple):
     """Sums over the draws from one proposal, a row for each group.
 
-    Attributes
-    ----------
-    offset : int (sites + 1,)
-        Where the cells of each recorded site begin; a cell is a state of a site.
-    row : int (sites,)
-        Row of each recorded site in the codes of a block.
-    first, second : float (groups, cells)
-        Total weight of the draws with the state, and total of the squares of weights.
-    sums : float (groups, 2)
-        Total weight, and total of squares.
-    scale : float (groups,)
-        Log-weight that counts as one in ``first`` and ``sums``: the largest of the group so far.
-    counts : int (groups, 2)
-        Draws, and draws of positive weight.
-    tail : float (groups, KEPT)
-        The largest log-weights, as a heap: the least of them comes first.
+    The cells (states) of recorded site k begin at ``offset[k]``, and its codes are in row ``row[k]`` of a block.
+    ``first`` and ``second`` (groups, cells) are the total weight of the draws with the state, and the total of the
+    squares of weights; ``sums`` (groups, 2) are both totals over all draws. ``scale`` (groups,) is the log-weight that
+    counts as one there, the largest of the group so far. ``counts`` (groups, 2) are draws, and draws of positive
+    weight; ``tail`` (groups, KEPT) the largest log-weights, as a heap with the least of them first.
     """
 
     offset: Ints

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite.inference.importance.estimate import Estimate, combine, estimate, estimate_groups
+from gibbsite.inference.importance.estimate import WeightedEstimate, combine, estimate, estimate_groups
 from gibbsite.inference.importance.tally import Tally
 from gibbsite.results.wording import in_words
 
@@ -117,7 +117,7 @@ def judge(
     *,
     marginals: bool = True,
     exact: bool = False,
-) -> tuple[Estimate, WeightDiagnostics]:
+) -> tuple[WeightedEstimate, WeightDiagnostics]:
     """Return the estimates from the draws of several proposals, and the verdict on them.
 
     Parameters
@@ -219,7 +219,7 @@ def judge(
     )
 
 
-def _unseen(estimates: Sequence[Estimate], log_bounds: Sequence[float]) -> float:
+def _unseen(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[float]) -> float:
     """Return the largest share of the probability that what was not drawn can have in the average."""
     found = combine(estimates)
     with np.errstate(over="ignore"):
@@ -230,7 +230,7 @@ def _unseen(estimates: Sequence[Estimate], log_bounds: Sequence[float]) -> float
     return float(sum(parts))
 
 
-def _worth_using(estimates: Sequence[Estimate], log_bounds: Sequence[float], accuracy: float) -> list[int]:
+def _worth_using(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[float], accuracy: float) -> list[int]:
     """Return which proposals go into the average.
 
     What a proposal adds to what may have been missed is the bound of its weights times its share in the
@@ -264,7 +264,7 @@ def _say_unseen(unseen: float, gap: float, accuracy: float) -> str:
     )
 
 
-def _groups_agree(tally: Tally, whole: Estimate) -> float:
+def _groups_agree(tally: Tally, whole: WeightedEstimate) -> float:
     """Return the probability that groups differ by chance as much as they do, in log Z or in a marginal."""
     groups = estimate_groups(tally, whole)
     free = groups.z.size - 1
@@ -282,7 +282,7 @@ def _groups_agree(tally: Tally, whole: Estimate) -> float:
     return min(found, 1.0)
 
 
-def _sources_agree(estimates: Sequence[Estimate]) -> float:
+def _sources_agree(estimates: Sequence[WeightedEstimate]) -> float:
     """Return the probability that proposals differ by chance as much as they do."""
     found, pairs = 1.0, len(estimates) * (len(estimates) - 1) // 2
     for a, one in enumerate(estimates):

@@ -20,7 +20,7 @@ from gibbsite.sampling.plan import read_entropy
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-# Effective share of the particles below which they are drawn anew.
+# Effective share of the particles below which they are resampled.
 _EVEN_ENOUGH = 0.5
 
 

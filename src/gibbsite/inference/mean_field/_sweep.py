@@ -31,7 +31,7 @@ from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.local import from_logs, log_potential, weights
 
-#: Kinds whose means are known here; a model of another kind is compiled to one of them.
+#: Kinds with expectations here; a model of another kind is compiled to one of them.
 KINDS = ("lattice", "ising", "potts", "distance", "pairwise", "table")
 _ONE = np.uintp(1)
 
@@ -276,7 +276,7 @@ def _renew_cells(
     cell = np.uintp(arrays.offset[i])
     best, barred = workspace.logs, workspace.barred
     least = _least_barred(barred, size)
-    left = 0.0  # what the old law gives to states that stay possible
+    left = 0.0  # old probability of the states that stay possible
     for a in range(size):
         if barred[a] > least:
             best[a] = -np.inf

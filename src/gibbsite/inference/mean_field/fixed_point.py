@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 # Small models run without the compiler. In plain Python a sweep takes about a microsecond per byte of the
-# graph and so many more per cell; there are rarely more sweeps than that.
+# graph and _STEPS_PER_CELL more per cell; there are rarely more than _USUAL_SWEEPS sweeps.
 _STEPS_PER_CELL, _USUAL_SWEEPS = 20, 300
 
 
@@ -124,9 +124,9 @@ def mean_field(
             steps = min(how.max_iterations, _USUAL_SWEEPS) * (graph.nbytes + _STEPS_PER_CELL * graph.n_cells)
             with interpreted(steps):
                 arrays = _exclude_impossible(graph, model)
-                for way in ("uniform", "support") if start is None else (start,):
-                    law = start_law(model, graph, arrays, way, draw, make_workspace(graph))
-                    plan = {**_describe(graph, how), "start": str(as_data(way)), "entropy": entropy}
+                for one in ("uniform", "support") if start is None else (start,):
+                    law = start_law(model, graph, arrays, one, draw, make_workspace(graph))
+                    plan = {**_describe(graph, how), "start": str(as_data(one)), "entropy": entropy}
                     result = _iterate(model, graph, arrays, law, how, plan, show)
                     if result.log_z > -math.inf or result.interrupted:
                         break

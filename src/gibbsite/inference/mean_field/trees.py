@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.results.table import SiteTable
 
-# Passes at most, and the gain of one that is not worth another.
+# Largest number of passes, and the gain below which they end.
 _PASSES, _GAIN = 200, 1e-6
 
 

@@ -69,22 +69,10 @@ class Buckets(NamedTuple):
 class BucketPlan:
     """A plan of mini-buckets, before any table is allocated.
 
-    Attributes
-    ----------
-    tables, buckets : BucketTables, Buckets
-        The layout.
-    order : int array
-        Sites of the reduced model by place in the order.
-    group : int array
-        The potential that each factor of the reduced model is part of.
-    entries : int
-        Most entries of a product.
-    pooled, scratch : int
-        Entries of all tables, and of the products that are stored at a time.
-    work : float
-        Entries of all products.
-    splits : int
-        Mini-buckets beyond the first of each bucket; with none, everything is exact.
+    ``order`` are the sites of the reduced model by place in the order, ``group`` the potential of each of its factors.
+    Products have at most ``entries`` entries; ``pooled`` and ``scratch`` are the entries of all tables, and of the
+    products that are stored at a time, ``work`` those of all products. ``splits`` counts the mini-buckets beyond the
+    first of each bucket; with none, everything is exact.
     """
 
     tables: BucketTables

@@ -28,7 +28,7 @@ from gibbsite.inference.importance.base import BLOCK
 from gibbsite.inference.importance.mini_buckets.buckets import Buckets, BucketTables
 from gibbsite.inference.importance.tally import Tally, tally_block
 
-# The exponential of minus infinity, as it is computed, is below this; whatever is above is possible.
+# The computed exponential of minus infinity is below this; larger values are possible states.
 POSSIBLE = 1e-307
 
 

@@ -34,11 +34,11 @@ from gibbsite.kernels.base import Kernel, step, transition
 from gibbsite.kernels.registry import register
 from gibbsite.sampling.budget import check_integer
 
-# Most entries of a table, unless a number is given or a table of the model has more.
+# Default limit on the entries of a table, unless a table of the model has more.
 _USUAL = 1 << 16
-# Laws that are kept for later.
+# Number of sources that are kept for later.
 _KEPT = 8
-# What is counted: proposals used of the block at hand, proposals, those accepted.
+# Counters: proposals used of the current block, all proposals, accepted ones.
 _NEXT, _PROPOSED, _ACCEPTED = range(3)
 
 

@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-# BucketTables begin with so many entries and grow by this factor.
+# First number of entries of a table, and the factor by which it grows.
 _FIRST, _FACTOR = 1 << 12, 4
-# The most entries where only a number of draws is given, and those that are never exceeded.
+# The most entries if only a number of draws is given, and in any case.
 _USUAL, _MOST = 1 << 20, 1 << 27
-# Share of a time limit by which the last pass ends, share of the budget that draws from each law but the last
-# get, and share of the memory.
+# Share of a time limit by which the last pass ends, share of the budget for draws from each source but the last, and
+# share of the memory.
 _PASS_SHARE, _PILOT_SHARE, _MEMORY_SHARE = 0.35, 0.03, 0.5
-# Share of it for the first pass, as far as tables are given a choice.
+# Share of the time for the first pass, if its tables may be chosen.
 _FIRST_SHARE = 0.01
-# Entries of a product per second, before a pass of so many has been timed.
+# Entries of a product per second, before a pass of _TIMED entries has been timed.
 _PER_SECOND, _TIMED = 1e8, 1e7
 # Entries between two looks at the clock and at Ctrl-C.
 _ENTRIES_PER_LOOK = 3e7
-# The bound of log Z has stopped improving when it falls by less than this, so many times in a row: larger
-# tables are shared out differently, and now and then worse.
+# The bound of log Z has stopped improving when it falls by less than this, several times in a row: larger
+# tables are divided differently, and sometimes worse.
 _LEAST_GAIN, _MOST_IN_VAIN = 0.01, 2
 
 
@@ -190,7 +190,7 @@ class BucketSource(WeightedSource):
         self.exact = plan.splits == 0
 
     def again(self, entropy: int, number: int) -> BucketSource:
-        """Return the same law with other random numbers."""
+        """Return the same source with other random numbers."""
         return BucketSource(
             self.plan, self.pool, self.answers, self.log_constant, self.log_bound, chain_key(stream(entropy, number))
         )

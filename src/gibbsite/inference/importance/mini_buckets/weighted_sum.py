@@ -29,8 +29,8 @@ from gibbsite.inference.exact.sweep import SLAB, SweepWorkspace, allocate_worksp
 from gibbsite.inference.exact.tree import MOST_AXES
 from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, Buckets, BucketTables
 
-# Entries that are added up at a time, in the processor's cache.
-_STRETCH = 512
+# Entries that are summed at a time, in the processor's cache.
+_RUN = 512
 
 
 class BucketWorkspace(NamedTuple):
@@ -55,8 +55,8 @@ def make_workspace(plan: BucketPlan) -> BucketWorkspace:
     return BucketWorkspace(
         sweeping,
         np.empty(plan.scratch),
-        np.empty(_STRETCH),
-        np.empty(_STRETCH),
+        np.empty(_RUN),
+        np.empty(_RUN),
         np.empty(max(minis, 1)),
         np.empty((max(minis, 1) + 1, most_states)),
     )
@@ -180,8 +180,8 @@ def _log_total(product: Floats, begin: Integer, size: Integer, power: float) -> 
     """Return the logarithm of the sum of powers of a part of a product."""
     top, total = -np.inf, 0.0
     done = np.int64(0)
-    while done < size:  # a stretch at a time, so that it is read from memory once
-        length = np.uintp(min(_STRETCH, size - done))
+    while done < size:  # a part at a time, so that it is read from memory once
+        length = np.uintp(min(_RUN, size - done))
         first = np.uintp(begin + done)
         a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
         four = np.uintp(4)
@@ -194,7 +194,7 @@ def _log_total(product: Floats, begin: Integer, size: Integer, power: float) -> 
         for i in range(length // four * four, length):
             a = max(a, power * product[first + i])
         here = max(max(a, b), max(c, d))
-        done += _STRETCH
+        done += _RUN
         if here == np.inf:
             return here
         if here > -np.inf:
@@ -230,7 +230,7 @@ def _sum_out(
     power = 1.0 / weight
     done = np.int64(0)
     while done < size:
-        length = np.uintp(min(_STRETCH, size - done))
+        length = np.uintp(min(_RUN, size - done))
         for i in range(length):
             workspace.top[i] = -np.inf
         for k in range(card):
@@ -250,5 +250,5 @@ def _sum_out(
         for i in range(length):
             total = workspace.total[i] if workspace.total[i] > 1.0 else 1.0
             out[at + i] = weight * (workspace.top[i] + log_above(total))
-        done += _STRETCH
+        done += _RUN
     return float(out[begin]) if single else 0.0
