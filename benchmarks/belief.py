@@ -16,8 +16,8 @@ from benchmarks.reference import MessageReference
 from benchmarks.report import Section, Target
 from gibbsite.formats.examples import example_path
 from gibbsite.inference.belief.layout import MessageGraph, lay_out, sealed
-from gibbsite.inference.belief.messages import ALL, Weights, move, new_messages, new_residuals
-from gibbsite.inference.belief.order import order_messages
+from gibbsite.inference.belief.messages import PlainMessages, new_messages
+from gibbsite.inference.belief.schedule import ALL, move, new_residuals, order_messages
 
 LEAVES = {"CVP": "HIGH", "HREKG": "LOW"}
 _SETTLED, _MOST = 1e-6, 2000  # largest change left, and sweeps at most
@@ -83,7 +83,7 @@ def _messages(repetitions: int, rows: list[list[str]], data: dict[str, Any]) -> 
 
         def ours(rounds: int, graph: Any = graph, state: Any = state, many: Any = many, q: Any = queues) -> None:
             for _ in range(rounds):
-                move(Weights(False), graph, state, q, many, ALL, 0, 0.0, 1.0)
+                move(PlainMessages(False), graph, state, q, many, ALL, 0, 0.0, 1.0)
 
         seen = race(
             [Contestant("ours", ours, many.size, least=1), Contestant("C", reference.run, many.size, least=1)],

@@ -15,7 +15,7 @@ import gibbsite as gs
 from benchmarks.measure import Contestant, Spread, race
 from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
-from gibbsite.inference.influence.descent import descend, make_desk
+from gibbsite.inference.influence.descent import descend, make_workspace
 from gibbsite.inference.influence.variation import OrderDecay
 from gibbsite.lab.dogs.dobrushin import paper_order, random_grid
 
@@ -60,7 +60,7 @@ def per_step(side: int, repetitions: int, sweeps: int = 1) -> Spread:
     """Return nanoseconds per step of optimising sweeps for all sites."""
     influence = gs.influence.bound_influence(paper_grid(side))
     n = influence.n_sites
-    workspace, scan = make_desk(influence, np.ones(n)), np.resize(np.arange(n, dtype=np.int32), sweeps * n)
+    workspace, scan = make_workspace(influence, np.ones(n)), np.resize(np.arange(n, dtype=np.int32), sweeps * n)
     job = Contestant("descend", lambda k: [descend(influence, workspace, scan) for _ in range(k)], scan.size, least=1)
     times = race([job], repetitions=repetitions, seconds=0.2)["descend"]
     return Spread.of([1e9 * t for t in times.cpu])

@@ -14,7 +14,7 @@ import gibbsite as gs
 from benchmarks.measure import Spread
 from benchmarks.report import Section, Target
 from gibbsite.inference.exact.plan import outline
-from gibbsite.inference.importance.base import Setting
+from gibbsite.inference.importance.base import SourceSettings
 from gibbsite.inference.importance.mini_buckets.buckets import plan_buckets
 from gibbsite.inference.importance.mini_buckets.proposal import pass_upwards, weigh_buckets
 from gibbsite.inference.importance.mini_buckets.weighted_sum import fill_pool
@@ -39,7 +39,7 @@ def measure(*, quick: bool = False) -> Section:
         upwards = partial(pass_upwards, plan, pool)
         passes = [_seconds(upwards) for _ in range(repetitions + 1)][1:]
         every = np.ones(model.n_sites, np.bool_)
-        setting = Setting(1, every, math.inf, None, lambda: 0.0, 1, lambda: False)
+        setting = SourceSettings(1, every, math.inf, None, lambda: 0.0, 1, lambda: False)
         source = weigh_buckets(model, found, plan, setting, 0)
         assert source is not None
         blocks, tally = (4, 40)[not quick], make_tally(model.cards)

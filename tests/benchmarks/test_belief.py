@@ -6,7 +6,8 @@ import numpy as np
 
 from benchmarks.belief import arrays_of, random_lattice, random_tables
 from benchmarks.reference import MessageReference
-from gibbsite.inference.belief.messages import ALL, Weights, move, new_messages, new_residuals
+from gibbsite.inference.belief.messages import PlainMessages, new_messages
+from gibbsite.inference.belief.schedule import ALL, move, new_residuals
 from tests.benchmarks.test_benchmarks import needs_gcc
 
 
@@ -17,5 +18,5 @@ def test_messages_of_the_reference_are_the_same() -> None:
         reference, state = MessageReference(graph, order), new_messages(graph, False)
         reference.run(3)
         for _ in range(3):
-            move(Weights(False), graph, state, new_residuals(0), order, ALL, 0, 0.0, 1.0)
+            move(PlainMessages(False), graph, state, new_residuals(0), order, ALL, 0, 0.0, 1.0)
         assert np.abs(reference.message - state.message).max() < 1e-12

@@ -12,8 +12,8 @@ import pytest
 import gibbsite as gs
 from gibbsite.inference.belief.forests import grow_forests
 from gibbsite.inference.belief.layout import lay_out, raise_to, sealed
-from gibbsite.inference.belief.messages import ALL, LogMessages, PlainMessages, move, new_messages, new_residuals
-from gibbsite.inference.belief.order import order_messages
+from gibbsite.inference.belief.messages import LogMessages, PlainMessages, new_messages
+from gibbsite.inference.belief.schedule import ALL, move, new_residuals, order_messages
 
 pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
 KINDS = ("sum", "max", "tree-reweighted", "fractional")

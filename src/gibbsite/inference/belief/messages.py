@@ -1,4 +1,4 @@
-"""Updates of messages in a given order: of all messages, or of those that are expected to change.
+"""Messages between factors and sites, and how one of them is computed from the others.
 
 The message of factor f to site i is the sum (or maximum), over the states of the other members j of f, of T_f^(1 /
 c_f) times q_jf, where q_jf = b_j / m_fj, and the belief b_j is the product of the unary weights of j and of all
@@ -9,16 +9,9 @@ Numbers are weights of at most one or, where a weight of a possible state would 
 underflow, logarithms. Impossible states have belief zero and are skipped; after propagation of zeros, every possible
 state has positive messages.
 
-The expected change of a message is estimated from the changes of the messages that it depends on since it was last
-computed, and from the effect of such changes then. Residual schedules update the messages with the largest expected
-change first [2]_ [3]_; here a pass in the order of a sweep updates those whose expected change is not much smaller
-than the largest, so that information travels along a whole path in one pass.
-
 References
 ----------
 .. [1] Wiegerinck, W. and Heskes, T. (2003). Fractional belief propagation. NIPS 15.
-.. [2] Elidan, G., McGraw, I. and Koller, D. (2006). Residual belief propagation. UAI.
-.. [3] Sutton, C. and McCallum, A. (2007). Improved dynamic schedules for belief propagation. UAI.
 """
 
 from __future__ import annotations
@@ -36,11 +29,6 @@ from gibbsite.inference.belief.layout import MessageGraph
 ONE = np.uintp(1)
 LEAST = 1e-100  # of the weights of possible states in a message, where the largest is one
 LEAST_BELIEF = 1e-150  # the same for beliefs
-_WORTH = 0.05  # share of the largest expected change above which messages are updated
-_FORGET = 0.6  # least share of a gain that is kept when a smaller one is seen
-
-#: Which messages to update: all; all, noting the effect on others; those that are expected to change.
-ALL, NOTED, SOME = 0, 1, 2
 
 
 class PlainMessages(NamedTuple):
@@ -82,17 +70,6 @@ class Messages(NamedTuple):
     share: Floats
 
 
-class Residuals(NamedTuple):
-    """Expected changes of messages: ``moved`` times ``gain``.
-
-    ``moved`` (edges,) sums the changes, since a message was computed, of those it depends on; ``gain`` (edges,) is how
-    much it changed then for each unit of ``moved``.
-    """
-
-    moved: Floats
-    gain: Floats
-
-
 def new_messages(graph: MessageGraph, logs: bool) -> Messages:
     """Return uniform messages."""
     states = int(graph.card.max(initial=1))
@@ -110,11 +87,6 @@ def new_messages(graph: MessageGraph, logs: bool) -> Messages:
         entry=np.zeros(widest, np.int64),
         share=np.zeros(widest),
     )
-
-
-def new_residuals(n_edges: int) -> Residuals:
-    """Return residuals of ``n_edges`` messages that have not changed."""
-    return Residuals(np.zeros(n_edges), np.ones(n_edges))
 
 
 @generic
@@ -423,70 +395,3 @@ def gather_beliefs(ring: Any, graph: MessageGraph, state: Messages) -> None:
         for a in range(size):
             possible = state.fresh[a] > -np.inf
             state.belief[cell + a] = of_log(ring, state.fresh[a] - top) if possible else ring.zero
-
-
-@inlined
-def _note(graph: MessageGraph, residuals: Residuals, e: Integer, change: float, damping: float) -> None:
-    """Learn from the change of a message, and note it for all messages that depend on it."""
-    moved, gain = residuals.moved, residuals.gain
-    if moved[e] > 0.0:
-        gain[e] = max(min(change / float(moved[e]), 1.0), _FORGET * float(gain[e]))
-    moved[e] = (1.0 - damping) * change / gain[e]  # what damping has left out is still to be done
-    i, f = np.uintp(graph.site[e]), np.uintp(graph.factor[e])
-    power = graph.power[f]
-    for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
-        g = np.uintp(graph.factor[k])
-        amount = damping * change * (power if g != f else abs(1.0 - power))
-        for m in range(np.uintp(graph.member_start[g]), np.uintp(graph.member_start[g + ONE])):
-            o = np.uintp(graph.member[m])
-            if o != k:
-                moved[o] += amount
-
-
-@inlined
-def _worth_it(residuals: Residuals, tolerance: float) -> float:
-    """Return the smallest expected change for which a message is updated in this pass."""
-    largest = 0.0
-    for e in range(residuals.moved.size):
-        largest = max(largest, residuals.moved[e] * residuals.gain[e])
-    return max(tolerance, _WORTH * largest)
-
-
-@compiled_loop
-def move(
-    ring: Any,
-    graph: MessageGraph,
-    state: Messages,
-    residuals: Residuals,
-    order: Ints,
-    mode: int,
-    count: int,
-    tolerance: float,
-    damping: float,
-) -> tuple[int, float, int]:
-    """Update messages in a given order.
-
-    With ``mode`` ``ALL`` there is one pass; with ``NOTED`` it also notes the effect on other messages; with ``SOME``
-    there are passes over messages that are expected to change, until none is by more than ``tolerance``, or ``count``
-    messages were updated. Returns the number of updated messages, the largest change in the last pass that updated
-    any, and the edge at which numbers became too small (-1: none).
-    """
-    done, largest = 0, 0.0
-    while True:
-        least = _worth_it(residuals, tolerance) if mode == SOME else 0.0
-        before, most = done, 0.0
-        for t in range(order.size):
-            e = np.uintp(order[t])
-            if mode == SOME and residuals.moved[e] * residuals.gain[e] <= least:
-                continue
-            change = renew(ring, graph, state, e, damping)
-            if change < 0.0:
-                return done, largest, order[t]
-            done += 1
-            most = max(most, change)
-            if mode != ALL:
-                _note(graph, residuals, e, change, damping)
-        if done > before:
-            largest = most
-        if mode != SOME or done == before or done >= count:
-            return done, largest, -1

@@ -26,33 +26,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gibbsite._common.arguments import check_iteration, check_seconds, checked, is_number
-from gibbsite._common.arrays import Floats, Ints
+from gibbsite._common.arrays import Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import announcing, interpreted
 from gibbsite.errors import ArgumentError, ConvergenceWarning, SupportError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
-from gibbsite.inference.belief.forests import ForestShares, grow_forests
+from gibbsite.inference.belief.forests import grow_forests
 from gibbsite.inference.belief.joint import LatticeBeliefs, TableBeliefs
 from gibbsite.inference.belief.lattice import OddsLattice, lay_out_lattice, summarise_lattice, sweep_lattice
 from gibbsite.inference.belief.layout import MessageGraph, lay_out, raise_to, sealed
-from gibbsite.inference.belief.messages import (
-    ALL,
-    LEAST,
-    NOTED,
-    SOME,
-    LogMessages,
-    Messages,
-    PlainMessages,
-    Residuals,
-    gather_beliefs,
-    move,
-    new_messages,
-    new_residuals,
-)
-from gibbsite.inference.belief.order import order_messages
-from gibbsite.inference.belief.readout import add_logs, decode, log_z_of_beliefs, upper_bound
+from gibbsite.inference.belief.messages import LEAST, LogMessages, Messages, PlainMessages, gather_beliefs, new_messages
+from gibbsite.inference.belief.readout import read_off
 from gibbsite.inference.belief.result import BeliefResult
+from gibbsite.inference.belief.schedule import ALL, NOTED, SOME, Residuals, move, new_residuals, order_messages
 from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.interrupt import catch_interrupt
 from gibbsite.sampling.plan import package_version
@@ -322,7 +309,9 @@ def _on_tables(model: FactorGraph, laid_out: _LaidOut, how: _Settings, show: Pro
                 f"No state of site {model.sites[found.site]!r} is possible: the factors and evidence around "
                 "it contradict each other; check the evidence."
             ) from None
-        answer = _read_off(run, shares, laid_out.sites)
+        if isinstance(run.ring, PlainMessages):
+            run.take_logs()
+        answer = read_off(graph, run.state, shares, laid_out.sites if how.kind == "max" else None)
     return BeliefResult(
         model=model,
         cells=answer.cells,
@@ -386,44 +375,6 @@ def _settle(run: _Run, once: bool, begun: float, show: Progress, interrupt: Any)
             mode = NOTED if mode == SOME and done < count else SOME
         if passes % _ROUNDING == 0:
             run.gather()
-
-
-class _Answer(NamedTuple):
-    """Probabilities of states, log-partition function and decoded state; messages and beliefs as logarithms."""
-
-    cells: Floats
-    log_z: float
-    codes: Ints | None
-    message: Floats
-    belief: Floats
-
-
-def _read_off(run: _Run, shares: ForestShares | None, sites: Ints) -> _Answer:
-    """Turn messages into answers."""
-    if isinstance(run.ring, PlainMessages):
-        run.take_logs()
-    graph, state = run.graph, run.state
-    add_logs(graph, state)
-    belief = state.belief.copy()
-    cells = _normalise(belief, graph)
-    codes, log_z = None, math.nan
-    if run.how.kind == "max":
-        codes = np.zeros(graph.n_sites, np.int64)
-        decode(LogMessages(True), graph, state, sites, np.zeros(state.fresh.size), codes)
-    elif shares is not None:
-        log_z = upper_bound(LogMessages(False), graph, state, *shares, np.zeros(belief.size))
-    else:
-        log_z = log_z_of_beliefs(LogMessages(False), graph, state)
-    return _Answer(cells, float(log_z), codes, state.message, belief)
-
-
-def _normalise(logs: Floats, graph: MessageGraph) -> Floats:
-    """Turn logarithms of the weights of all states into probabilities of each site."""
-    if not graph.n_sites:
-        return np.zeros(0)
-    first = graph.offset[:-1]
-    weights = np.exp(logs - np.repeat(np.maximum.reduceat(logs, first), graph.card))
-    return np.asarray(weights / np.repeat(np.add.reduceat(weights, first), graph.card))
 
 
 def _as_odds(graph: Graph, how: _Settings) -> OddsLattice | None:

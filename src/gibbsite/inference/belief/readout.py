@@ -30,11 +30,13 @@ References
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
+from gibbsite.inference.belief.forests import ForestShares
 from gibbsite.inference.belief.layout import MessageGraph
 from gibbsite.inference.belief.messages import ONE, LogMessages, Messages, log_message
 
@@ -143,3 +145,38 @@ def decode(ring: LogMessages, graph: MessageGraph, state: Messages, sites: Ints,
         for a in range(size):
             if a != best:
                 state.belief[cell + a] = -np.inf
+
+
+class Answers(NamedTuple):
+    """Probabilities of states, log-partition function and decoded state; messages and beliefs as logarithms."""
+
+    cells: Floats
+    log_z: float
+    codes: Ints | None
+    message: Floats
+    belief: Floats
+
+
+def read_off(graph: MessageGraph, state: Messages, shares: ForestShares | None, sites: Ints | None) -> Answers:
+    """Turn messages in logarithms into answers: a state if ``sites`` are to be decided, otherwise log Z."""
+    add_logs(graph, state)
+    belief = state.belief.copy()
+    cells = _normalise(belief, graph)
+    codes, log_z = None, math.nan
+    if sites is not None:
+        codes = np.zeros(graph.n_sites, np.int64)
+        decode(LogMessages(True), graph, state, sites, np.zeros(state.fresh.size), codes)
+    elif shares is not None:
+        log_z = upper_bound(LogMessages(False), graph, state, *shares, np.zeros(belief.size))
+    else:
+        log_z = log_z_of_beliefs(LogMessages(False), graph, state)
+    return Answers(cells, float(log_z), codes, state.message, belief)
+
+
+def _normalise(logs: Floats, graph: MessageGraph) -> Floats:
+    """Turn logarithms of the weights of all states into probabilities of each site."""
+    if not graph.n_sites:
+        return np.zeros(0)
+    first = graph.offset[:-1]
+    weights = np.exp(logs - np.repeat(np.maximum.reduceat(logs, first), graph.card))
+    return np.asarray(weights / np.repeat(np.add.reduceat(weights, first), graph.card))
