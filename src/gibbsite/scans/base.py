@@ -141,13 +141,7 @@ class Ordered(NamedTuple):
 
 
 def in_order(order: Ints32) -> Ordered:
-    """Return the schedule of a fixed sequence of sites.
-
-    Examples
-    --------
-    >>> in_order(np.array([2, 0], np.int32)).n
-    2
-    """
+    """Return the schedule of a fixed sequence of sites."""
     return Ordered(FIXED, order.size, np.array(order, np.int32), _NO_NUMBERS, _NO_SITES)
 
 

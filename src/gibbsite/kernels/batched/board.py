@@ -64,13 +64,6 @@ def toward_neighbours(couplings: Sequence[Floats], shape: Triple, wraps: Triple)
     """Yield the couplings of all sites by direction: before and after along the last axis, then the others.
 
     Sites are in the model's order; the coupling is zero where there is no neighbour.
-
-    Examples
-    --------
-    >>> before, after, *_ = toward_neighbours([np.ones(1), np.ones(1), np.array([5.0, 6.0, 7.0])],
-    ...                                       (1, 1, 3), (0, 0, 0))
-    >>> before.tolist(), after.tolist()
-    ([[[0.0, 5.0, 6.0]]], [[[5.0, 6.0, 0.0]]])
     """
     for axis in range(2, 2 - n_directions(shape) // 2, -1):
         after = np.broadcast_to(couplings[axis], math.prod(shape)).reshape(shape).copy()

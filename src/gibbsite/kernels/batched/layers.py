@@ -32,8 +32,7 @@ from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Kernel, Team
 from gibbsite.kernels.batched.base import Streams, register_batched
-from gibbsite.kernels.batched.heatbath import MOST, add_chances, exponential, unit
-from gibbsite.kernels.batched.keyed import HeatBath
+from gibbsite.kernels.batched.heatbath import MOST, HeatBath, add_chances, exponential, unit
 from gibbsite.kernels.batched.replicated import chain_keys, draw_words
 from gibbsite.kernels.batched.site_order import PackedModel, Permutation
 from gibbsite.kernels.gibbs.gibbs import GibbsParameters
@@ -81,16 +80,6 @@ def pack_layers(graph: Graph, least_layer: int = LEAST_LAYER) -> PackedModel | N
     """Lay a binary graph out in two layers; None if there are not two, or most pairs are not coupled.
 
     ``least_layer`` is the fewest sites of a layer that is worth while.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> graph = gs.graphs.compile_graph(gs.rbm(np.ones((20, 30))))
-    >>> packed = pack_layers(graph)
-    >>> packed.arrays.start.tolist(), packed.longest
-    ([0, 20, 50], 30)
-    >>> pack_layers(gs.graphs.compile_graph(gs.ising_grid((20, 20)))) is None
-    True
     """
     rows = graph.arrays
     if not isinstance(rows, IsingGraph) or not _may_be_dense(graph.n_sites, rows.neighbour.size, least_layer):

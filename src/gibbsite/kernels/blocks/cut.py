@@ -42,12 +42,6 @@ def choose_rest(near: Interactions, cards: Ints32, log2: float, tie: Floats, bef
         How strongly a site depends on its neighbours; sites with weak ties are cut first.
     before : bool array, optional
         Sites outside another cutset; those are cut first, so that the two cutsets have little in common.
-
-    Examples
-    --------
-    >>> ring = Interactions(np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2]))
-    >>> sorted(choose_rest(ring, np.full(4, 2, np.int32), 2.0, np.zeros(4)).tolist())
-    [0, 1, 2]
     """
     n, log_card, limit = cards.size, np.log2(cards), Limit(log2)
     every, inside = np.ones(n, bool), np.zeros(n, bool)

@@ -30,11 +30,11 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.base import Kernel, step, transition
 from gibbsite.kernels.blocks.collapsed import CHANCE, DRAW, MARGINALS, WEIGH, collapse
+from gibbsite.kernels.blocks.cover import tie_sites
 from gibbsite.kernels.blocks.cut import choose_rest, lay_out_cutsets
 from gibbsite.kernels.blocks.gibbs import put_marginal
 from gibbsite.kernels.blocks.messages import CutTree, CutWorkspace, workspace_sizes
 from gibbsite.kernels.blocks.tables import find_interactions, lay_out_blocks, order_block
-from gibbsite.kernels.blocks.ties import tie_sites
 from gibbsite.kernels.registry import register
 
 # A chain keeps three messages for every table, of 4 GiB at most.

@@ -29,7 +29,7 @@ from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.support.reach import leads_to
 from gibbsite.kernels.base import Buffer, Kernel, step, transition
-from gibbsite.kernels.blocks.cover import Limit, cover_sites
+from gibbsite.kernels.blocks.cover import Limit, cover_sites, tie_sites, tied_groups
 from gibbsite.kernels.blocks.filtering import (
     DRAW,
     MARGINALS,
@@ -42,7 +42,6 @@ from gibbsite.kernels.blocks.filtering import (
 )
 from gibbsite.kernels.blocks.strips import StripMemory, StripParameters, StripPlan, find_strips
 from gibbsite.kernels.blocks.tables import BlockTables, Interactions, find_interactions, lay_out_blocks, order_block
-from gibbsite.kernels.blocks.ties import tie_sites, tied_groups
 from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 from gibbsite.kernels.registry import register
 from gibbsite.kernels.rules import HEAT_BATH, HeatBath

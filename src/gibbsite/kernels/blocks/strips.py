@@ -143,15 +143,7 @@ class _Tile(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StripPlan:
-    """Strips of a lattice, half of which are drawn at once.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> plan = find_strips(gs.graphs.compile_graph(gs.ising_grid((2, 3), coupling=0.4)), 1)
-    >>> [plan.sites_of(unit).tolist() for unit in range(plan.n_blocks)]
-    [[0, 3, 2, 5], [1, 4]]
-    """
+    """Strips of a lattice, half of which are drawn at once."""
 
     arrays: LatticeGraph
     start: Ints
@@ -266,15 +258,7 @@ class StripPlan:
 
 
 def find_strips(graph: Graph, width: int) -> StripPlan | None:
-    """Return strips of at most so many columns, if a graph is a lattice that can be drawn by halves.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> ring = gs.graphs.compile_graph(gs.ising_grid((4, 5), coupling=0.4, periodic=(False, True)))
-    >>> find_strips(ring, 1) is None, find_strips(ring, 2).start.tolist()
-    (True, [0, 1, 2, 3, 5])
-    """
+    """Return strips of at most so many columns, if a graph is a lattice that can be drawn by halves."""
     g = graph.arrays
     if not isinstance(g, LatticeGraph) or g.size_1 < 2 or g.size_2 < 2:
         return None

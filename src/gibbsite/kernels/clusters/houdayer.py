@@ -70,17 +70,6 @@ def exchange(memory: ExchangeMemory, x: Array, y: Array, words: Words64) -> int:
         State codes.
     words : uint64 array (4,)
         The generator, which is advanced.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> from gibbsite._numba.random.generators import stream
-    >>> model = gs.ising_grid((3, 3), coupling=np.random.default_rng(1).normal(size=(2, 3, 3)))
-    >>> x, y = np.zeros(9, np.int8), np.array([1, 1, 0, 0, 0, 0, 0, 0, 1], np.int8)
-    >>> before = model.log_potential(x) + model.log_potential(y)
-    >>> size = exchange(exchange_memory(gs.graphs.compile_graph(model)), x, y, stream(1, 0))
-    >>> size in (1, 2), abs(model.log_potential(x) + model.log_potential(y) - before) < 1e-12
-    (True, True)
     """
     return int(_exchange(memory, x, y, words))
 

@@ -53,14 +53,7 @@ class Ladder(NamedTuple):
 
 
 def make_ladder(degrees: list[int], gridded: bool) -> Ladder:
-    """Make the matrices of some degrees; those of grids for series that are drawn from.
-
-    Examples
-    --------
-    >>> ladder = make_ladder([2], gridded=False)
-    >>> ladder.node.tolist(), (np.array([9.0, 1.0, 1.0]) @ ladder.matrix.reshape(3, 3)).tolist()
-    ([1.0, 6.123233995736766e-17, -1.0], [3.0, 4.0, 2.0])
-    """
+    """Make the matrices of some degrees; those of grids for series that are drawn from."""
     matrices, grids = [], []
     for degree in degrees:
         j = np.arange(degree + 1)

@@ -12,7 +12,7 @@ from gibbsite.graphs.functions.failure import cause_text
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.kernels.continuous.energy import EMPTY, FACTOR, FULL, HOPELESS, VALUE, VALUES
-from gibbsite.kernels.continuous.rejection import MOST_TRIES
+from gibbsite.kernels.continuous.methods import MOST_TRIES
 
 _DEMAND = {True: "it must be a number wherever the sites can be", False: "it must be finite there"}
 

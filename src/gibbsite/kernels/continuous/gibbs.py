@@ -23,7 +23,7 @@ from gibbsite.graphs.functions.bounds import Bounds, all_bounds, factors_of, kno
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.kernels.base import Kernel, KernelWarning, step
-from gibbsite.kernels.continuous.batch import Batch, gather, make_desk
+from gibbsite.kernels.continuous.batch import Batch, gather, make_desk, no_rows
 from gibbsite.kernels.continuous.chebyshev import make_series
 from gibbsite.kernels.continuous.energy import (
     ACCEPTED,
@@ -40,9 +40,17 @@ from gibbsite.kernels.continuous.energy import (
 )
 from gibbsite.kernels.continuous.fault import raise_fault
 from gibbsite.kernels.continuous.interpolated import Interpolation, interpolate
-from gibbsite.kernels.continuous.method import INTERPOLATED, INVERSE, REJECTED, SLICED, STATES, Method, answer, ask
-from gibbsite.kernels.continuous.rejection import TOGETHER
-from gibbsite.kernels.continuous.rows import no_rows
+from gibbsite.kernels.continuous.methods import (
+    INTERPOLATED,
+    INVERSE,
+    REJECTED,
+    SLICED,
+    STATES,
+    TOGETHER,
+    Method,
+    answer,
+    ask,
+)
 from gibbsite.kernels.continuous.theorem import interpolant_remark
 from gibbsite.kernels.minibatch.factors import batch_rate, drawn_rows, guarantee, local_energies, read_batch
 from gibbsite.kernels.registry import register

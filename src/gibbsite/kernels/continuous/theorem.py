@@ -30,11 +30,6 @@ def kept_double(size: float, largest: float, power: int, energy: int, density: i
     """Return by what the gap of plain Gibbs is multiplied at least, for PGDA; 0 if nothing is known.
 
     ``power`` is the degree of the factors, ``energy`` and ``density`` those of the two interpolants: m and k.
-
-    Examples
-    --------
-    >>> kept_double(10.0, 0.5, 1, 3, 10), round(kept_double(10.0, 0.5, 1, 40, 80), 2)
-    (0.0, 0.67)
     """
     rho, bound, plain = _setting(size, largest, power, 4.0 / math.log(2.0))
     root = np.sqrt(rho) - 1.0
@@ -46,13 +41,7 @@ def kept_double(size: float, largest: float, power: int, energy: int, density: i
 
 
 def kept_single(size: float, largest: float, power: int, density: int) -> float:
-    """Return the same for PGITS, with one interpolant.
-
-    Examples
-    --------
-    >>> kept_single(10.0, 0.5, 1, 3), round(kept_single(10.0, 0.5, 1, 40), 2)
-    (0.0, 0.8)
-    """
+    """Return the same for PGITS, with one interpolant."""
     rho, bound, plain = _setting(size, largest, power, 2.0)
     with np.errstate(over="ignore"):
         lost = np.exp(np.log(8.0) + bound - 0.5 * np.log(rho - 1.0) - 0.5 * density * np.log(rho))
@@ -60,13 +49,7 @@ def kept_single(size: float, largest: float, power: int, density: int) -> float:
 
 
 def degrees_needed(size: float, largest: float, power: int, double: bool) -> tuple[int, ...] | None:
-    """Return degrees (m, k), or (m,), at which half of exp(-4 L^2 / lambda) is guaranteed; None if above 512.
-
-    Examples
-    --------
-    >>> degrees_needed(10.0, 0.5, 1, double=True), degrees_needed(10.0, 0.5, 1, double=False)
-    ((24, 42), (11,))
-    """
+    """Return degrees (m, k), or (m,), at which half of exp(-4 L^2 / lambda) is guaranteed; None if above 512."""
     rho, bound, _ = _setting(size, largest, power, 4.0 / math.log(2.0) if double else 2.0)
     # what interpolants may lose of what minibatches keep
     spare = 1.0 - 0.5 * np.exp(np.minimum(4.0 * (bound**2 - largest**2) / size, 1.0))

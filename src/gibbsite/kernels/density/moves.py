@@ -358,13 +358,7 @@ def largest_curvature(graph: Graph, place: Floats, factor: Floats) -> float:
 
 
 def positive(name: str, given: Any) -> float:
-    """Return a positive number of a user.
-
-    Examples
-    --------
-    >>> positive("step", 0.5)
-    0.5
-    """
+    """Return a positive number of a user."""
     if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < math.inf:
         raise ArgumentError(f"{argument(name)} must be a positive number, got {given!r}.")
     return float(given)

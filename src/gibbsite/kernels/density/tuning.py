@@ -36,13 +36,7 @@ def make_moments(n: int) -> Floats:
 
 
 def read_shape(given: Any, n: int, what: str) -> Floats:
-    """Return the factor of a covariance given by a user: a number or array of variances, or a matrix.
-
-    Examples
-    --------
-    >>> read_shape([4.0, 9.0], 2, "the preconditioner").tolist()
-    [2.0, 3.0]
-    """
+    """Return the factor of a covariance given by a user: a number or array of variances, or a matrix."""
     try:
         matrix = np.asarray(given, float)
     except (TypeError, ValueError):

@@ -26,7 +26,7 @@ from gibbsite.errors import ArgumentError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.gaussian import GaussianGraph
 from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Team, step, visit
-from gibbsite.kernels.batched.keyed import ROOM
+from gibbsite.kernels.batched.heatbath import ROOM
 from gibbsite.kernels.registry import register
 from gibbsite.scans.base import Phased, run_end
 

@@ -76,16 +76,7 @@ class Remembered(NamedTuple):
 
 
 def remembering_pays(graph: Graph) -> bool:
-    """Tell whether remembering conditionals is faster than computing them.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> remembering_pays(gs.graphs.compile_graph(gs.ising_grid((3, 3))))
-    False
-    >>> remembering_pays(gs.graphs.compile_graph(gs.FactorGraph(3, [((0, 1, 2), np.ones((2, 2, 2)))], states=2)))
-    True
-    """
+    """Tell whether remembering conditionals is faster than computing them."""
     # Pairs of sites multiply one row of a table for each neighbour, which is about as fast as finding a row.
     return graph.kind == "table" and graph.n_sites <= _MOST_SITES
 
@@ -103,14 +94,6 @@ def find_blankets(graph: Graph, own: bool) -> Blankets:
         The compiled model.
     own : bool
         Whether a site's own state is part of the configuration.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": 2, "b": 3}, [(("a", "b"), [[1, 2, 3], [3, 0, 1]])])
-    >>> found = find_blankets(gs.graphs.compile_graph(model), own=False)
-    >>> found.member.tolist(), found.stride.tolist(), found.place.tolist(), found.size
-    ([1, 0], [4, 6], [1, 13], 25)
     """
     kept = graph.shared.find(_KeptBlankets, _KeptBlankets)
     if own not in kept:

@@ -33,11 +33,10 @@ from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.local import weights
 from gibbsite.kernels.base import Kernel, step, transition
-from gibbsite.kernels.gibbs.draw import is_up, kept_odds, put_cells
 from gibbsite.kernels.gibbs.lfsr import TABLES, Reader, Source, find_register, open_source, read_uniform, start_reading
 from gibbsite.kernels.protocols import RunOutline
 from gibbsite.kernels.registry import register
-from gibbsite.kernels.rules import pick
+from gibbsite.kernels.rules import is_up, kept_odds, pick, put_cells
 
 _FIXED = f"{part('Systematic')}, {part('Palindromic')} or {part('Chromatic')}"
 _NAME = part("QuasiGibbs", "QuasiGibbs")

@@ -44,13 +44,6 @@ class Keys:
         Number of bins, where conditionals are put into bins.
     graph : Graph
         The graph.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> chain = gs.graphs.compile_graph(gs.potts_grid(3, 3, coupling=0.2))
-    >>> Keys("blanket", 32, chain).sizes().tolist()  # configurations of one neighbour, or of two
-    [3.0, 9.0, 3.0]
     """
 
     kind: str

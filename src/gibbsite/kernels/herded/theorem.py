@@ -161,14 +161,6 @@ def sweep_of_gibbs(conditionals: list[Floats], order: list[int]) -> Floats:
         For each site the probabilities of its states given the others, one axis per site.
     order : list of int
         The visits.
-
-    Examples
-    --------
-    >>> law = np.array([[0.15, 0.1], [0.1, 0.65]])
-    >>> given = [law / law.sum(axis=i, keepdims=True) for i in range(2)]
-    >>> matrix = sweep_of_gibbs(given, [0, 1]).reshape(4, 4)
-    >>> bool(np.allclose(law.ravel() @ matrix, law.ravel()))
-    True
     """
     shape = np.broadcast_shapes(*(table.shape for table in conditionals))
     states = math.prod(shape)

@@ -36,13 +36,7 @@ _PARTS = 2.0**32  # probabilities are whole multiples of the inverse, as weights
 
 
 def holds_all(start: Words32, member: Words32) -> bool:
-    """Tell whether every row of compressed rows has all sites but its own.
-
-    Examples
-    --------
-    >>> holds_all(np.array([0, 1, 2], np.uint32), np.array([1, 0], np.uint32))
-    True
-    """
+    """Tell whether every row of compressed rows has all sites but its own."""
     n = start.size - 1
     degree = row_lengths(start)
     if (degree < n - 1).any():
@@ -112,15 +106,7 @@ def remark_in_step(model: FactorGraph, graph: Graph, bins: int | None = None) ->
 
 
 def find_isolated(graph: Graph) -> Ints:
-    """Return the sites that share a factor with no other.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.FactorGraph(3, [((0, 2), [[1, 2], [2, 1]])], states=2)
-    >>> find_isolated(gs.graphs.compile_graph(model)).tolist()
-    [1]
-    """
+    """Return the sites that share a factor with no other."""
     arrays = graph.arrays
     if isinstance(arrays, LatticeGraph | DistanceGraph):
         return np.arange(graph.n_sites if graph.n_sites < 2 else 0)

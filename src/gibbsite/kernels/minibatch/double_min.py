@@ -24,14 +24,17 @@ from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.minibatch.counting import ACCEPTED, UPDATES
-from gibbsite.kernels.minibatch.energy_estimate import (
+from gibbsite.kernels.minibatch.mgpmh import ProposalParameters, proposal_parameters, proposal_size, propose
+from gibbsite.kernels.minibatch.min_gibbs import (
+    Estimated,
     EstimateParameters,
+    EstimatingKernel,
     estimate_energy,
     estimate_parameters,
+    estimate_remark,
+    estimate_size,
     know_energy,
 )
-from gibbsite.kernels.minibatch.mgpmh import ProposalParameters, proposal_parameters, proposal_size, propose
-from gibbsite.kernels.minibatch.min_gibbs import Estimated, EstimatingKernel, estimate_remark, estimate_size
 from gibbsite.kernels.registry import register
 
 

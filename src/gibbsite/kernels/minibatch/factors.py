@@ -135,13 +135,7 @@ def row_sums(start: Array, values: Floats, step: int = 1) -> Floats:
 
 
 def shares_of(log_value: Floats, place: Ints) -> tuple[Floats, Floats]:
-    """Return the bound M of the table at each place, and the shares of all entries; tables fill the array.
-
-    Examples
-    --------
-    >>> shares_of(np.array([1.0, 3.0, 2.0, 2.0]), np.array([2, 0, 0]))
-    (array([0., 2., 2.]), array([0., 1., 0., 0.]))
-    """
+    """Return the bound M of the table at each place, and the shares of all entries; tables fill the array."""
     begins, which = np.unique(place, return_inverse=True)
     if not begins.size:
         return np.zeros(0), np.zeros(log_value.size)

@@ -23,8 +23,7 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.base import Kernel, step
-from gibbsite.kernels.perfect.pairs import PairBounds, come_from
-from gibbsite.kernels.perfect.sets import MOST_STATES, SetBounds, come_from_sets, find_bounds
+from gibbsite.kernels.perfect.bounds import MOST_STATES, PairBounds, SetBounds, come_from, come_from_sets, find_bounds
 from gibbsite.kernels.registry import default_kernel, register
 
 if TYPE_CHECKING:

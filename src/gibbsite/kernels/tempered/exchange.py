@@ -10,7 +10,7 @@ instead of diffusing (Okabe et al. 2001; Syed et al. 2022). A state that the tar
 of the model was softened on the way, never gets there.
 
 Counted are the chances of swaps, round trips of states from the reference to the target and back, and the
-averages of which free energies are made (:mod:`.free_energy`). Nothing in here is changed by what was
+averages of which free energies are made (:mod:`.search`). Nothing in here is changed by what was
 counted.
 """
 

@@ -165,14 +165,6 @@ def pairing_pays(graph: Graph) -> bool:
 
     Where clusters of neighbours percolate, two states differ in one cluster, and exchanging that brings
     nothing about; where no cycle is frustrated, states differ in all sites.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> glass = gs.ising_grid((4, 4), coupling=np.random.default_rng(1).normal(size=(2, 4, 4)))
-    >>> magnet = gs.ising_grid((4, 4), coupling=1.0)
-    >>> pairing_pays(gs.graphs.compile_graph(glass)), pairing_pays(gs.graphs.compile_graph(magnet))
-    (True, False)
     """
     if not graph.binary or graph.model is None:
         return False

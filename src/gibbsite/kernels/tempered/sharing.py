@@ -224,13 +224,7 @@ class SharedLanes(_Rungs):
         self.most = -(-self.lanes // _GROUP)
 
     def first(self, bounds: Sequence[int]) -> list[int]:
-        """Return the first lane of each share, and where the last one ends.
-
-        Examples
-        --------
-        >>> SharedLanes(20).first([0, 1, 2])
-        [0, 16, 24]
-        """
+        """Return the first lane of each share, and where the last one ends."""
         return [min(_GROUP * bound, self.lanes) for bound in bounds]
 
     def cut(self, memory: TemperedMemory, low: int, high: int) -> Arrays:

@@ -117,13 +117,7 @@ def side_work(rungs: int, n_sites: int, stream: Words64) -> SideWork:
 
 
 def lanes_for(rungs: int) -> int:
-    """Return the number of lanes.
-
-    Examples
-    --------
-    >>> lanes_for(3), lanes_for(17)
-    (8, 24)
-    """
+    """Return the number of lanes."""
     return -(-rungs // LANES) * LANES
 
 
