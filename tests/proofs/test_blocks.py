@@ -231,7 +231,7 @@ def test_runs_are_the_same_on_threads_and_after_a_checkpoint(tmp_path: Path) -> 
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"blocks": "tree"}, "Way to find blocks 'tree' is unknown"),
+    ({"blocks": "tree"}, "Blocks 'tree' is unknown"),
     ({"blocks": 3}, "must be lists of sites"),
     ({"blocks": ["ab"]}, "block 0 must be a list of sites"),
     ({"blocks": [["a", "x"]]}, "x"),

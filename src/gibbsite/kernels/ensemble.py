@@ -1,8 +1,8 @@
 """Replicas of one chain on several processes: each moves some of them, and all meet after every sweep.
 
-What one process tells the others, and which states change places, is said as views of arrays that all of them
+What one process sends to the others, and which states change places, is given as views of arrays that all of them
 have: a message fills with the sender's numbers the view of the same name at the receiver. How messages travel
-is not said here.
+is not defined here.
 """
 
 from __future__ import annotations

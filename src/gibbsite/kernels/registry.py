@@ -138,7 +138,7 @@ def default_kernel(graph: Graph) -> Kernel:
     """Return the kernel that runs on a graph by default."""
     found = _load("default_for", "discrete" if graph.discrete else graph.kind)
     if found is None:
-        raise IncompatibleError(f"No kernel is the default for {graph.kind} graphs; say which one to use.")
+        raise IncompatibleError(f"No kernel is the default for {graph.kind} graphs; name one.")
     return found.kernel()
 
 

@@ -65,7 +65,7 @@ def pick(w: Floats, size: Integer, level: float) -> Integer:
     """Return the state at which the running sum of ``w`` passes ``level``, never one of weight zero."""
     passed = 0.0
     chosen = 0
-    for a in range(size):  # all of them: where to stop is a branch that nobody could foretell
+    for a in range(size):  # all of them: a branch at the chosen state could not be predicted
         passed += w[a]
         chosen += level >= passed
     if chosen == size:  # rounding brought the level to the total
@@ -153,7 +153,7 @@ def kept_odds(arrays: Any, x: Ints8, i: Integer, cond: Floats, keep: bool) -> fl
 
 @inlined
 def is_up(odds: float, u: float) -> bool:
-    """Tell whether u < P(1) = 1 / (1 + exp(-odds)), that is odds > logit(u).
+    """Return whether u < P(1) = 1 / (1 + exp(-odds)), that is odds > logit(u).
 
     A table of logits brackets logit(u) so closely that the logarithm itself is needed in one update of a
     thousand.

@@ -1,6 +1,6 @@
 """The walk over a lattice in checkerboard order, a row of one color at a time.
 
-A site of one color has its neighbours in the other: those before and after it stand side by side in the
+A site of one color has its neighbours in the other: those before and after it are adjacent in the
 other color's part of the same row, the rest at the same place of the neighbouring rows. So all that a stretch
 of a row depends on are stretches, and loops over it compile to vector instructions.
 
@@ -51,7 +51,7 @@ def pack_two_colors(graph: Graph, arrays: Any, order: Parity) -> PackedModel:
 
 
 def takes_two_colors(shape: Triple, wraps: Triple) -> bool:
-    """Tell whether the sites of even coordinate sum have odd neighbours only: no periodic axis is odd."""
+    """Return whether the sites of even coordinate sum have odd neighbours only: no periodic axis is odd."""
     return not any(wrap and size % 2 for size, wrap in zip(shape, wraps, strict=True))
 
 
@@ -248,7 +248,7 @@ def move_board(
     keep: bool,
     team: Team,
 ) -> Words:
-    """Draw the sites of a board, row by row of one color; the move of every way of the heat bath on one."""
+    """Draw the sites of a board, row by row of one color; the move of every heat bath on a board."""
     words, room = memory.words[team.member], memory.room[team.member]
     board = arrays.board
     rows = board.start.shape[1] - 1

@@ -130,7 +130,7 @@ F = np.float32
 
 # Directions, as in ``PlaneBoard.coupling``.
 _LEFT, _RIGHT, _ABOVE, _BELOW, _FRONT, _BACK = range(6)
-NOBODY = np.int16(-1)  # stands for the state of a missing neighbour
+ABSENT = np.int16(-1)  # stands for the state of a missing neighbour
 
 
 class PottsMemory(NamedTuple):
@@ -194,7 +194,7 @@ def _look_along(place: Integer, j: Integer, count: Integer, x: Ints16, states: I
     """Copy the states of a neighbouring row."""
     if place == NOWHERE:
         for i in range(count):
-            states[at + i] = NOBODY
+            states[at + i] = ABSENT
     else:
         for i in range(count):
             states[at + i] = x[place + j + i]
@@ -205,7 +205,7 @@ def _look_along(place: Integer, j: Integer, count: Integer, x: Ints16, states: I
 def _look_single(arrays: Any, row: Row, j: Integer, x: Ints16, near: Ints16, at: Integer) -> None:
     for direction in range(6):
         place = _neighbour(arrays, row, direction, j)
-        near[direction, at] = NOBODY if place == NOWHERE else x[place]
+        near[direction, at] = ABSENT if place == NOWHERE else x[place]
 
 
 @inlined

@@ -134,7 +134,7 @@ def _color_rows(graph: Graph, most_tabled: int) -> tuple[ColoredGraph, Permutati
 
 
 def _fits(arrays: IsingGraph) -> bool:
-    """Tell whether all log-odds stay within bounds."""
+    """Return whether all log-odds stay within bounds."""
     row = np.repeat(np.arange(arrays.field.size), row_lengths(arrays.start))
     reach = np.abs(arrays.field) + np.bincount(row, np.abs(arrays.coupling), arrays.field.size)
     return bool((reach <= MOST_ODDS).all())
@@ -166,7 +166,7 @@ def share(low: Integer, high: Integer, size: int, team: Team) -> tuple[Integer, 
 def counters(base: Integer, end: Integer, most: int, each: int) -> Integer:
     """Return how many counters hold the numbers of at most ``most`` positions, ``each`` of them in one.
 
-    They are the numbers of the first so many of these positions, so no two pieces have any in common.
+    They are numbered consecutively, so no two pieces have any in common.
     """
     return (min(_U(most), end - base) + _U(each - 1)) // _U(each)
 

@@ -1,6 +1,6 @@
 """Positions of a model that is laid out by color, cut into parts; what each part sees of the others.
 
-A *segment* is a range of positions of one color, which stand in an order that brings neighbours together: a
+A *segment* is a range of positions of one color, in an order that brings neighbours together: a
 color of a lattice, a class of sites of equal color and degree otherwise. A part is a range of every segment.
 Lattices are cut between rows, into strips. Other models are cut so that every part has as many sites of a
 color as any other, at the same ranks in all segments of it; they are close in the graph where the layout
@@ -33,7 +33,7 @@ def segment_colors(arrays: Any) -> Ints:
 
 
 def cut_positions(packed: PackedModel, parts: int) -> Ints:
-    """Cut every segment into so many parts: part k of segment s begins at entry (s, k) of what is returned."""
+    """Cut every segment into parts; entry (s, k) of the result is where part k of segment s begins."""
     arrays, share = packed.arrays, np.arange(parts + 1)
     if isinstance(arrays, ColoredGraph):
         return _cut_classes(arrays, packed.near, share)

@@ -168,7 +168,7 @@ class KeyedMemory(NamedTuple):
 
 
 class HeatBath(BatchedUpdate):
-    """A way of the heat bath, whose new value does not depend on the old one; by default for binary sites."""
+    """A batched heat bath, whose new value does not depend on the old one; by default for binary sites."""
 
     parameters = GibbsParameters
     divisible = True

@@ -188,7 +188,7 @@ def _look_around(board: BoardShape, row: Row, j: Integer, x: Ints8) -> tuple[Int
 
 @generic
 def herd_plane(arrays: Any, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room) -> None:
-    """Let the weights for c neighbours choose, for those of the sites p, ... that have so many."""
+    """Let the weights for c neighbours choose, for those of the sites p, ... that have c neighbours in state 1."""
     raise NotImplementedError
 
 

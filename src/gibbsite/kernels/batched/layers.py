@@ -45,7 +45,7 @@ TILE = 8
 # Products that are added up from zero before they are added to the log-odds: errors grow with the number of
 # additions a product takes part in.
 PIECE = 64
-# A layer has at least so many sites, and such a share of all pairs between the layers is coupled: otherwise
+# The least number of sites of a layer, and the least share of coupled pairs between the layers: otherwise
 # it takes longer to multiply by zeros than to look neighbours up.
 LEAST_LAYER = 16
 LEAST_SHARE = 0.3
@@ -114,7 +114,7 @@ def pack_layers(graph: Graph, least_layer: int = LEAST_LAYER) -> PackedModel | N
 
 
 def _may_be_dense(sites: int, entries: int, least: int) -> bool:
-    """Tell from the number of stored couplings, two for each pair, whether there may be two dense layers."""
+    """Whether there may be two dense layers, judged by the number of stored couplings, two for each pair."""
     return sites >= 2 * least > 0 and entries >= 2 * LEAST_SHARE * least * (sites - least)
 
 
@@ -146,7 +146,7 @@ def _margins(reach: Floats, inputs: Ints) -> Floats32 | None:
 
     ``reach`` bounds the log-odds of each site: the sum of its field and couplings, all absolute. A coupling
     is rounded once and takes part in at most PIECE additions of its piece and one for every piece:
-    so often the sum of all absolute values, times half a unit of the last place, bounds the error of the
+    that number, times the sum of all absolute values, times half a unit of the last place, bounds the error of the
     log-odds (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
     """
     with np.errstate(over="ignore"):
@@ -190,7 +190,7 @@ class LayerMemory(NamedTuple):
 
 @implement(log_potential, LayeredGraph)
 def _unknown(arrays: LayeredGraph, x: Ints8) -> float:
-    return np.nan  # there is not one state but many; runs that record energies take another form
+    return np.nan  # there is not one state but many; runs that record energies take another layout
 
 
 def add_product(
@@ -389,7 +389,7 @@ class Layers(HeatBath):
         return pack_layers(graph)
 
     def arrays(self, packed: PackedModel, chains: int) -> LayeredGraph:
-        """Return the graph for so many chains."""
+        """Return the graph for ``chains`` chains."""
         arrays: LayeredGraph = packed.arrays
         return arrays._replace(chains=chains)
 

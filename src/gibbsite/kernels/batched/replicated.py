@@ -129,7 +129,7 @@ class ReplicaMemory(NamedTuple):
 
 @implement(log_potential, ReplicatedGraph)
 def _unknown(arrays: ReplicatedGraph, x: Ints8) -> float:
-    return np.nan  # there is not one state but many; runs that record energies take another form
+    return np.nan  # there is not one state but many; runs that record energies take another layout
 
 
 def _move_replicas(
@@ -178,7 +178,7 @@ def _move_replicas(
 def draw_words(
     words: Words32, key: Words32, chains: Integer, turn: Integer, counter: Integer, branch: np.uint32
 ) -> None:
-    """Write the four words of a counter for every chain; first halves of keys stand before second ones."""
+    """Write the four words of a counter for every chain; first halves of keys come before second ones."""
     at, sweep = _U64(counter), _U64(turn)
     a, b, c, d = _U32(at & _LOW), _U32(at >> _HIGH) | branch, _U32(sweep & _LOW), _U32(sweep >> _HIGH)
     for r in range(chains):
@@ -289,7 +289,7 @@ class Replicas(HeatBath):
         return pack_columns(model, graph)
 
     def arrays(self, packed: PackedModel, chains: int) -> ReplicatedGraph:
-        """Return the graph for so many chains."""
+        """Return the graph for ``chains`` chains."""
         return ReplicatedGraph(packed.arrays, chains)
 
     def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> ReplicaMemory:

@@ -29,7 +29,7 @@ from gibbsite.kernels.rules import pick
 
 @inlined
 def _own_logs(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j: Integer) -> None:
-    """Write the logarithms of what only the cutset says about cutset site number j to ``chance``."""
+    """Write the log-weights of cutset site number j from the cutset alone to ``chance``."""
     i = np.uintp(tree.site[j])
     size, now = np.int64(arrays.card[i]), np.int64(x[i])
     for a in range(size):

@@ -171,7 +171,7 @@ def cover_sites(
 ) -> list[Ints]:
     """Return blocks of bounded width that cover all sites, each in an order of elimination.
 
-    ``seed`` draws them at random; None takes the greedy choice. ``among`` says which sites to cover, and to
+    ``seed`` draws them at random; None takes the greedy choice. ``among`` is which sites to cover, and to
     cover them with.
     """
     n = cards.size

@@ -71,7 +71,7 @@ def choose_rest(near: Interactions, cards: Ints32, log2: float, tie: Floats, bef
 
 
 def lay_out_cutsets(arrays: TableGraph, tables: BlockTables) -> CutTree:
-    """Say for every block of ``tables``, and every site outside it, where the site touches its tree."""
+    """Return for every block of ``tables``, and every site outside it, where the site touches its tree."""
     parent = tables.parent.tolist()
     root, turn = _walk_down(parent)
     site: list[int] = []

@@ -156,7 +156,7 @@ def entry_given(tables: BlockTables, arrays: TableGraph, x: Array, o: Integer) -
 def filter_plain(
     tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer
 ) -> bool:
-    """Fill the tables from ``begin`` to ``end`` in plain numbers; tell whether nothing can have been lost."""
+    """Fill the tables from ``begin`` to ``end`` without logarithms; return whether nothing can have underflowed."""
     ring = Sum()
     pool, w = work.pool, work.weight
     for t in range(begin, end):

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-#: Ways to find blocks.
+#: Algorithms that find blocks.
 FOUND = ("auto", "trees", "width", "zeros")
 # Entries of the largest table of a block of all sites, and of all its tables: a pass takes a second.
 _WHOLE, _WHOLE_TOTAL = 2.0**22, 2.0**25
@@ -62,7 +62,7 @@ _ENTRIES = 2.0**12
 _STRIP = 2.0**5
 # Covers of blocks that are limited by their width: sites that one cover cuts move freely in another.
 _COVERS = 8
-# Blocks that are given may have tables of so many entries in all; that is 4 GiB for a chain.
+# Most entries of the tables of given blocks; that is 4 GiB for a chain.
 _MOST = 2.0**29
 # Factors at least so strong tie their sites together.
 _NEAR_ZERO = 0.95
@@ -184,7 +184,7 @@ class BlockGibbs(Kernel):
         Most entries of a clique table of a block that is found. By default 2**22 for a block of all sites,
         2**5 for strips of lattices, 2**12 for others. It has no effect on blocks that are given.
     covers : int, optional
-        Blocks that are found cover all sites; with more than one, so many covers are drawn at random, and
+        Blocks that are found cover all sites; with ``covers`` above one, that many covers are drawn at random, and
         a sweep goes through all of them. By default 8 where blocks are limited by their width and the
         model has at most 20,000 sites, otherwise 1.
     seed : int
@@ -287,7 +287,7 @@ class BlockGibbs(Kernel):
     def _find(self, arrays: TableGraph, near: Interactions) -> tuple[list[Ints], float]:
         """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
         if self.blocks not in FOUND:
-            raise ArgumentError(unknown("Way to find blocks", self.blocks, FOUND))
+            raise ArgumentError(unknown("Blocks", self.blocks, FOUND))
         entries, covers = self._limits(arrays.card.size)
         ties = tie_sites(arrays)
         if self.blocks == "trees":
@@ -380,7 +380,7 @@ class BlockGibbs(Kernel):
         return self.plan(graph).members
 
     def quick(self, graph: Graph) -> bool:
-        """Tell whether blocks are found in no time: in small models, and in lattices."""
+        """Return whether blocks are found in no time: in small models, and in lattices."""
         return graph.n_sites <= _FEW_SITES or self._find_strips(graph) is not None
 
     def summary(self, graph: Graph) -> dict[str, float]:
@@ -432,7 +432,7 @@ class BlockGibbs(Kernel):
 
 @compiled_loop
 def _meet(parameters: BlockParameters, work: BlockWorkspace, x: Array, y: Array, words: Words64, sweeps: int) -> bool:
-    """Draw all blocks of two states with the same random numbers, over and over; tell whether they meet."""
+    """Draw all blocks of two states with the same random numbers, repeatedly; return whether they meet."""
     tables, model, what = parameters.tables, parameters.model, work.what
     for _ in range(sweeps):
         for block in range(tables.start.size - 1):

@@ -1,11 +1,11 @@
 """Messages of a clique tree, kept from step to step while single sites outside the tree change.
 
 The tables of a block form a tree (:mod:`.tables`): that of a site hangs below that of the first site of its
-separator. Over every edge goes a message up, what the tables below say about the separator, and one down,
-what all others say. A message depends on the states of those cutset sites alone that occur in a factor on its
+separator. Every edge carries a message up, from the tables below about the separator, and one down,
+from all others. A message depends on the states of those cutset sites alone that occur in a factor on its
 side. When a cutset site changes, the messages that lead away from its factors become invalid, and they are
 computed again when they are needed, no sooner. The states that messages belong to are kept beside them and
-compared with those of the chain: messages are never taken for those of another state, whoever set it.
+compared with those of the chain: messages are never taken for those of another state.
 
 A message is scaled to maximum one, and the logarithm of its scale is kept. Where a product could become too
 small for a floating-point number, the table is made in logarithms, and so is its message if its entries are

@@ -40,7 +40,7 @@ from gibbsite.scans.base import site_at
 
 #: Widest strips: more states of a row cost more than they are good for.
 WIDEST = 6
-# Of the threads that share a half, each has at least so many sites.
+# Least number of sites for each of the threads that share a half.
 _LEAST_SHARE = 4096
 # Largest logarithm of a ratio of weights of a row for which no product can leave the range of floats.
 _MOST_RANGE = 600.0
@@ -258,7 +258,7 @@ class StripPlan:
 
 
 def find_strips(graph: Graph, width: int) -> StripPlan | None:
-    """Return strips of at most so many columns, if a graph is a lattice that can be drawn by halves."""
+    """Return strips of limited width, if a graph is a lattice that can be drawn by halves."""
     g = graph.arrays
     if not isinstance(g, LatticeGraph) or g.size_1 < 2 or g.size_2 < 2:
         return None
@@ -316,7 +316,7 @@ def _factor(factor: Floats, x: Ints8, there: Integer, step: int, edge: Integer) 
 def _look(p: StripFactors, g: LatticeGraph, x: Ints8, tile: _Tile, t: Integer, single: Floats) -> None:
     """Write the factors of the sites of row t of a tile: fields, and neighbours outside the strip.
 
-    A strip with fewer columns than others has sites there that are nothing to nobody.
+    A strip with fewer columns than others is padded with sites that have no effect.
     """
     row, width = _site(g, tile, t), _U(g.size_2)
     at = _U(t) * _U(p.width) * _LANES

@@ -318,7 +318,7 @@ def _relabel(rows: Rows, pairs: _Pairs, offset: Ints, label: Ints16, via: Ints) 
 
 
 def _refuse_cycle(model: FactorGraph, pairs: _Pairs, via: Ints, broken: int) -> NoReturn:
-    """Say which cycle no relabelling can satisfy: the pair, and the ways of the tree that join its sites."""
+    """Name a frustrated cycle: the pair, and the paths of the tree that join its sites."""
 
     def way(site: int) -> list[int]:
         found = [site]

@@ -2,7 +2,7 @@
 
 A cluster is connected and takes in all neighbours at which the states differ, so that every factor that it
 touches sees, at its sites outside, the same in both. The exchange therefore moves log-potential from one
-state to the other and keeps the sum, whatever the factors are: it leaves the product of the law with itself
+state to the other and keeps the sum, whatever the factors are: it leaves the product of the target with itself
 stationary, without rejection. On sparse graphs clusters are neither single sites nor everything, and move
 what single sites cannot, also where couplings are frustrated.
 

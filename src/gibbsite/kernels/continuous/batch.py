@@ -143,8 +143,8 @@ class Batch(NamedTuple):
         return int(most[~self.plain].max(initial=0.0))
 
 
-def make_desk(room: int, points: int, arity: int) -> EnergyWorkspace:
-    """Allocate scratch arrays for minibatches of so many factors, candidates, and sites of a factor."""
+def make_workspace(room: int, points: int, arity: int) -> EnergyWorkspace:
+    """Allocate scratch arrays for the largest numbers of factors, candidates, and sites of a factor."""
     slots = 1 << max(2 * room - 1, 1).bit_length()
     return EnergyWorkspace(
         work=np.zeros(max(arity, 1)),

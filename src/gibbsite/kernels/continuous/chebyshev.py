@@ -153,7 +153,7 @@ def transform(ladder: Ladder, level: Integer, value: Floats, out: Floats) -> flo
 
 @inlined
 def fit_density(ladder: Ladder, level: Integer, series: Series, tolerance: float) -> bool:
-    """Interpolate the density from its values at the points of a level; tell whether that is good enough."""
+    """Interpolate the density from its values at the points of a level; return whether that is accurate enough."""
     series.shape[LEVEL] = level
     tail = transform(ladder, level, series.density_value, series.density)
     return tail <= tolerance * mean_of(series.density, ladder.degree[level])

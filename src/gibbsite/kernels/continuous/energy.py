@@ -38,7 +38,7 @@ class EnergyWorkspace(NamedTuple):
     """Scratch arrays: values of the sites of a factor, candidates and their energies, the minibatch.
 
     Factor ``factor[k]`` is in the minibatch ``times[k]`` times, and ``scale[k]`` is 1 / (tau M); ``table`` is
-    a hash table of them, empty between two updates, ``place`` says where they are in it. ``reach`` tells how
+    a hash table of them, empty between two updates, ``place`` is where they are in it. ``reach`` is how
     many factors of the row are evaluated in full, and how many are in the minibatch.
     """
 
@@ -114,7 +114,7 @@ def heights(
 def energies(
     arrays: ContinuousGraph, bounds: Bounds, memory: ContinuousMemory, x: Floats, i: Integer, many: Integer
 ) -> bool:
-    """Write the energies of site i at the first ``many`` points; tell whether all went well."""
+    """Write the energies of site i at the first ``many`` points; return whether that succeeded."""
     workspace = memory.workspace
     height, energy, product = workspace.height, workspace.energy, workspace.product
     for a in range(many):

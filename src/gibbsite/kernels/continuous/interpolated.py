@@ -133,7 +133,7 @@ def answer_nodes(
 
 @inlined
 def _fit_density(method: Interpolation, level: Integer, poly: Series) -> bool:
-    """Interpolate the density from energies at the points of a level; tell whether that is good enough."""
+    """Interpolate the density from energies at the points of a level; return whether that is accurate enough."""
     ladder = method.nodes
     degree, stride = shape_of(ladder, level)
     top = -np.inf
@@ -146,7 +146,7 @@ def _fit_density(method: Interpolation, level: Integer, poly: Series) -> bool:
 
 @inlined
 def _fit_energy(method: Interpolation, level: Integer, poly: Series) -> bool:
-    """Interpolate the energy, tell whether that is good enough, and if so interpolate the density."""
+    """Interpolate the energy; if that is accurate enough, interpolate the density; return whether it is."""
     ladder, density, value = method.nodes, method.density, poly.density_value
     degree, stride = shape_of(ladder, level)
     for j in range(degree + 1):

@@ -67,15 +67,15 @@ def degrees_needed(size: float, largest: float, power: int, double: bool) -> tup
     return tuple(int(each) for each in degrees[:, degrees.sum(axis=0).argmin()])
 
 
-def interpolant_remark(size: float, largest: float, power: int, degrees: tuple[int, ...] | None, double: bool) -> str:
-    """Say what a theorem tells of interpolants of these degrees, None: found while sampling."""
+def interpolant_warning(size: float, largest: float, power: int, degrees: tuple[int, ...] | None, double: bool) -> str:
+    """Return what a theorem guarantees for interpolants of these degrees; None: found while sampling."""
     theorem, least = (4, 4.0 / math.log(2.0)) if double else (5, 2.0)
-    silent = f"Theorem {theorem} says nothing of interpolants"
+    silent = f"Theorem {theorem} does not cover interpolants"
     corrected = "their error is corrected and costs what is rejected"
     if size < least * largest:
         return f"{silent}, because lambda is below {least * largest:.4g}; {corrected}."
     if not power:
-        return f"{silent}, because not all factors say that they are polynomials; {corrected}."
+        return f"{silent}, because not all factors are declared as polynomials; {corrected}."
     if degrees is not None:
         keeps = kept_double if double else kept_single
         kept = keeps(size, largest, power, *degrees)

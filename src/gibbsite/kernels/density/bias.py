@@ -6,7 +6,7 @@ S with
 
     S = A S A^T + Q,    A = I - g M H,
 
-instead of H^-1. The mean of the gradient is zero under both laws. So where the third derivatives T are not,
+instead of H^-1. The mean of the gradient is zero under both distributions. So where the third derivatives T are not,
 the mean is off by H^-1 T : (S - H^-1) / 2, to first order.
 """
 

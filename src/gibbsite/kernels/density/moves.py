@@ -2,7 +2,7 @@
 
 A step that meets something wrong (a density of NaN, a gradient that is not finite, a place that ran away)
 writes down where, and steps after it do nothing. The engine asks after every block, puts the chains back to
-where they were before, and raises what :meth:`WalkingKernel.inspect` says.
+where they were before, and raises the error of :meth:`WalkingKernel.inspect`.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def ran_away(memory: MoveMemory, workspace: Floats) -> bool:
 
 @inlined
 def stand(memory: MoveMemory, x: Floats) -> bool:
-    """Take down the present place unless it is known; tell whether it was new."""
+    """Store the present place unless it is known; return whether it was new."""
     if memory.now[1] != 0.0:
         return False
     for k in range(x.size):
@@ -149,7 +149,7 @@ def stand(memory: MoveMemory, x: Floats) -> bool:
 
 @inlined
 def arrive(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
-    """Learn the log-density of the present place unless it is known; tell whether all is well."""
+    """Evaluate the log-density of the present place unless it is known; return whether that succeeded."""
     if stand(memory, x):
         memory.now[0] = checked(memory, density_at(arrays, x), x)
     return not is_stuck(memory)
@@ -157,7 +157,7 @@ def arrive(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
 
 @inlined
 def arrive_sloped(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
-    """Learn log-density and gradient of the present place unless they are known; tell whether all is well."""
+    """Evaluate log-density and gradient of the present place unless they are known; return whether that succeeded."""
     known = memory.now[1] != 0.0
     return arrive(arrays, memory, x) and (known or slope_at(arrays, memory, memory.here))
 
@@ -205,7 +205,7 @@ def decide(memory: MoveMemory, x: Floats, value: Any, gain: Any, wanted: float, 
 
 @dataclass(frozen=True)
 class WalkingKernel(Kernel):
-    """A kernel that moves in a density: all coordinates at once unless it says otherwise."""
+    """A kernel that moves in a density: all coordinates at once by default."""
 
     kinds: ClassVar[frozenset[str]] = frozenset({"density", "data"})
     conditional: ClassVar[bool] = False

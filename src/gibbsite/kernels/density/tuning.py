@@ -93,7 +93,7 @@ def pull_back(factor: Floats, workspace: Floats, out: Floats) -> None:
 
 @called
 def learn_shape(moments: Floats, x: Floats, factor: Floats) -> bool:
-    """Count a place in; at the end of a window replace the factor, and tell so."""
+    """Add a place; at the end of a window replace the factor, and return whether it was replaced."""
     n = x.size
     if moments[1] == 0.0:
         moments[1] = max(_FIRST_WINDOW, 4 * n)

@@ -7,7 +7,7 @@ last sweep is at T = 0, and exponential, start * rate^k; or any list of temperat
 last one a chain stays at its temperature. The paper starts at T = 1, the model itself; without a ``start``
 it is taken from the differences of log-weights in the model (:mod:`.temperature`).
 
-The law of the states changes all the time, so they say nothing about probabilities.
+The distribution of the states changes all the time, so they do not estimate probabilities.
 
 References
 ----------
@@ -275,7 +275,7 @@ def _step_categorical(
 
 @inlined
 def _is_up_at(inverse: float, odds: float, u: float) -> bool:
-    """Tell whether a site takes state 1 at an inverse temperature; at infinity it takes the better state."""
+    """Return whether a site takes state 1 at an inverse temperature; at infinity it takes the better state."""
     return is_up(inverse * odds, u) if inverse < np.inf else odds > 0.0
 
 

@@ -31,7 +31,7 @@ _MOST_SITES = 4096
 _MOST_OF_SITE, _MOST = 1 << 16, 1 << 20
 # Numbers that are filled before any site is judged: 512 kB, about what a core has for itself.
 _ROOM = 1 << 16
-# A row that is filled must be found so many times to be worth it, once there is no room left.
+# A row that is filled must be found this many times to be worth it, once there is no room left.
 _FINDS = 3
 
 
@@ -39,7 +39,7 @@ class Blankets(NamedTuple):
     """The sites that each site depends on, and how their configurations are numbered.
 
     The row of site i begins at ``place[i]`` plus the sum of ``stride[k] * x[member[k]]``, k from ``start[i]``
-    to ``start[i + 1]``; a place of 0 says that the site is not remembered. The last row ends at ``size``. All
+    to ``start[i + 1]``; a place of 0 means that the site is not remembered. The last row ends at ``size``. All
     this depends on scopes alone: chains, and models of the same structure, share it.
     """
 
@@ -58,7 +58,7 @@ class Remembered(NamedTuple):
     states given the rest.
 
     ``gain[i]`` is how often site i found its row filled, less three times how often empty. The entry behind
-    the last site says how many numbers may be filled before that matters.
+    the last site is how many numbers may be filled before that matters.
     """
 
     work: Floats
@@ -76,7 +76,7 @@ class Remembered(NamedTuple):
 
 
 def remembering_pays(graph: Graph) -> bool:
-    """Tell whether remembering conditionals is faster than computing them."""
+    """Return whether remembering conditionals is faster than computing them."""
     # Pairs of sites multiply one row of a table for each neighbour, which is about as fast as finding a row.
     return graph.kind == "table" and graph.n_sites <= _MOST_SITES
 

@@ -212,7 +212,7 @@ class Reader(NamedTuple):
 
 
 def open_source(m: int, columns: int, table: str = "harase") -> Source:
-    """Prepare a sequence for rows of so many columns.
+    """Prepare a sequence for rows of ``columns`` numbers.
 
     Parameters
     ----------

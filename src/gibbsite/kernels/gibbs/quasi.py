@@ -4,7 +4,7 @@ Every visit of a sweep takes one number through the inverse of the conditional d
 in their own order: visit k of sweep t takes the number in row t, column k of a completely uniformly
 distributed sequence (:mod:`gibbsite.kernels.gibbs.lfsr`). Chains differ by their random digital shifts. Each number is
 uniform, and the numbers of a row are independent of each other, so a sweep from a state that does not
-depend on the shift has exactly the law of a Gibbs sweep; and all rows together are more even than random
+depend on the shift has exactly the distribution of a Gibbs sweep; and all rows together are more even than random
 ones, so averages over the whole period are more accurate, most where values depend smoothly on few numbers
 [1]_. There is no gain before the period is complete.
 

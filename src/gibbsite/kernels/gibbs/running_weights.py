@@ -48,7 +48,7 @@ class Running(NamedTuple):
 
 
 def running_pays(graph: Graph) -> bool:
-    """Tell whether keeping log-weights is faster than summing over neighbours, and safe."""
+    """Return whether keeping log-weights is faster than summing over neighbours, and safe."""
     arrays = graph.arrays
     if not isinstance(arrays, PottsGraph) or not arrays.coupling.size:
         return False

@@ -17,7 +17,7 @@ from gibbsite.graphs.kinds.distance import DistanceGraph
 from gibbsite.kernels.gibbs.uphill import go_uphill, measure_drops
 
 _STATES, _SITES = 4, 100_000  # random states that are looked at, and sites of them that are enough
-_SMALLEST = 0.05  # share of the smallest differences at local maxima that say nothing about the rest
+_SMALLEST = 0.05  # share of the smallest differences at local maxima, which are not typical
 _EXCITED = 1e-3  # share of sites that still leave their best state at the last temperature
 _LEAST_RATIO = 3.0  # of the first temperature to the last
 

@@ -31,8 +31,8 @@ from gibbsite.kernels.minibatch.min_gibbs import (
     EstimatingKernel,
     estimate_energy,
     estimate_parameters,
-    estimate_remark,
     estimate_size,
+    estimate_warning,
     know_energy,
 )
 from gibbsite.kernels.registry import register
@@ -78,9 +78,9 @@ class DoubleMinGibbs(EstimatingKernel):
         return DoubleMinParameters(proposal_parameters(graph, first), estimate_parameters(graph, second))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Say what is guaranteed, and what is not."""
+        """Return what is guaranteed, and what is not."""
         second = estimate_size("second of DoubleMinGibbs", self.second, graph)
-        return (estimate_remark(graph, second, 4, "MGPMH"),)
+        return (estimate_warning(graph, second, 4, "MGPMH"),)
 
 
 @implement(step, DoubleMinParameters)

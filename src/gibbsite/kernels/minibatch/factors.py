@@ -11,7 +11,7 @@ Kernels see factors through *rows*, a named tuple for each kind of graph with fi
 * ``rate``: how often a site draws per unit of tau: L_i, or more where some draws come to nothing;
 * ``offset``, ``log_unary``: where the states of a site begin, and the factors of single sites.
 
-Functions know what a factor says given the other sites, its *view*, a number that they alone understand:
+Generic functions evaluate a factor given the other sites, its *view*, a number that only they interpret:
 
 * :func:`draw_factor`: one of a site, with probability M / rate, and its view; none if that is negative;
 * :func:`share_of`: its share at a state of the site;
@@ -168,7 +168,7 @@ def batch_rate(size: float, energy: float) -> float:
 
 
 def guarantee(size: float, largest: float) -> str:
-    """Say what theorem 1 of Zhang and De Sa (2019) tells of Poisson minibatches."""
+    """Return what theorem 1 of Zhang and De Sa (2019) guarantees for Poisson minibatches."""
     sizes = f"lambda = {size:.4g} and L = {largest:.4g}"
     if size < 2.0 * largest:
         return (
@@ -214,7 +214,7 @@ def add_factor(rows: Any, k: Integer, i: Integer, view: Integer, scale: float, w
 
 @generic
 def is_counted(rows: Any, k: Integer) -> bool:
-    """Tell whether a slot is one of the two from which its factor is counted."""
+    """Return whether a slot is one of the two from which its factor is counted."""
     raise NotImplementedError
 
 

@@ -74,7 +74,7 @@ def estimate_parameters(graph: Graph, size: float) -> EstimateParameters:
 def estimate_energy(
     energy: EstimateParameters, x: Codes, tilted: bool, counts: Ints, rng: Words
 ) -> tuple[Words, float]:
-    """Draw an estimate at state x; ``tilted``: from its law under the stationary one of the chain."""
+    """Draw an estimate at state x; ``tilted``: from its stationary distribution in the chain."""
     rows, tau = energy.rows, energy.tau
     full = math.log1p(1.0 / tau)
     rng, always = poisson(rng, tau * energy.total)
@@ -132,8 +132,8 @@ class EstimatingKernel(MinibatchKernel):
         memory.known[1] = 0.0
 
 
-def estimate_remark(graph: Graph, size: float, power: int, other: str) -> KernelWarning:
-    """Say what is known of the spectral gap of a kernel that goes by estimates of the energy."""
+def estimate_warning(graph: Graph, size: float, power: int, other: str) -> KernelWarning:
+    """Return what is known about the spectral gap of a kernel that uses estimates of the energy."""
     spread = local_energies(graph).total / math.sqrt(size)
     return KernelWarning(
         f"Estimates of the energy have a standard deviation of up to Psi / sqrt(lambda) = {spread:.3g}. "
@@ -181,9 +181,9 @@ class MinGibbs(EstimatingKernel):
         return MinGibbsParameters(estimate_parameters(graph, size))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Say what is guaranteed, and what is not."""
+        """Return what is guaranteed, and what is not."""
         size = estimate_size("minibatch of MinGibbs", self.minibatch, graph)
-        return (estimate_remark(graph, size, 6, "plain Gibbs"),)
+        return (estimate_warning(graph, size, 6, "plain Gibbs"),)
 
 
 @implement(step, MinGibbsParameters)
@@ -204,7 +204,7 @@ def _step(
     size = start_logs(energy.rows, i, w)
     for a in range(np.uintp(size)):
         if a == now:
-            memory.spare[a] = memory.known[0]  # never drawn anew: that would change the law
+            memory.spare[a] = memory.known[0]  # never drawn anew: that would change the target
         elif w[a] > -math.inf:
             x[i] = a
             rng, memory.spare[a] = estimate_energy(energy, x, False, memory.counts, rng)

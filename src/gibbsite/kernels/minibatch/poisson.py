@@ -1,7 +1,7 @@
 """Poisson-Gibbs: exact Gibbs updates from a random minibatch of factors (Zhang and De Sa, 2019, algorithm 2).
 
 Give every factor phi of site i, with 0 <= phi <= M, a Poisson number s of mean ``tau M + phi(x)``, where
-tau = lambda / L. The joint law of x and all s has the target as its marginal, and given s and the other
+tau = lambda / L. The joint distribution of x and all s has the target as its marginal, and given s and the other
 sites,
 
     P(x_i = v) ~ exp(sum_phi s_phi log(1 + phi(x_i -> v) / (tau M))).
@@ -117,7 +117,7 @@ class PoissonGibbs(MinibatchKernel):
         return PoissonParameters(rows, tau, gains(rows, tau, log=True), plain)
 
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Say what the theorem guarantees, and how many sites are updated in full."""
+        """Return what the theorem guarantees, and how many sites are updated in full."""
         largest, size = local_energies(graph).largest, self.size(graph)
         plain = int(self.parameters(graph).plain.sum())
         if plain == graph.n_sites:

@@ -137,7 +137,7 @@ def _sweep_one(model: IsingGraph, x: Ints8, key: np.uint64, time: Integer) -> No
 
 #: States of a site, at most: a set is a word of 64 bits.
 MOST_STATES = 64
-# After so many trials, every state that is possible is taken to be: bounds may be loose, not wrong.
+# After this many trials every possible state is included: bounds may be loose, but not wrong.
 _MOST_TRIALS = 256
 _ONE = np.uint64(1)
 

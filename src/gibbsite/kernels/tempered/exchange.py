@@ -1,6 +1,6 @@
 """Swaps of neighbouring rungs, and what is counted on the way.
 
-Rung k has the law p_k(x) proportional to exp(R(x) + beta_k U(x)), R the logarithm of the reference and U what
+Rung k has the distribution p_k(x) proportional to exp(R(x) + beta_k U(x)), R the logarithm of the reference and U what
 the model has beyond it. Two neighbours swap their states with probability
 
     min(1, exp((beta_{k+1} - beta_k) (U(x_k) - U(x_{k+1})))),
@@ -38,7 +38,7 @@ _NOWHERE, _AT_REFERENCE, _AT_TARGET = range(3)
 
 
 class Workspace(NamedTuple):
-    """Memories of the inner kernel, one for each rung, as a shelf; and one of them, to tell the type."""
+    """Memories of the inner kernel, one for each rung, packed; and one of them, for its type."""
 
     shelf: Words64
     like: Any
@@ -125,7 +125,7 @@ class TemperedMemory(NamedTuple):
         return np.tile(cards, replicas) - 1
 
     def follows(self, fresh: TemperedMemory) -> bool:
-        """Tell whether rows and replicas are those of rungs in another order."""
+        """Return whether rows and replicas are those of rungs in another order."""
         pairs = ((self.place, fresh.place), (self.label, fresh.label))
         return all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs)
 
@@ -163,7 +163,7 @@ def exchange(
 ) -> Words:
     """Count, then swap every second pair of neighbours; return the advanced generator.
 
-    ``possible`` tells whether the target allows the state of the rung before it, ``by_place`` whether the
+    ``possible``: whether the target allows the state of the rung before it, ``by_place`` whether the
     state of the target has a place like all others.
     """
     gain, counts = memory.gain, memory.counts

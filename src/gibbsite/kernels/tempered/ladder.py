@@ -24,7 +24,7 @@ from gibbsite.errors import ArgumentError
 FEWEST, MOST = 4, 128
 # Of the first ladder, about which nothing is known: zero, and powers from here to one.
 _FIRST, _LOWEST = 12, 0.002
-# Chances above this one tell nothing of how far rungs are apart.
+# Probabilities above this one do not show how far rungs are apart.
 _HOPELESS = 0.999
 
 

@@ -5,7 +5,7 @@ temperature differ in clusters, and Houdayer's move exchanges one of them withou
 (:mod:`gibbsite.kernels.clusters.houdayer`): both states change far more than single sites would change them at
 low temperature, and the sum of their log-potentials stays (Zhu et al. 2015 call the move isoenergetic). So
 two ladders run side by side. After every sweep, and its swaps along each ladder, both replicas of each rung
-exchange a cluster. The product of the laws of all replicas is stationary; draws are those of the target of
+exchange a cluster. The product of the distributions of all replicas is stationary; draws are those of the target of
 the first ladder.
 
 References
@@ -161,7 +161,7 @@ class PairedTempered(Tempered):
 
 
 def pairing_pays(graph: Graph) -> bool:
-    """Tell whether a model has two states, few neighbours, and cycles that are frustrated.
+    """Return whether a model has two states, few neighbours, and cycles that are frustrated.
 
     Where clusters of neighbours percolate, two states differ in one cluster, and exchanging that brings
     nothing about; where no cycle is frustrated, states differ in all sites.

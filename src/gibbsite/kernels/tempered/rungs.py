@@ -90,7 +90,7 @@ def _of_pairs(arrays: PairwiseGraph) -> PairEnergy:
 
 
 def _once(start: Words32, neighbour: Words32) -> tuple[Words32, Positions]:
-    """Return the smaller site of every pair, and where the pair stands in its row."""
+    """Return the smaller site of every pair, and the position of the pair in its row."""
     degree = start[1:].astype(np.int64) - start[:-1]
     sites = np.repeat(np.arange(start.size - 1, dtype=np.uint32), degree)
     rows = np.flatnonzero(neighbour > sites)
@@ -193,7 +193,7 @@ def even_reference(graph: Graph) -> Floats:
 
 
 def fit_reference(graph: Graph, marginals: Floats | None, even: float = 1.0) -> Floats:
-    """Return the logarithms of a product law: ``even`` parts of equal probabilities, the rest of marginals.
+    """Return the logarithms of a product distribution: ``even`` parts of equal probabilities, the rest of marginals.
 
     States that factors of single sites exclude have probability zero.
     """

@@ -88,7 +88,7 @@ def _sweep_lanes(
 
 
 class _Rungs(Ensemble):
-    """What both ways to share rungs have in common."""
+    """What both layouts of shared rungs have in common."""
 
     def bare(self, memory: TemperedMemory) -> TemperedMemory:
         """Leave out states and sums."""
@@ -180,7 +180,7 @@ class _RungShare(_TemperedShare):
         )
 
     def tell(self) -> list[Message]:
-        """Tell U of all rungs, and whether the target allows the state of the rung before it."""
+        """Send U of all rungs, and whether the target allows the state of the rung before it."""
         memory, x = self.chain.memory, self.chain.x
         knows = int(np.searchsorted(self.bounds, memory.gain.size - 2, side="right")) - 1
         if self.host == knows:
@@ -199,7 +199,7 @@ class _RungShare(_TemperedShare):
         for host in range(1, self.hosts):
             k = self.bounds[host] - 1  # the last rung of the process before
             if k % 2 == parity and memory.label[k] != before[k]:
-                # each has swapped what it knows: its own state stands where that of the other rung belongs
+                # each has swapped what it has: its own state is where that of the other rung belongs
                 found += [Message(host - 1, host, self._state(k + 1)), Message(host, host - 1, self._state(k))]
         return found
 
@@ -251,7 +251,7 @@ class SharedLanes(_Rungs):
 
 
 class _LaneShare(_TemperedShare):
-    """The lanes of one process stand side by side in arrays of their own, as if there were no others."""
+    """The lanes of one process are contiguous in their own arrays, as if there were no others."""
 
     def __init__(self, ensemble: SharedLanes, place: Place, chain: Chain, own: Arrays) -> None:
         super().__init__(place, chain)
@@ -312,7 +312,7 @@ class _LaneShare(_TemperedShare):
         self.gain[self.low : self.high] = self.work.gain
 
     def tell(self) -> list[Message]:
-        """Tell U of all lanes."""
+        """Send U of all lanes."""
         pairs = zip(self.first, self.first[1:], strict=False)
         return [m for host, (a, b) in enumerate(pairs) for m in to_all(host, self.hosts, self.gain[a:b])]
 

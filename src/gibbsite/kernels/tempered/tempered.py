@@ -1,7 +1,7 @@
 """Replica exchange: copies of a model at several temperatures, moved by any exact kernel, that swap states.
 
 Where a model has several modes, a chain at the temperature of the model stays in one. Replicas on rungs
-between a product law, of which every sweep is a fresh draw, and the model carry states from there to here and
+between a product distribution, of which every sweep is a fresh draw, and the model carry states there and
 back (Geyer 1991; Hukushima and Nemoto 1996). Swaps are those of :mod:`.exchange`, where the rungs stand is
 said by :mod:`.ladder`.
 """
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from gibbsite.kernels.protocols import Pilot
 
 
-#: Product laws that rungs may lead away from, and rungs whose marginals may be kept.
+#: Product distributions at inverse temperature 0, and rungs whose marginals may be kept.
 REFERENCES, KEEP = ("fitted", "even"), ("target", "all")
 # Round trips in every chain, and accepted swaps of every pair, from which on states cross between modes.
 _FEWEST_TRIPS, _LOWEST_RATE = 10, 0.05
@@ -107,15 +107,15 @@ class Tempered(Kernel):
         before the run such that all swaps are equally likely, as many as the communication barrier asks for.
         During the run they do not change.
     reference : {"fitted", "even"}
-        The product law at inverse temperature 0: with the marginals that the search for a ladder has seen,
+        The product distribution at inverse temperature 0: with the marginals that the search for a ladder has seen,
         mixed with equal probabilities; or those alone. A ladder that is given starts from the latter.
     keep : {"target", "all"}
         Whose marginals are recorded; those of other rungs are ``result.at(beta).marginals``.
 
     Notes
     -----
-    A sweep is one of every rung, and swaps; it costs as much as so many sweeps. Results are about the
-    target, the last rung; ``result.tempering`` tells about the others, and ``result.log_z`` is the
+    A sweep is one of every rung, and swaps; it costs as many sweeps as there are rungs. Results are about the
+    target, the last rung; ``result.tempering`` describes the others, and ``result.log_z`` is the
     log-partition function. Zeros of factors of several sites are softened on the way, and are zeros at the
     target.
 
@@ -174,7 +174,7 @@ class Tempered(Kernel):
         says_nothing = getattr(memory, "rebuildable", False) or getattr(memory, "stateless", False)
         if not isinstance(memory, Buffer | Nothing) and not says_nothing:
             raise IncompatibleError(
-                f"Tempered cannot be around {part(name, name)}: its memory says something about its state, "
+                f"Tempered cannot be around {part(name, name)}: its memory depends on its state, "
                 f"which swaps would make wrong; {instead}."
             )
         self._betas()
@@ -301,13 +301,13 @@ class Tempered(Kernel):
         return int(many * (each + 8 * (2 * ROWS + SAMPLES + 16)))
 
     def members(self, graph: Graph) -> int:
-        """As many threads as there are rungs can share a sweep; none where they stand side by side."""
+        """As many threads as there are rungs can share a sweep; none where they are side by side."""
         if fits_side_by_side(graph, self.kernel):
             return 1
         return min(MOST_MEMBERS, self.start_ladder(graph).betas.size)
 
     def ensemble(self, graph: Graph) -> Ensemble | None:
-        """Share out the rungs, or groups of them that stand side by side."""
+        """Distribute the rungs, or groups of them that are side by side."""
         from gibbsite.kernels.tempered.sharing import SharedLanes, SharedRungs
 
         shared = SharedLanes if fits_side_by_side(graph, self.kernel) else SharedRungs
@@ -326,11 +326,11 @@ class Tempered(Kernel):
         return isinstance(self.kernel, Independent) and self.kernel.independent(graph)
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Every state is connected with every other by way of the reference."""
+        """Every state is connected with every other through the reference."""
         return True
 
     def quick(self, graph: Graph) -> bool:
-        """Tell whether a ladder is found in no time: in small models."""
+        """Return whether a ladder is found in no time: in small models."""
         return graph.n_sites <= _FEW_SITES and is_quick(self.kernel, graph)
 
     def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
@@ -489,7 +489,7 @@ def move_rung(
 
 @inlined
 def is_possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMemory, x: Array) -> bool:
-    """Tell whether the target allows the state of the rung before it."""
+    """Return whether the target allows the state of the rung before it."""
     if not parameters.hard:
         return True
     first = memory.place[memory.gain.size - 2] * x.size
