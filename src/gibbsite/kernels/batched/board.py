@@ -1,13 +1,13 @@
-"""The walk over a lattice in checkerboard order, a row of one color at a time.
+"""The loop over a lattice in checkerboard order, a row of one color at a time.
 
 A site of one color has its neighbours in the other: those before and after it are adjacent in the
-other color's part of the same row, the rest at the same place of the neighbouring rows. So all that a stretch
-of a row depends on are stretches, and loops over it compile to vector instructions.
+other color's part of the same row, the rest at the same position of the neighbouring rows. So adjacent sites
+depend on contiguous arrays, and loops over them compile to vector instructions.
 
-What differs between boards is what is made of the neighbours: :func:`look_inside` and :func:`look_single`
-write it to a room for BLOCK sites, :func:`draw_block` draws the sites from there. The memory of a chain
-has, for each member of a team, such a room and as many random words. Where there is no chance, looking is
-moving (:mod:`gibbsite.kernels.batched.herded_board`).
+Boards differ in what they compute from the neighbours: :func:`look_inside` and :func:`look_single` write it to a
+buffer for BLOCK sites, :func:`draw_block` draws the sites from there. The memory of a chain has, for each member
+of a team, such a buffer and as many random words. Without random numbers the sites move while they are looked at
+(:mod:`gibbsite.kernels.batched.herded_board`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Positions of a model that is laid out by color, cut into parts; what each part sees of the others.
+"""Partitions of a model that is laid out by color, and the positions that each part reads of the others.
 
 A *segment* is a range of positions of one color, in an order that brings neighbours together: a
 color of a lattice, a class of sites of equal color and degree otherwise. A part is a range of every segment.
 Lattices are cut between rows, into strips. Other models are cut so that every part has as many sites of a
 color as any other, at the same ranks in all segments of it; they are close in the graph where the layout
-has brought neighbours together. Positions stay as they are, whatever the number of parts.
+has brought neighbours together. Positions do not depend on the number of parts.
 """
 
 from __future__ import annotations

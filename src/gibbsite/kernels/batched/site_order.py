@@ -1,4 +1,4 @@
-"""Sites in another order than the model's: how to get there and back.
+"""Orders of sites other than the model's: conversion there and back.
 
 Compiled code that moves many sites at once needs the sites of a color to be contiguous. Other code does not
 notice: what goes in is packed, what comes out is unpacked.

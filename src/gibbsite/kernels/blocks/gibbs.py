@@ -1,7 +1,7 @@
 """Blocked Gibbs sampling: the sites of a block are drawn jointly from their exact conditional distribution.
 
 Sites that depend strongly on each other, or are tied by zeros, move together, and so do the sites of whole
-trees (Hamze and de Freitas 2004). What is outside a block acts on it as evidence does; the block is drawn by
+trees (Hamze and de Freitas 2004). The sites outside a block act on it like evidence; the block is drawn by
 forward filtering and backward sampling over its clique tables (:mod:`.filtering`).
 """
 

@@ -4,13 +4,13 @@ The tables of a block form a tree (:mod:`.tables`): that of a site hangs below t
 separator. Every edge carries a message up, from the tables below about the separator, and one down,
 from all others. A message depends on the states of those cutset sites alone that occur in a factor on its
 side. When a cutset site changes, the messages that lead away from its factors become invalid, and they are
-computed again when they are needed, no sooner. The states that messages belong to are kept beside them and
+computed again when they are needed. The states that messages belong to are kept beside them and
 compared with those of the chain: messages are never taken for those of another state.
 
 A message is scaled to maximum one, and the logarithm of its scale is kept. Where a product could become too
 small for a floating-point number, the table is made in logarithms, and so is its message if its entries are
-too far apart. What a message is depends on the factors and on the states of the cutset alone, bit by bit, not
-on when it is computed.
+too far apart. A message depends on the factors and on the states of the cutset alone, bit by bit, not on when it
+is computed.
 """
 
 from __future__ import annotations

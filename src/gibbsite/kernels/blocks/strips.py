@@ -1,6 +1,6 @@
 """Lattices by alternate strips: half of all strips are drawn jointly, then the other half.
 
-A strip are some neighbouring lines along the middle axis of a two-state lattice: columns of a two-dimensional
+A strip is a set of adjacent lines along the middle axis of a two-state lattice: columns of a two-dimensional
 one. Given the other half, strips of one half do not depend on each other, and each is a chain of rows of
 ``width`` sites. With weights T(s, s') between states of neighbouring rows, products of exp(2 coupling) over
 the sites that agree, and weights W of the states of a row, which have couplings within the row and the
@@ -8,14 +8,14 @@ neighbours outside the strip in them, the filter is
 
     A_0 = W_0,    A_t(s) = W_t(s) sum over s' of T(s, s') A_{t-1}(s'),
 
-scaled so that it neither grows nor shrinks, and T is applied site by site. Backwards, a row is drawn in one
-go from A_t(s) T(s, s'), s' the state drawn for the next one. Sums and products of positive numbers lose
-nothing to rounding. A periodic strip is cut: one of its rows keeps its states and is a neighbour outside.
+scaled so that it neither grows nor shrinks, and T is applied site by site. Backwards, a row is drawn at once from
+A_t(s) T(s, s'), s' the state drawn for the next one. Sums and products of positive numbers lose no relative
+accuracy by rounding. A periodic strip is cut: one of its rows keeps its states and is a neighbour outside.
 There are two cuts, far apart, and so four blocks then.
 
-Four strips make a *tile* and are worked on at once, by vector instructions; threads share tiles. Random
-numbers are keyed by tile and row under a key that is drawn for each visit: any number of threads gives the
-same bytes.
+Four strips make a *tile* and are processed at once, by vector instructions; threads share tiles. Random numbers
+are keyed by tile and row under a key that is drawn for each visit, so the result does not depend on the number of
+threads.
 """
 
 from __future__ import annotations

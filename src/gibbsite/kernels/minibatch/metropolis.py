@@ -1,4 +1,4 @@
-"""What Metropolis-Hastings with minibatches has in common: all factors, drawn by weight, and checked."""
+"""The base of Metropolis-Hastings kernels with minibatches: all factors, drawn by weight, with their bounds checked."""
 
 from __future__ import annotations
 

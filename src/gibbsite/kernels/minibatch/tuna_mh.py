@@ -10,9 +10,9 @@ and accept y with probability
 
     min(1, exp(2 sum_kept artanh((phi(y) - phi(x)) / (c d (1 + 2 chi C d)))) q(x | y) / q(y | x)).
 
-How often factors are kept are Poisson numbers; the ratio of their probabilities on the way there and back is
+The numbers of times that factors are kept are Poisson; the ratio of their probabilities forward and backward is
 that of the exponential over the ratio of the target, so the target is exact for every chi > 0. Moves so long
-that more factors would be drawn than there are are judged by all of them.
+that more factors would be drawn than exist are judged by all of them.
 """
 
 from __future__ import annotations

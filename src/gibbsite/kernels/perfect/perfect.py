@@ -1,4 +1,4 @@
-"""Perfect draws: each is a state that every chain would be in now, had it begun long enough ago.
+"""Perfect draws by coupling from the past: the state that every chain would be in now, had it begun long enough ago.
 
 Gibbs sweeps with the same random numbers are made from all states at once, by bounds, from one sweep ago
 until now, from two, four, eight, and so on; once only one state is left, it is a draw from the model

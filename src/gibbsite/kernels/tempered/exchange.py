@@ -1,4 +1,4 @@
-"""Swaps of neighbouring rungs, and what is counted on the way.
+"""Swaps of neighbouring rungs, and the statistics of them.
 
 Rung k has the distribution p_k(x) proportional to exp(R(x) + beta_k U(x)), R the logarithm of the reference and U what
 the model has beyond it. Two neighbours swap their states with probability
@@ -7,11 +7,10 @@ the model has beyond it. Two neighbours swap their states with probability
 
 pairs that begin at an even rung after one sweep, at an odd rung after the next: the states then travel
 instead of diffusing (Okabe et al. 2001; Syed et al. 2022). A state that the target excludes, because a zero
-of the model was softened on the way, never gets there.
+of the model is softened at other rungs, never reaches it.
 
-Counted are the chances of swaps, round trips of states from the reference to the target and back, and the
-averages of which free energies are made (:mod:`.search`). Nothing in here is changed by what was
-counted.
+The statistics are the probabilities of swaps, round trips of states from the reference to the target and back,
+and the averages from which free energies are computed (:mod:`.search`). They have no influence on the chain.
 """
 
 from __future__ import annotations

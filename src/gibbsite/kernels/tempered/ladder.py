@@ -1,9 +1,9 @@
-"""Where rungs stand: inverse temperatures from 0, the reference, to 1, the model.
+"""The ladder: inverse temperatures from 0, the reference, to 1, the model.
 
 Swaps between neighbours are rejected with probability r(a, b), and for close rungs these add up: their sum
 from 0 to beta is the communication barrier up to beta, whatever the ladder (Syed et al. 2022). Equal rates
 are found by dividing the barrier evenly; the number of rungs at which states make most round trips per unit
-of work is about twice the barrier of the whole way.
+of work is about twice the whole barrier.
 """
 
 from __future__ import annotations

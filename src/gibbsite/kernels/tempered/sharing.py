@@ -1,10 +1,9 @@
 """Rungs of one tempered chain on several processes.
 
-Every rung has random numbers of its own, and swaps need no more than U of all rungs: so processes move their
-own rungs, tell each other U, and each makes all swaps by itself, with the same random numbers. Where rungs
-are graphs of their own, a state goes to another process when it is swapped across a border. Where they stand
-side by side, states stay, and betas change places: the lane of the target may then be with any process, which
-sends its state to the one that records.
+Every rung has its own random numbers, and swaps need only U of all rungs: so processes move their own rungs,
+exchange U, and each makes all swaps itself, with the same random numbers. Where rungs have their own graphs, a
+state is sent to another process when it is swapped across a border. Where they are side by side, states stay and
+betas change places: any process may then have the lane of the target, and sends its state to the one that records.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Where a model has several modes, a chain at the temperature of the model stays in one. Replicas on rungs
 between a product distribution, of which every sweep is a fresh draw, and the model carry states there and
-back (Geyer 1991; Hukushima and Nemoto 1996). Swaps are those of :mod:`.exchange`, where the rungs stand is
-said by :mod:`.ladder`.
+back (Geyer 1991; Hukushima and Nemoto 1996). Swaps are those of :mod:`.exchange`; the inverse temperatures of the
+rungs are chosen by :mod:`.ladder`.
 """
 
 from __future__ import annotations
