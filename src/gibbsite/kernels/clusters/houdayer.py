@@ -3,11 +3,11 @@
 A cluster is connected and takes in all neighbours at which the states differ, so that every factor that it
 touches sees, at its sites outside, the same in both. The exchange therefore moves log-potential from one
 state to the other and keeps the sum, whatever the factors are: it leaves the product of the target with itself
-stationary, without rejection. On sparse graphs clusters are neither single sites nor everything, and move
-what single sites cannot, also where couplings are frustrated.
+stationary, without rejection. On sparse graphs clusters are neither single sites nor the whole graph, and make
+moves that single sites cannot, also where couplings are frustrated.
 
-The move is for two states at one temperature, as replicas in tempering are. It does not bring anything new
-about by itself: states that agree stay as they are, and what differs is exchanged.
+The move is for two states at one temperature, as replicas in tempering are. It is not ergodic by itself: sites at
+which the states agree do not change.
 
 References
 ----------

@@ -1,9 +1,9 @@
-"""Wolff's kernel: one cluster grows from a random site, and moves; again and again.
+"""Wolff's kernel: repeatedly, one cluster grows from a random site and moves.
 
 Given a cluster, the model's weight times the probability that it grew is the same for all of its labels, up to
 the weights that its sites give the labels together: bonds that failed at the boundary make up for it. So a
 new label is drawn from those weights, by Liu's rule, which always leaves the old label where there are no
-fields. No ghost spin is needed, fields may be any.
+fields. No ghost spin is needed, and fields are arbitrary.
 
 References
 ----------

@@ -1,7 +1,7 @@
-"""Functions on an interval as Chebyshev series: interpolation to a tolerance, and draws from what comes out.
+"""Functions on an interval as Chebyshev series: interpolation to a tolerance, and draws from the interpolants.
 
 A *ladder* is a list of degrees. Values at the points cos(pi j / d) give the coefficients of the interpolant
-of degree d by one product with a matrix, which is made beforehand. Degrees are raised until the last two
+of degree d by one product with a precomputed matrix. Degrees are raised until the last two
 coefficients are small; where each is twice the one before, every point is used again.
 
 A series f is drawn from through its exact antiderivative. It may be below zero in places, so what is drawn

@@ -1,7 +1,7 @@
 """The energy of a site that is a function of its value, from all of its factors or from a minibatch of them.
 
-Whatever the method, an update first decides which factors it is about (:mod:`.continuous_batch`): some in
-full, each worth its height phi above its floor, some drawn s times, each worth ``s log(1 + phi / (tau M))``
+Whatever the method, an update first selects factors (:mod:`.batch`): some in full, each adding its height phi
+above its floor, some drawn s times, each adding ``s log(1 + phi / (tau M))``
 (see :mod:`.poisson`). Then the energy of any value of the site is one function, :func:`energies`. It goes
 through the factors once for many values, because a factor is costly to find and cheap to call again.
 

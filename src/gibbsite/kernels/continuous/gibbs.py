@@ -1,8 +1,7 @@
 """Gibbs sampling of models of functions: numbers in intervals, and states, one site at a time.
 
-Which factors an update is about (:mod:`.continuous_batch`), what the energy of a value is then
-(:mod:`.continuous_energy`) and how a value is drawn from it (:mod:`.continuous_method`) are three things that
-do not know of each other.
+The selection of factors (:mod:`.batch`), the energy of a value given them (:mod:`.energy`) and the method that draws
+a value from it (:mod:`.methods`) are independent of each other.
 """
 
 from __future__ import annotations

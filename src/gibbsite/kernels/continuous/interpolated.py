@@ -3,8 +3,8 @@
 ``its`` interpolates the density exp(U) itself. ``double`` interpolates the energy U, which needs few points,
 and then the exponential of that, which needs more, but no factor is evaluated for them. The proposal does
 not depend on the present value, and it is accepted with probability
-min(1, exp(U(v) - U(x)) q(x) / q(v)): the target is exact whatever the degrees are, which only decide how
-often proposals are rejected. On minibatches these are the algorithms PGITS and PGDA [1]_.
+min(1, exp(U(v) - U(x)) q(x) / q(v)): the target is exact for all degrees, which only determine how often
+proposals are rejected. On minibatches these are the algorithms PGITS and PGDA [1]_.
 
 References
 ----------

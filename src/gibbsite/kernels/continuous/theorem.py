@@ -1,4 +1,4 @@
-"""What interpolants cost a minibatch sampler at most: theorems 4 and 5 of Zhang and De Sa (2019), corrected.
+"""Bounds on what interpolation costs a minibatch sampler: theorems 4 and 5 of Zhang and De Sa (2019), corrected.
 
 Let every factor be analytic in one of its numbers, and at most c M in absolute value in the ellipse around
 the interval whose half axes sum to rho half widths. The minibatch does not change if all bounds M are
@@ -11,7 +11,7 @@ multiplied by c, so the theorems hold with c L in the place of L:
 
 A polynomial of degree d that stays within M on the interval stays within rho^d M in the ellipse (Bernstein),
 so c = rho^d, and rho may be chosen: the best one is taken. The constants are rough; proposals are accepted
-almost always at degrees far below those at which the theorems begin to speak.
+almost always at degrees far below those to which the theorems apply.
 """
 
 from __future__ import annotations

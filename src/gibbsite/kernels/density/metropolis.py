@@ -3,8 +3,8 @@
     log ratio = log p(y) - log p(x) + log q(x | y) - log q(y | x)
 
 All coordinates at once, y = x + s L z with z normal or uniform; one coordinate at a time (Metropolis within
-Gibbs), whatever the scan; or as a function of the user proposes. Size and covariance of moves are learned in
-the warmup only: a chain that learns for ever is no Markov chain.
+Gibbs), with any scan; or by a function of the user. Size and covariance of moves are adapted in the warmup only: a
+chain that adapts for ever is not a Markov chain.
 
 References
 ----------

@@ -1,8 +1,8 @@
-"""What kernels that move in a density have in common: their memory, what they learn, and what can go wrong.
+"""The base of kernels that move in a density: their memory, their adaptation, and their errors.
 
-A step that meets something wrong (a density of NaN, a gradient that is not finite, a place that ran away)
-writes down where, and steps after it do nothing. The engine asks after every block, puts the chains back to
-where they were before, and raises the error of :meth:`WalkingKernel.inspect`.
+A step that fails (a density of NaN, a gradient that is not finite, a place that diverges) stores the place, and
+steps after it do nothing. The run checks this after every block, restores the chains to where they were before,
+and raises the error of :meth:`WalkingKernel.inspect`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Proposals of users for :class:`Metropolis`: how to draw a place, and how likely it is to come back."""
+"""Proposals of users for :class:`Metropolis`: how to draw a place, and the density of the reverse move."""
 
 from __future__ import annotations
 

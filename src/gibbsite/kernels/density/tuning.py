@@ -1,9 +1,8 @@
-"""What chains in densities learn in the warmup: how far to go (Robbins-Monro), and in which directions.
+"""Adaptation in the warmup: the size of moves (Robbins-Monro), and their covariance.
 
 The size of moves follows the acceptance: after move t, log size += t^-0.6 (accepted - wanted). The shape is
 the covariance of the places visited, in windows each twice as long as the one before, so that the start is
-soon forgotten; correlations are shrunk as if n + 5 more places had shown none. All of it ends with the
-warmup.
+soon forgotten; correlations are shrunk as if n + 5 more places had shown none. Adaptation ends with the warmup.
 
 References
 ----------

@@ -5,7 +5,7 @@ Over-relaxed (Adler, 1981): the new value lies on the other side of the conditio
     x' = m + a (x - m) + s sqrt(1 - a^2) z,    -1 < a < 1,
 
 which keeps the target for every a; a = 0 is the heat bath. By color, all sites of a color move on any number of
-threads: the number of a site is keyed by sweep and position, so the answer is the same.
+threads: the random number of a site is keyed by sweep and position, so results do not depend on the threads.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Conditionals that are remembered, for sites whose neighbours have few configurations.
 
-What a site does next depends on the states of its neighbours (its blanket), by some rules also on its own.
+The next value of a site depends on the states of its neighbours (its blanket), by some rules also on its own.
 Where these have few configurations, each of them has a row in a table of the chain, empty at first. A visit
-numbers the configuration and takes its row; an empty row is filled with what was computed for that visit. So
-nothing is computed in advance, and the numbers drawn are bit by bit those of a chain without memory.
+numbers the configuration and reads its row; an empty row is filled with the conditional computed for that visit.
+So nothing is computed in advance, and draws are bit by bit those of a chain without memory.
 
-A row is worth its place while it stays in the processor's cache. In most real networks a chain sees a few
-hundred of the thousands or millions of configurations of a site, and hardly computes anything again. Where it
-sees ever new ones it is faster to compute: when a chain has filled as much as a cache holds, sites that find
-their rows empty too often are given up.
+A row pays while it stays in the processor's cache. In most real networks a chain sees a few hundred of the
+thousands or millions of configurations of a site, and hardly computes anything twice. Where it keeps seeing new
+ones it is faster to compute: when a chain has filled as much as a cache holds, sites that find their rows empty too
+often are no longer remembered.
 """
 
 from __future__ import annotations

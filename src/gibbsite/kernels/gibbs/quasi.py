@@ -1,4 +1,4 @@
-"""Quasi-Monte Carlo Gibbs sampling: even numbers instead of random ones drive the sweeps.
+"""Quasi-Monte Carlo Gibbs sampling: low-discrepancy numbers instead of random ones drive the sweeps.
 
 Every visit of a sweep takes one number through the inverse of the conditional distribution function, states
 in their own order: visit k of sweep t takes the number in row t, column k of a completely uniformly

@@ -1,8 +1,8 @@
 """First and last temperatures from a model's own scale.
 
-Weights have units of their own: couplings of a spin glass may be 1 or 100,000. What a temperature does is
-told by differences of log-weights between the states of single sites. In random states these are what has to
-be overcome to move freely; at local maxima, what keeps a site where it is.
+Couplings of a spin glass may be 1 or 100,000. The effect of a temperature depends on the differences of
+log-weights between the states of single sites. In random states they are the barriers that a free chain must
+cross; at local maxima they keep a site where it is.
 """
 
 from __future__ import annotations

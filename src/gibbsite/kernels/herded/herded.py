@@ -1,4 +1,4 @@
-"""Herded Gibbs: every conditional is followed by counting instead of by chance.
+"""Herded Gibbs: every conditional is followed by counting instead of random numbers.
 
 Gibbs sampling draws a site from its conditional given its neighbours. Herded Gibbs [1]_ keeps a weight for
 every site and configuration of its neighbours (its key) and lets the weight choose
@@ -6,7 +6,7 @@ every site and configuration of its neighbours (its key) and lets the weight cho
 often as its conditional demands, up to a bounded number. On complete graphs the average over T sweeps is
 then within a constant times 1 / T of the target.
 
-On sparse graphs the neighbours are not all there is, and the choices under two keys can be correlated: errors
+On sparse graphs keys do not hold all other sites, and the choices under two keys can be correlated: errors
 fall like 1 / T down to a floor that is often small, but not zero. ``keys="full"`` has no floor.
 
 References

@@ -1,4 +1,4 @@
-"""Herding: choices without chance whose counts follow given probabilities with a bounded error.
+"""Herding: deterministic choices whose counts follow given probabilities with a bounded error.
 
 A weight remembers by how much the choices made so far fall short of the probabilities they were made with.
 Each rule adds the new probabilities, chooses, and subtracts one from what was chosen, so after T choices with

@@ -1,4 +1,4 @@
-"""What the theory of herded Gibbs promises: error bounds for complete graphs, or keys of all other sites.
+"""The theory of herded Gibbs: error bounds for complete graphs, or keys of all other sites.
 
 After a burn-in of tau sweeps the average over T sweeps is within lambda / T of the target in total variation,
 for T >= T* and tau > tau*(T); with everything counted from the first sweep on the bound is

@@ -1,8 +1,8 @@
-"""Where herding keeps its weights: a table with a place for every key, or one that grows with the keys met.
+"""Tables of herding weights: with a place for every key, or growing with the keys met.
 
 A key is a number: of a site and of what distinguishes its weights. A key that has not been met has weights of
-zero, the first of which is never zero in use: an array of zeros is an empty ledger, and takes memory only
-where it is written.
+zero, the first of which is never zero in use: an array of zeros is an empty table, and takes memory only where it
+is written.
 """
 
 from __future__ import annotations
