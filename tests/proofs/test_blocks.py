@@ -16,7 +16,7 @@ from gibbsite.graphs.compile import KINDS
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.inference.exact.transition import unit_matrix
 from gibbsite.kernels.base import units_of
-from gibbsite.kernels.blocks.gibbs import BlockPlan
+from gibbsite.kernels.blocks.plan import BlockPlan
 from gibbsite.testing import check_kernel, tiny_models
 
 EXAMPLES = Path(gs.__file__).parent / "formats" / "networks"

@@ -10,9 +10,8 @@ from gibbsite._numba.pointer import pointed
 from gibbsite._numba.random.generators import Words, load, store, uniform
 from gibbsite.graphs.kinds.table import TableGraph, entry_of
 from gibbsite.graphs.local import from_logs
+from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace
 from gibbsite.kernels.blocks.messages import (
-    CutTree,
-    CutWorkspace,
     column_weights,
     keep_trial,
     move_to,

@@ -11,7 +11,7 @@ from gibbsite._common.arrays import Bools, Floats, Ints, Ints32
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_starts
 from gibbsite.kernels.blocks.cover import Limit, grow_block
-from gibbsite.kernels.blocks.messages import CutTree
+from gibbsite.kernels.blocks.message_tables import CutTree
 from gibbsite.kernels.blocks.tables import BlockTables, Interactions
 
 # Sites that the search for a cutset looks at in all; a hundred thousand take some seconds.

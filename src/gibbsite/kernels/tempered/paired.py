@@ -36,7 +36,8 @@ from gibbsite.kernels.registry import register
 from gibbsite.kernels.tempered.exchange import TemperedMemory
 from gibbsite.kernels.tempered.search import find_ladder
 from gibbsite.kernels.tempered.side_by_side import SideParameters
-from gibbsite.kernels.tempered.tempered import Tempered, TemperedParameters
+from gibbsite.kernels.tempered.tempered import Tempered
+from gibbsite.kernels.tempered.visit import TemperedParameters
 from gibbsite.models.tempered import blend
 from gibbsite.scans.base import period
 
