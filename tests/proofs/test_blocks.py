@@ -16,7 +16,7 @@ from gibbsite.graphs.compile import KINDS
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.inference.exact.transition import unit_matrix
 from gibbsite.kernels.base import units_of
-from gibbsite.kernels.blocks.gibbs import BlockPlan
+from gibbsite.kernels.blocks.plan import BlockPlan
 from gibbsite.testing import check_kernel, tiny_models
 
 EXAMPLES = Path(gs.__file__).parent / "formats" / "networks"
@@ -231,7 +231,7 @@ def test_runs_are_the_same_on_threads_and_after_a_checkpoint(tmp_path: Path) -> 
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"blocks": "tree"}, "Way to find blocks 'tree' is unknown"),
+    ({"blocks": "tree"}, "Blocks 'tree' is unknown"),
     ({"blocks": 3}, "must be lists of sites"),
     ({"blocks": ["ab"]}, "block 0 must be a list of sites"),
     ({"blocks": [["a", "x"]]}, "x"),

@@ -29,8 +29,7 @@ from gibbsite.kernels.continuous.chebyshev import (
 )
 from gibbsite.kernels.continuous.energy import CHOSEN, energies
 from gibbsite.kernels.continuous.interpolated import _DRAW, _LEVEL, _NOW, _PROPOSAL, _PROPOSES, interpolate
-from gibbsite.kernels.continuous.inverse import draw_quadratic
-from gibbsite.kernels.continuous.method import answer, ask
+from gibbsite.kernels.continuous.methods import answer, ask, draw_quadratic
 from tests.proofs.density_laws import move_each
 
 pytestmark = pytest.mark.long

@@ -112,13 +112,13 @@ def test_a_bound_that_is_violated_is_named(kernel: gs.kernels.Kernel) -> None:
 
 def test_a_slope_that_is_wrong_is_named() -> None:
     wrong = gs.factors.FunctionFactors(waves, [0, 1], [[1.0], [3.0]], slopes=1.0, name="waves")
-    with pytest.raises(gs.errors.SamplingError, match="of 'waves' is steeper than it was said to be"):
+    with pytest.raises(gs.errors.SamplingError, match="of 'waves' is steeper than declared"):
         gs.sample(gs.ContinuousModel(SITES, [wrong]), gs.kernels.TunaMH(chi=0.1), sweeps=2000, rng=1, progress=False)
 
 
 def test_what_makes_no_sense() -> None:
     unsaid = gs.ContinuousModel(SITES, [gs.factors.FunctionFactors(waves, [0, 1], [[1.0]])])
-    with pytest.raises(gs.errors.IncompatibleError, match="do not say how steep"):
+    with pytest.raises(gs.errors.IncompatibleError, match="have no slopes"):
         gs.sample(unsaid, gs.kernels.TunaMH(), sweeps=10, progress=False)
     with pytest.raises(gs.errors.ModelError, match="minibatch of PoissonMH"):
         gs.sample(unsaid, gs.kernels.PoissonMH(minibatch=0.0), sweeps=10, progress=False)

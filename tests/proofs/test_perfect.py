@@ -10,7 +10,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.kernels.perfect import perfect
-from gibbsite.kernels.perfect.pairs import PairBounds, come_from
+from gibbsite.kernels.perfect.bounds import PairBounds, come_from
 from gibbsite.testing import FALSE_ALARM, law_p_value, tiny_models
 
 # of "agreements", couplings of -400 are too strong for bounds; it is refused below

@@ -1,6 +1,6 @@
 """Vector instructions that compilers do not find on their own, for 32 chains at a time.
 
-What they do is said, in Python, by :mod:`gibbsite.kernels.batched.lanes`, which is also what processors
+What they do is said, in Python, by :mod:`gibbsite.kernels.batched.replicated`, which is also what processors
 without them run. Here they are spelled out for the compiler: sixteen bytes, or sixteen words in two halves,
 fit into registers, where all chains look theirs up at once.
 """

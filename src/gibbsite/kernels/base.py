@@ -5,9 +5,9 @@ function, registered with ``@implement(step, Parameters)``, that moves one site:
 
     rng = step(parameters, graph, memory, x, i, rng, cond, keep)
 
-It changes ``x[i]``, draws as many random numbers as it likes from ``rng`` (and returns the advanced
-generator), uses ``memory`` (a named tuple of arrays it asked for) as it pleases, and, where ``keep`` is set,
-writes the conditional of the site to ``cond``: log-odds on two-state kinds, otherwise probabilities.
+It changes ``x[i]``, draws any number of random numbers from ``rng`` (and returns the advanced generator), reads and
+writes ``memory`` (the named tuple of arrays that the kernel has allocated), and, where ``keep`` is set, writes the
+conditional of the site to ``cond``: log-odds on two-state kinds, otherwise probabilities.
 Everything else (scans, chains, recording, checkpoints, proofs) is done for it.
 """
 

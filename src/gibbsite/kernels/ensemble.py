@@ -1,8 +1,8 @@
 """Replicas of one chain on several processes: each moves some of them, and all meet after every sweep.
 
-What one process tells the others, and which states change places, is said as views of arrays that all of them
+What one process sends to the others, and which states change places, is given as views of arrays that all of them
 have: a message fills with the sender's numbers the view of the same name at the receiver. How messages travel
-is not said here.
+is not defined here.
 """
 
 from __future__ import annotations
@@ -48,14 +48,7 @@ class Message(NamedTuple):
 
 
 def to_all(sender: int, hosts: int, view: Array) -> list[Message]:
-    """Return messages from one of some processes to all others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> [(m.sender, m.receiver) for m in to_all(1, 3, np.zeros(2))]
-    [(1, 0), (1, 2)]
-    """
+    """Return messages from one of some processes to all others."""
     return [Message(sender, other, view) for other in range(hosts) if other != sender]
 
 

@@ -234,7 +234,7 @@ class Biased(Protocol):
 
 @runtime_checkable
 class Connecting(Protocol):
-    """A kernel that changes many sites at once, so that single-site moves do not say what it can reach."""
+    """A kernel that changes many sites at once, so that single-site moves do not determine what it can reach."""
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """Whether moves were found that lead from one state to another; False proves nothing."""

@@ -2,7 +2,7 @@
 
 From here come the public names of :mod:`gibbsite.kernels`, the methods of :func:`gibbsite.infer` and of the
 command line, what ``info`` and ``warmup`` list, the candidates of :func:`gibbsite.recommend`, the default
-kernel of each graph kind, and the kernels that the conformance tests prove.
+kernel of each graph kind, and the kernels that the conformance tests verify.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Registration:
     kernel : type
         The class.
     proof : sequence of dict, or str
-        Arguments of the instances that the conformance tests prove, small enough for models of four sites;
-        for kernels that these tests do not know how to prove, the file with the tests that do.
+        Arguments of the instances that the conformance tests verify, small enough for models of four sites;
+        for kernels that these tests cannot verify, the file with tests that do.
     methods : dict
         Names on the command line, each with the tasks that :func:`gibbsite.infer` lets it answer.
     arguments : dict
@@ -62,13 +62,13 @@ class Registration:
         return self.kernel.__module__.removeprefix("gibbsite.kernels.").partition(".")[0]
 
     def example(self) -> Kernel | None:
-        """Return the kernel as users would take it first, for figures about it."""
+        """Return the kernel with typical arguments, for figures about it."""
         if self.recommend:
             return self.kernel(**next(iter(self.recommend.values())))
         return next(iter(self.proof_instances()), None)
 
     def proof_instances(self) -> tuple[Kernel, ...]:
-        """Return the kernels that the conformance tests prove; none if tests of their own do."""
+        """Return the kernels that the conformance tests verify; none if their own tests do."""
         return () if isinstance(self.proof, str) else tuple(self.kernel(**given) for given in self.proof)
 
 
@@ -138,7 +138,7 @@ def default_kernel(graph: Graph) -> Kernel:
     """Return the kernel that runs on a graph by default."""
     found = _load("default_for", "discrete" if graph.discrete else graph.kind)
     if found is None:
-        raise IncompatibleError(f"No kernel is the default for {graph.kind} graphs; say which one to use.")
+        raise IncompatibleError(f"No kernel is the default for {graph.kind} graphs; name one.")
     return found.kernel()
 
 

@@ -1,4 +1,4 @@
-"""How a new value is drawn from the weights of a site.
+"""How a new value is drawn from the weights of a site, and how its conditional is recorded.
 
 * ``heat-bath``: independently of the old value (the textbook sampler);
 * ``metropolised``: propose one of the *other* values in proportion to its weight, accept with
@@ -15,10 +15,14 @@ References
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
-from gibbsite._common.arrays import Floats
+import numpy as np
+
+from gibbsite._common.arrays import Floats, Ints8
 from gibbsite._numba.jit import Integer, generic, implement, inlined
+from gibbsite.graphs.local import log_odds
 
 RULES = ("heat-bath", "metropolised", "suwa-todo")
 HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
@@ -61,7 +65,7 @@ def pick(w: Floats, size: Integer, level: float) -> Integer:
     """Return the state at which the running sum of ``w`` passes ``level``, never one of weight zero."""
     passed = 0.0
     chosen = 0
-    for a in range(size):  # all of them: where to stop is a branch that nobody could foretell
+    for a in range(size):  # all of them: a branch at the chosen state could not be predicted
         passed += w[a]
         chosen += level >= passed
     if chosen == size:  # rounding brought the level to the total
@@ -130,3 +134,41 @@ def suwa_todo_row(w: Floats, size: Integer, now: Integer) -> None:
             w[a] = w[a] / length
         else:
             w[a] = 1.0 if a == landed else 0.0
+
+
+_ONE = np.uintp(1)
+_BINS = 1024
+# logit(k / 1024) for k = 0 .. 1024, both ends infinite
+_LOGITS = np.array([-np.inf, *(math.log(k / (_BINS - k)) for k in range(1, _BINS)), np.inf])
+
+
+@inlined
+def kept_odds(arrays: Any, x: Ints8, i: Integer, cond: Floats, keep: bool) -> float:
+    """Return the log-odds of a two-state site, which are also written to ``cond`` if ``keep`` is set."""
+    odds = log_odds(arrays, x, i)
+    if keep:
+        cond[i] = odds
+    return odds
+
+
+@inlined
+def is_up(odds: float, u: float) -> bool:
+    """Return whether u < P(1) = 1 / (1 + exp(-odds)), that is odds > logit(u).
+
+    A table of logits brackets logit(u) so closely that the logarithm itself is needed in one update of a
+    thousand.
+    """
+    k = np.uintp(u * _BINS)
+    up: bool = odds >= _LOGITS[k + _ONE]
+    if up != (odds >= _LOGITS[k]):  # a branch that is almost never taken, unlike one on ``up``
+        up = odds > math.log(u / (1.0 - u))
+    return up
+
+
+@inlined
+def put_cells(arrays: Any, w: Floats, size: Integer, total: float, i: Integer, cond: Floats) -> None:
+    """Write the conditional of a site to ``cond``."""
+    cell = np.uintp(arrays.offset[i])
+    scale = 1.0 / total
+    for a in range(np.uintp(size)):
+        cond[cell + a] = w[a] * scale

@@ -9,7 +9,7 @@ functions:
 * :func:`site_at`: the site visited at a position of the period.
 
 Sites one after another need no array and are :class:`Raster`; colors are :class:`Phased`. All other orders,
-fixed ones and random ones, are one schedule, :class:`Ordered`, with a mode that says how a new period begins:
+fixed ones and random ones, are one schedule, :class:`Ordered`, whose mode defines how a new period begins:
 loops over steps are compiled once for all of them.
 """
 
@@ -85,13 +85,13 @@ class Scan(ABC):
 
         The transition matrix of the scan is the mixture, with these probabilities, of the products of the
         matrices of single steps. A fixed order has one entry, its period; independent draws have one for
-        each site. Any other random scan has to say: it overrides this method, or cannot be proved.
+        each site. Any other random scan must override this method, or cannot be verified.
         """
         if not self.random:
             return [(1.0, self.visits(graph, model))]
         if not self.independent:
             raise IncompatibleError(
-                f"{type(self).__name__} is random and does not say what its transition matrix is; override "
+                f"{type(self).__name__} is random and does not define its transition matrix; override "
                 "its method mixture."
             )
         return [(p, np.array([i], np.int32)) for i, p in enumerate(self.chances(graph, model).tolist())]
@@ -141,13 +141,7 @@ class Ordered(NamedTuple):
 
 
 def in_order(order: Ints32) -> Ordered:
-    """Return the schedule of a fixed sequence of sites.
-
-    Examples
-    --------
-    >>> in_order(np.array([2, 0], np.int32)).n
-    2
-    """
+    """Return the schedule of a fixed sequence of sites."""
     return Ordered(FIXED, order.size, np.array(order, np.int32), _NO_NUMBERS, _NO_SITES)
 
 
@@ -193,7 +187,7 @@ def site_at(schedule: Any, order: Ints32, k: Integer) -> Integer:
 def run_end(schedule: Any, k: Integer, stop: Integer) -> Integer:
     """Return up to where, from position k on and before ``stop``, visits do not depend on each other.
 
-    Without such runs that is one visit, but as nobody asks for more than one thread then, ``stop`` will do.
+    Without such runs that is one visit, but then only one thread is used, and ``stop`` is just as good.
     """
     raise NotImplementedError
 

@@ -1,6 +1,6 @@
 """Chromatic scan: all sites of one color, then the next color (Gonzalez et al., 2011).
 
-Sites of one color are conditionally independent, so a sweep has the law of a systematic scan in that
+Sites of one color are conditionally independent, so a sweep is distributed like a systematic scan in that
 order, and the sites of a color may be updated at the same time.
 """
 

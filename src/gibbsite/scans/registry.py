@@ -60,25 +60,13 @@ def register(*, name: str | None = None, proof: Proof | None = None, default: bo
 
 
 def registered_scans() -> tuple[Registration, ...]:
-    """Return all registrations, the default first, then by the name of the class.
-
-    Examples
-    --------
-    >>> registered_scans()[0].name
-    'systematic'
-    """
+    """Return all registrations, the default first, then by the name of the class."""
     load_modules("gibbsite.scans")
     return tuple(sorted(_REGISTERED.values(), key=lambda one: (not one.default, one.scan.__name__)))
 
 
 def proof_scans(n_units: int) -> tuple[Scan, ...]:
-    """Return instances of every scan, for a model of ``n_units`` sites or blocks.
-
-    Examples
-    --------
-    >>> len(proof_scans(3)) >= 7
-    True
-    """
+    """Return instances of every scan, for a model of ``n_units`` sites or blocks."""
     return tuple(one.scan(**given) for one in registered_scans() for given in one.proof(n_units))
 
 

@@ -32,9 +32,9 @@ class Unsaid(gs.scans.Scan):
 
 def test_a_random_scan_that_does_not_say_its_matrix_is_refused() -> None:
     graph = gs.graphs.compile_graph(COINS)
-    with pytest.raises(gs.errors.IncompatibleError, match="Unsaid is random and does not say"):
+    with pytest.raises(gs.errors.IncompatibleError, match="Unsaid is random and does not define"):
         sweep_matrix(gs.exact.enumerate(COINS), graph, gs.Gibbs(), Unsaid())
-    with pytest.raises(gs.errors.IncompatibleError, match="Unsaid is random and does not say"):
+    with pytest.raises(gs.errors.IncompatibleError, match="Unsaid is random and does not define"):
         check_scan(Unsaid())
 
 

@@ -13,9 +13,10 @@ from gibbsite._numba.random.generators import stream
 from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.inference.exact.transition import unit_matrix
 from gibbsite.kernels.base import alone, sites_of, units_of
-from gibbsite.kernels.blocks import strips
-from gibbsite.kernels.blocks.gibbs import BlockPlan
-from gibbsite.kernels.blocks.strips import StripModel, StripPlan, StripTask, draw_half, find_strips
+from gibbsite.kernels.blocks import strip_filter
+from gibbsite.kernels.blocks.plan import BlockPlan
+from gibbsite.kernels.blocks.strip_filter import StripModel, StripTask
+from gibbsite.kernels.blocks.strips import StripPlan, draw_half, find_strips
 from gibbsite.testing import FALSE_ALARM, check_invariance, check_law, check_repeat, law_p_value
 
 
@@ -120,7 +121,7 @@ def test_a_wrong_backward_pass_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
     def ignore(p: Any, link: Any, after: Any, table: Any) -> None:
         table[:] = 1.0
 
-    monkeypatch.setattr(strips, "_condition", ignore)  # rows are drawn as if nothing came after them
+    monkeypatch.setattr(strip_filter, "condition_on", ignore)  # rows are drawn as if nothing came after them
     exact, states = _ends(model, Strips(), 400, 1)
     assert law_p_value(exact, states)[0] < FALSE_ALARM
 

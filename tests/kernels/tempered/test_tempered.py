@@ -20,9 +20,8 @@ import pytest
 import gibbsite as gs
 from gibbsite._numba.jit import compiled
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.tempered.energy import energy_of
 from gibbsite.kernels.tempered.ladder import FEWEST, rungs_for, spread_rungs
-from gibbsite.kernels.tempered.rungs import fit_reference
+from gibbsite.kernels.tempered.rungs import energy_of, fit_reference
 from gibbsite.sampling.checkpoint import load_checkpoint
 
 

@@ -25,10 +25,9 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.distance import DistanceGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.blocks.climbing import climb_blocks, draw_blocks, score_state
-from gibbsite.kernels.blocks.cover import Limit, cover_sites
+from gibbsite.kernels.blocks.cover import Limit, cover_sites, tie_factors, tie_sites
 from gibbsite.kernels.blocks.filtering import BlockWorkspace, draw_block, make_workspace
 from gibbsite.kernels.blocks.tables import BlockTables, find_interactions, lay_out_blocks
-from gibbsite.kernels.blocks.ties import tie_factors, tie_sites
 
 #: Covers that a search goes through at most.
 MOST_COVERS = 6

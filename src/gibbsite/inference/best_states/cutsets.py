@@ -23,7 +23,7 @@ from gibbsite.kernels.blocks.collapsed import DRAW, collapse
 from gibbsite.kernels.blocks.cover import Limit, grow_block
 from gibbsite.kernels.blocks.cut import lay_out_cutsets
 from gibbsite.kernels.blocks.cutset import CutsetParameters, ask_collapse
-from gibbsite.kernels.blocks.messages import CutTree, CutWorkspace, workspace_sizes
+from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace, workspace_sizes
 from gibbsite.kernels.blocks.tables import lay_out_blocks
 
 #: Cutsets that a search goes through at most.

@@ -30,7 +30,7 @@ from gibbsite.inference.best_states.blocks import BlockMoves, find_block_moves
 from gibbsite.inference.best_states.cutsets import CutsetMoves, find_cutset_moves
 from gibbsite.kernels.base import alone
 from gibbsite.kernels.blocks.filtering import BlockWorkspace
-from gibbsite.kernels.blocks.messages import CutWorkspace
+from gibbsite.kernels.blocks.message_tables import CutWorkspace
 from gibbsite.kernels.gibbs.annealed import AnnealedGibbs, AnnealedParameters
 from gibbsite.kernels.gibbs.temperature import TemperatureRange, temperature_range
 from gibbsite.kernels.gibbs.uphill import Neighbourhood, go_uphill, recombine

@@ -1,13 +1,13 @@
-"""The walk over a lattice in checkerboard order, a row of one color at a time.
+"""The loop over a lattice in checkerboard order, a row of one color at a time.
 
-A site of one color has its neighbours in the other: those before and after it stand side by side in the
-other color's part of the same row, the rest at the same place of the neighbouring rows. So all that a stretch
-of a row depends on are stretches, and loops over it compile to vector instructions.
+A site of one color has its neighbours in the other: those before and after it are adjacent in the
+other color's part of the same row, the rest at the same position of the neighbouring rows. So adjacent sites
+depend on contiguous arrays, and loops over them compile to vector instructions.
 
-What differs between boards is what is made of the neighbours: :func:`look_inside` and :func:`look_single`
-write it to a room for BLOCK sites, :func:`draw_block` draws the sites from there. The memory of a chain
-has, for each member of a team, such a room and as many random words. Where there is no chance, looking is
-moving (:mod:`gibbsite.kernels.batched.herded_board`).
+Boards differ in what they compute from the neighbours: :func:`look_inside` and :func:`look_single` write it to a
+buffer for BLOCK sites, :func:`draw_block` draws the sites from there. The memory of a chain has, for each member
+of a team, such a buffer and as many random words. Without random numbers the sites move while they are looked at
+(:mod:`gibbsite.kernels.batched.herded_board`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def pack_two_colors(graph: Graph, arrays: Any, order: Parity) -> PackedModel:
 
 
 def takes_two_colors(shape: Triple, wraps: Triple) -> bool:
-    """Tell whether the sites of even coordinate sum have odd neighbours only: no periodic axis is odd."""
+    """Return whether the sites of even coordinate sum have odd neighbours only: no periodic axis is odd."""
     return not any(wrap and size % 2 for size, wrap in zip(shape, wraps, strict=True))
 
 
@@ -64,13 +64,6 @@ def toward_neighbours(couplings: Sequence[Floats], shape: Triple, wraps: Triple)
     """Yield the couplings of all sites by direction: before and after along the last axis, then the others.
 
     Sites are in the model's order; the coupling is zero where there is no neighbour.
-
-    Examples
-    --------
-    >>> before, after, *_ = toward_neighbours([np.ones(1), np.ones(1), np.array([5.0, 6.0, 7.0])],
-    ...                                       (1, 1, 3), (0, 0, 0))
-    >>> before.tolist(), after.tolist()
-    ([[[0.0, 5.0, 6.0]]], [[[5.0, 6.0, 0.0]]])
     """
     for axis in range(2, 2 - n_directions(shape) // 2, -1):
         after = np.broadcast_to(couplings[axis], math.prod(shape)).reshape(shape).copy()
@@ -255,7 +248,7 @@ def move_board(
     keep: bool,
     team: Team,
 ) -> Words:
-    """Draw the sites of a board, row by row of one color; the move of every way of the heat bath on one."""
+    """Draw the sites of a board, row by row of one color; the move of every heat bath on a board."""
     words, room = memory.words[team.member], memory.room[team.member]
     board = arrays.board
     rows = board.start.shape[1] - 1

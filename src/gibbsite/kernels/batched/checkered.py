@@ -35,8 +35,7 @@ from gibbsite.kernels.batched.board import (
     toward_neighbours,
 )
 from gibbsite.kernels.batched.colored import MOST_ODDS
-from gibbsite.kernels.batched.heatbath import draw_at_once
-from gibbsite.kernels.batched.keyed import HeatBath, KeyedMemory
+from gibbsite.kernels.batched.heatbath import HeatBath, KeyedMemory, draw_at_once
 from gibbsite.kernels.batched.site_order import PackedModel, Parity
 
 if TYPE_CHECKING:
@@ -66,17 +65,7 @@ class PlaneBoard(NamedTuple):
 
 
 def pack_checkerboard(graph: Graph) -> PackedModel | None:
-    """Lay a lattice out by color; None if two colors do not suffice or couplings are too large.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> packed = pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((4, 4), coupling=0.25, field=1.0)))
-    >>> packed.arrays.coupling_2, packed.arrays.field, packed.order.shape
-    (1.0, 2.0, (1, 4, 4))
-    >>> pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((3, 3), coupling=0.25, periodic=True))) is None
-    True
-    """
+    """Lay a lattice out by color; None if two colors do not suffice or couplings are too large."""
     g = graph.arrays
     if not isinstance(g, LatticeGraph):
         return None

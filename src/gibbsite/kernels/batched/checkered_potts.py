@@ -39,8 +39,7 @@ from gibbsite.kernels.batched.board import (
     toward_neighbours,
 )
 from gibbsite.kernels.batched.colored import MOST_ODDS
-from gibbsite.kernels.batched.heatbath import draw_states_at_once
-from gibbsite.kernels.batched.keyed import ROOM, HeatBath
+from gibbsite.kernels.batched.heatbath import ROOM, HeatBath, draw_states_at_once
 from gibbsite.kernels.batched.site_order import PackedModel, Parity
 
 if TYPE_CHECKING:
@@ -77,14 +76,6 @@ def pack_potts_checkerboard(model: FactorGraph, graph: Graph) -> PackedModel | N
 
     Impossible states have weight zero, which is exact. All other products stay within exp(64) of each other,
     far inside the range of 32-bit floats.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.potts_grid((4, 6), 3, coupling=np.log(2.0), field=[0.0, -np.inf, 0.0])
-    >>> packed = pack_potts_checkerboard(model, gs.graphs.compile_graph(model))
-    >>> round(packed.arrays.factor_2, 9), packed.arrays.weight.all.tolist(), packed.order.shape
-    (2.0, [1.0, 0.0, 1.0], (1, 4, 6))
     """
     g = graph.arrays
     lattice = _only_lattice(model) if isinstance(g, PottsGraph) else None
@@ -139,7 +130,7 @@ F = np.float32
 
 # Directions, as in ``PlaneBoard.coupling``.
 _LEFT, _RIGHT, _ABOVE, _BELOW, _FRONT, _BACK = range(6)
-NOBODY = np.int16(-1)  # stands for the state of a missing neighbour
+ABSENT = np.int16(-1)  # stands for the state of a missing neighbour
 
 
 class PottsMemory(NamedTuple):
@@ -203,7 +194,7 @@ def _look_along(place: Integer, j: Integer, count: Integer, x: Ints16, states: I
     """Copy the states of a neighbouring row."""
     if place == NOWHERE:
         for i in range(count):
-            states[at + i] = NOBODY
+            states[at + i] = ABSENT
     else:
         for i in range(count):
             states[at + i] = x[place + j + i]
@@ -214,7 +205,7 @@ def _look_along(place: Integer, j: Integer, count: Integer, x: Ints16, states: I
 def _look_single(arrays: Any, row: Row, j: Integer, x: Ints16, near: Ints16, at: Integer) -> None:
     for direction in range(6):
         place = _neighbour(arrays, row, direction, j)
-        near[direction, at] = NOBODY if place == NOWHERE else x[place]
+        near[direction, at] = ABSENT if place == NOWHERE else x[place]
 
 
 @inlined

@@ -28,8 +28,7 @@ from gibbsite.graphs.nearness import rank_sites
 from gibbsite.graphs.rows import row_lengths, row_starts
 from gibbsite.kernels.base import Team
 from gibbsite.kernels.batched.base import register_batched
-from gibbsite.kernels.batched.heatbath import draw_at_once
-from gibbsite.kernels.batched.keyed import UNIT, HeatBath, KeyedMemory
+from gibbsite.kernels.batched.heatbath import UNIT, HeatBath, KeyedMemory, draw_at_once
 from gibbsite.kernels.batched.site_order import PackedModel, Permutation
 from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 
@@ -72,14 +71,6 @@ def pack_columns(model: Model, graph: Graph, most_tabled: int = MOST_TABLED) -> 
     """Lay a binary model out color by color; None if it is none, or its couplings are too large for it.
 
     Sites of at most ``most_tabled`` neighbours have tables of thresholds.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.ising_grid((2, 2), coupling=1.0)
-    >>> packed = pack_columns(model, gs.graphs.compile_graph(model))
-    >>> packed.arrays.color_start.tolist(), packed.order.order.tolist()
-    ([0, 2, 4], [0, 3, 1, 2])
     """
     if not graph.binary:
         return None
@@ -143,7 +134,7 @@ def _color_rows(graph: Graph, most_tabled: int) -> tuple[ColoredGraph, Permutati
 
 
 def _fits(arrays: IsingGraph) -> bool:
-    """Tell whether all log-odds stay within bounds."""
+    """Return whether all log-odds stay within bounds."""
     row = np.repeat(np.arange(arrays.field.size), row_lengths(arrays.start))
     reach = np.abs(arrays.field) + np.bincount(row, np.abs(arrays.coupling), arrays.field.size)
     return bool((reach <= MOST_ODDS).all())
@@ -175,7 +166,7 @@ def share(low: Integer, high: Integer, size: int, team: Team) -> tuple[Integer, 
 def counters(base: Integer, end: Integer, most: int, each: int) -> Integer:
     """Return how many counters hold the numbers of at most ``most`` positions, ``each`` of them in one.
 
-    They are the numbers of the first so many of these positions, so no two pieces have any in common.
+    They are numbered consecutively, so no two pieces have any in common.
     """
     return (min(_U(most), end - base) + _U(each - 1)) // _U(each)
 

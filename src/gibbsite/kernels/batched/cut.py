@@ -1,10 +1,10 @@
-"""Positions of a model that is laid out by color, cut into parts; what each part sees of the others.
+"""Partitions of a model that is laid out by color, and the positions that each part reads of the others.
 
-A *segment* is a range of positions of one color, which stand in an order that brings neighbours together: a
+A *segment* is a range of positions of one color, in an order that brings neighbours together: a
 color of a lattice, a class of sites of equal color and degree otherwise. A part is a range of every segment.
 Lattices are cut between rows, into strips. Other models are cut so that every part has as many sites of a
 color as any other, at the same ranks in all segments of it; they are close in the graph where the layout
-has brought neighbours together. Positions stay as they are, whatever the number of parts.
+has brought neighbours together. Positions do not depend on the number of parts.
 """
 
 from __future__ import annotations
@@ -20,15 +20,7 @@ from gibbsite.kernels.batched.site_order import PackedModel
 
 
 def color_starts(arrays: Any) -> Ints:
-    """Return where each color begins, and where the last one ends.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> from gibbsite.kernels.batched.checkered import pack_checkerboard
-    >>> color_starts(pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((3, 3)))).arrays).tolist()
-    [0, 5, 9]
-    """
+    """Return where each color begins, and where the last one ends."""
     if isinstance(arrays, ColoredGraph):
         return arrays.color_start
     start = arrays.board.start
@@ -36,29 +28,12 @@ def color_starts(arrays: Any) -> Ints:
 
 
 def segment_colors(arrays: Any) -> Ints:
-    """Return the first segment of each color, and the number of segments.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> from gibbsite.kernels.batched.colored import pack_columns
-    >>> model = gs.ising(([0, 1, 2], [1, 2, 3], [1.0, 1.0, 1.0]))
-    >>> segment_colors(pack_columns(model, gs.graphs.compile_graph(model)).arrays).tolist()
-    [0, 2, 4]
-    """
+    """Return the first segment of each color, and the number of segments."""
     return arrays.color_class if isinstance(arrays, ColoredGraph) else np.arange(3)
 
 
 def cut_positions(packed: PackedModel, parts: int) -> Ints:
-    """Cut every segment into so many parts: part k of segment s begins at entry (s, k) of what is returned.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> from gibbsite.kernels.batched.checkered import pack_checkerboard
-    >>> cut_positions(pack_checkerboard(gs.graphs.compile_graph(gs.ising_grid((4, 3)))), 2).tolist()
-    [[0, 3, 6], [6, 9, 12]]
-    """
+    """Cut every segment into parts; entry (s, k) of the result is where part k of segment s begins."""
     arrays, share = packed.arrays, np.arange(parts + 1)
     if isinstance(arrays, ColoredGraph):
         return _cut_classes(arrays, packed.near, share)
@@ -93,17 +68,6 @@ def look_across(arrays: Any, ranges: Ints) -> Ints:
         The model as it is laid out.
     ranges : int (segments, 2)
         The first position of the part in each segment, and the one behind its last.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> from gibbsite.kernels.batched.colored import pack_columns
-    >>> model = gs.ising(([0, 1], [1, 2], [1.0, 1.0]))
-    >>> packed = pack_columns(model, gs.graphs.compile_graph(model))
-    >>> packed.arrays.color_start.tolist()
-    [0, 2, 3]
-    >>> look_across(packed.arrays, np.array([[0, 1], [2, 2]])).tolist()
-    [2]
     """
     seen = np.zeros(int(color_starts(arrays)[-1]), np.bool_)
     for segment, (low, high) in enumerate(ranges.tolist()):

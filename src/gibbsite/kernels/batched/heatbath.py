@@ -1,24 +1,36 @@
 """Heat bath of many sites at once, in loops that compile to vector instructions.
 
+Random numbers are keyed by chain, sweep and position.
+
 Two states: from log-odds y and a random word v in (0, 1) a site takes its less probable state if
-v < 1 / (1 + exp|y|), which resolves the small probability alike in both tails.
+v < 1 / (1 + exp|y|), which resolves small probabilities equally well in both tails.
 
 Any number of states: from weights w of sum W a site takes the first state q with v W < w_0 + ... + w_q. The
-weights are 32-bit floats, their sums 64-bit ones: small weights count wherever they stand.
+weights are 32-bit floats, their sums 64-bit ones, so small weights count at any position.
 
-What is drawn is the conditional of the model to about 1e-6 relative (the exponential, the log-odds or weights
-themselves), rounded to multiples of 2^-31, the resolution of v.
+The distribution drawn from is the conditional of the model to about 1e-6 relative (the exponential, the log-odds
+or weights themselves), rounded to multiples of 2^-31, the resolution of v.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats, Floats32, Ints8, Ints16, Words32
+from gibbsite._common.arrays import Bytes, Floats, Floats32, Ints8, Ints16, Words32
 from gibbsite._numba.intrinsic import float_from_bits
 from gibbsite._numba.jit import Integer, called, inlined
+from gibbsite._numba.random.generators import BLOCK, chain_key
+from gibbsite.graphs.graph import Graph
+from gibbsite.kernels.base import MOST_MEMBERS, Kernel
+from gibbsite.kernels.batched.base import BatchedUpdate, Streams
+from gibbsite.kernels.batched.site_order import PackedModel
+from gibbsite.kernels.gibbs.gibbs import Gibbs, GibbsParameters
+
+if TYPE_CHECKING:
+    from gibbsite.models import Model
 
 F = np.float32
 _LOG2_E = F(1.4426950408889634)
@@ -134,3 +146,45 @@ def draw_states_at_once(
             own, cell = weight[q], q * np.uintp(x.size) + first
             for k in range(sites):
                 sums[cell + k] += F(own[k] * total[k])
+
+
+# Positions that are worked on at a time: the bytes of a block of random words.
+UNIT = 4 * BLOCK
+# Room for the block of a member of a team. What lies behind it keeps members out of each other's cache lines:
+# two processors that write to one line wait for each other.
+ROOM = BLOCK + 64
+
+
+class KeyedMemory(NamedTuple):
+    """What a chain with keyed numbers carries: its key; for each member of a team, words and room for odds.
+
+    ``quarters`` are the bytes of ``words``, lowest first: little-endian machines only, as all we know of are.
+    """
+
+    key: Words32
+    words: Words32
+    quarters: Bytes
+    room: Floats32
+
+
+class HeatBath(BatchedUpdate):
+    """A batched heat bath, whose new value does not depend on the old one; by default for binary sites."""
+
+    parameters = GibbsParameters
+    divisible = True
+
+    def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a model out, unless the kernel follows another rule."""
+        if not isinstance(kernel, Gibbs) or kernel.rule != "heat-bath":
+            return None
+        return self.pack(model, graph)
+
+    @abstractmethod
+    def pack(self, model: Model, graph: Graph) -> PackedModel | None:
+        """Lay a model out; None where it does not fit."""
+
+    def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> NamedTuple:
+        """Allocate room for random numbers, and for what is made of the neighbours."""
+        (stream,) = streams
+        words, odds = np.zeros((MOST_MEMBERS, ROOM), np.uint32), np.zeros((MOST_MEMBERS, ROOM), np.float32)
+        return KeyedMemory(chain_key(stream), words, words.view(np.uint8), odds)

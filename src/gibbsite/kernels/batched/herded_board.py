@@ -76,15 +76,7 @@ class CountedPlanes(NamedTuple):
 
 
 def pack_counted(graph: Graph) -> PackedModel | None:
-    """Lay a lattice of one coupling out by color; None for any other graph.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> packed = pack_counted(gs.graphs.compile_graph(gs.ising_grid((4, 4), coupling=0.25)))
-    >>> (packed.arrays.share[4] / 2.0**32).round(3).tolist()
-    [0.119, 0.269, 0.5, 0.731, 0.881]
-    """
+    """Lay a lattice of one coupling out by color; None for any other graph."""
     g = graph.arrays
     if not isinstance(g, LatticeGraph) or not counts_suffice(g):
         return None
@@ -110,13 +102,7 @@ def pack_counted(graph: Graph) -> PackedModel | None:
 
 
 def _degrees(shape: Triple, wraps: Triple) -> Floats:
-    """Return the number of neighbours of every site of a lattice, or an array that broadcasts to it.
-
-    Examples
-    --------
-    >>> _degrees((1, 2, 3), (0, 0, 0)).tolist()
-    [[[2.0, 3.0, 2.0], [2.0, 3.0, 2.0]]]
-    """
+    """Return the number of neighbours of every site of a lattice, or an array that broadcasts to it."""
     degree = np.zeros((1, 1, 1))
     for axis, (size, wrap) in enumerate(zip(shape, wraps, strict=True)):
         if size > 1:
@@ -202,7 +188,7 @@ def _look_around(board: BoardShape, row: Row, j: Integer, x: Ints8) -> tuple[Int
 
 @generic
 def herd_plane(arrays: Any, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room) -> None:
-    """Let the weights for c neighbours choose, for those of the sites p, ... that have so many."""
+    """Let the weights for c neighbours choose, for those of the sites p, ... that have c neighbours in state 1."""
     raise NotImplementedError
 
 

@@ -1,7 +1,7 @@
 """Herded Gibbs color by color: the states of a site's neighbours select one of its weights.
 
-Sites of a color do not look at each other, and there is no chance: threads that share a color give the same
-answer as one.
+Sites of a color do not depend on each other, and no random numbers are used: the result does not depend on the
+number of threads that share a color.
 """
 
 from __future__ import annotations

@@ -32,8 +32,7 @@ from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Kernel, Team
 from gibbsite.kernels.batched.base import Streams, register_batched
-from gibbsite.kernels.batched.heatbath import MOST, add_chances, exponential, unit
-from gibbsite.kernels.batched.keyed import HeatBath
+from gibbsite.kernels.batched.heatbath import MOST, HeatBath, add_chances, exponential, unit
 from gibbsite.kernels.batched.replicated import chain_keys, draw_words
 from gibbsite.kernels.batched.site_order import PackedModel, Permutation
 from gibbsite.kernels.gibbs.gibbs import GibbsParameters
@@ -46,7 +45,7 @@ TILE = 8
 # Products that are added up from zero before they are added to the log-odds: errors grow with the number of
 # additions a product takes part in.
 PIECE = 64
-# A layer has at least so many sites, and such a share of all pairs between the layers is coupled: otherwise
+# The least number of sites of a layer, and the least share of coupled pairs between the layers: otherwise
 # it takes longer to multiply by zeros than to look neighbours up.
 LEAST_LAYER = 16
 LEAST_SHARE = 0.3
@@ -81,16 +80,6 @@ def pack_layers(graph: Graph, least_layer: int = LEAST_LAYER) -> PackedModel | N
     """Lay a binary graph out in two layers; None if there are not two, or most pairs are not coupled.
 
     ``least_layer`` is the fewest sites of a layer that is worth while.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> graph = gs.graphs.compile_graph(gs.rbm(np.ones((20, 30))))
-    >>> packed = pack_layers(graph)
-    >>> packed.arrays.start.tolist(), packed.longest
-    ([0, 20, 50], 30)
-    >>> pack_layers(gs.graphs.compile_graph(gs.ising_grid((20, 20)))) is None
-    True
     """
     rows = graph.arrays
     if not isinstance(rows, IsingGraph) or not _may_be_dense(graph.n_sites, rows.neighbour.size, least_layer):
@@ -125,7 +114,7 @@ def pack_layers(graph: Graph, least_layer: int = LEAST_LAYER) -> PackedModel | N
 
 
 def _may_be_dense(sites: int, entries: int, least: int) -> bool:
-    """Tell from the number of stored couplings, two for each pair, whether there may be two dense layers."""
+    """Whether there may be two dense layers, judged by the number of stored couplings, two for each pair."""
     return sites >= 2 * least > 0 and entries >= 2 * LEAST_SHARE * least * (sites - least)
 
 
@@ -157,7 +146,7 @@ def _margins(reach: Floats, inputs: Ints) -> Floats32 | None:
 
     ``reach`` bounds the log-odds of each site: the sum of its field and couplings, all absolute. A coupling
     is rounded once and takes part in at most PIECE additions of its piece and one for every piece:
-    so often the sum of all absolute values, times half a unit of the last place, bounds the error of the
+    that number, times the sum of all absolute values, times half a unit of the last place, bounds the error of the
     log-odds (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
     """
     with np.errstate(over="ignore"):
@@ -201,7 +190,7 @@ class LayerMemory(NamedTuple):
 
 @implement(log_potential, LayeredGraph)
 def _unknown(arrays: LayeredGraph, x: Ints8) -> float:
-    return np.nan  # there is not one state but many; runs that record energies take another form
+    return np.nan  # there is not one state but many; runs that record energies take another layout
 
 
 def add_product(
@@ -400,7 +389,7 @@ class Layers(HeatBath):
         return pack_layers(graph)
 
     def arrays(self, packed: PackedModel, chains: int) -> LayeredGraph:
-        """Return the graph for so many chains."""
+        """Return the graph for ``chains`` chains."""
         arrays: LayeredGraph = packed.arrays
         return arrays._replace(chains=chains)
 

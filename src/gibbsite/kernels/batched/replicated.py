@@ -1,8 +1,12 @@
 """Gibbs sampling of many chains of one binary model, a site of all chains at a time.
 
-The chains stand side by side in memory, so the model is read once for all of them and every loop over chains
-compiles to vector instructions. Each chain finds the same random numbers, and adds up the same log-odds in
-the same order, as it would alone: its states are those of :mod:`gibbsite.kernels.batched.colored`, bit by bit.
+The states of all chains are contiguous, so the model is read once for all of them and every loop over chains
+compiles to vector instructions. Each chain uses the same random numbers, and adds up the same log-odds in the same
+order, as it would alone: its states are those of :mod:`gibbsite.kernels.batched.colored`, bit by bit.
+
+A site of 32 chains is updated at once: thresholds selected by the neighbours are compared with random bytes.
+Processors with AVX2 do it by vector instructions (:mod:`gibbsite._numba.vector`); others loop over the chains, with
+the same result.
 """
 
 from __future__ import annotations
@@ -13,13 +17,14 @@ import numpy as np
 
 from gibbsite._common.arrays import Bytes, Floats32, Ints8, Ints32, Words32
 from gibbsite._numba.intrinsic import WIDTH
-from gibbsite._numba.jit import Integer, called, implement, inlined
+from gibbsite._numba.jit import DISABLED, Integer, called, implement, inlined, intrinsic_for
 from gibbsite._numba.random.generators import BLOCK, BYTES, WORDS, Words, chain_key, philox
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Kernel, Team
 from gibbsite.kernels.batched.base import Streams, register_batched
 from gibbsite.kernels.batched.colored import (
+    SCALE,
     ColoredGraph,
     counters,
     find_columns,
@@ -27,17 +32,78 @@ from gibbsite.kernels.batched.colored import (
     pack_columns,
     rest_passes,
 )
-from gibbsite.kernels.batched.heatbath import draw_at_once
-from gibbsite.kernels.batched.keyed import UNIT, HeatBath
-from gibbsite.kernels.batched.lanes import Near, add_lanes, draw_lanes
+from gibbsite.kernels.batched.heatbath import UNIT, HeatBath, draw_at_once
 from gibbsite.kernels.batched.site_order import PackedModel
 from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-_U = np.uintp
-_U32, _U64 = np.uint32, np.uint64
+_U, _U8, _U32, _U64 = np.uintp, np.uint8, np.uint32, np.uint64
+_TO_UNIT = np.float32(1.0 / SCALE)
+
+
+class Near(NamedTuple):
+    """Where the states of a site's four neighbours begin; a missing one's bit is not in the mask."""
+
+    first: Integer
+    second: Integer
+    third: Integer
+    fourth: Integer
+    mask: Integer
+
+
+def draw_lanes(
+    x: Ints8, here: Any, near: Any, upper: Bytes, table: Any, words: Words32, at: Any, shift: Any, place: Bytes, k: Any
+) -> Any:
+    """Update a site of 32 chains, whose states begin at ``x[here]``; return where nothing is decided yet.
+
+    The neighbours' bits select one of sixteen bytes from ``upper[table]`` on; which one is written to
+    ``place`` from k on. A chain takes state 1 if the byte of its word (from ``words[at]`` on) that begins
+    at bit ``shift`` is smaller. Where both are equal, its bit of the result is set.
+    """
+    ties = _U32(0)
+    for r in range(_U(WIDTH)):
+        low = _U8(x[near.first + r]) | _U8(_U8(x[near.second + r]) << _U8(1))
+        high = _U8(_U8(x[near.third + r]) << _U8(2)) | _U8(_U8(x[near.fourth + r]) << _U8(3))
+        code = _U8((low | high) & _U8(near.mask))
+        byte, limit = _U8((words[at + r] >> _U32(shift)) & _U32(255)), upper[table + code]
+        place[k + r] = code
+        x[here + r] = byte < limit
+        ties |= _U32(byte == limit) << _U32(r)
+    return ties
+
+
+def add_lanes(sums: Floats32, here: Any, threshold: Words32, table: Any, place: Bytes, k: Any) -> None:
+    """Add to 32 sums the probabilities that ``place`` selects from sixteen thresholds."""
+    for r in range(_U(WIDTH)):
+        sums[here + r] += np.float32(threshold[table + place[k + r]]) * _TO_UNIT
+
+
+if not DISABLED:
+    from gibbsite._numba.vector import add_vector, draw_vector, has_shuffles
+
+    _settle_one_by_one, _add_one_by_one = inlined(draw_lanes), inlined(add_lanes)
+
+    @intrinsic_for(draw_lanes)
+    def _choose_settle(x, here, near, upper, table, words, at, shift, place, k):  # type: ignore[no-untyped-def]
+        if has_shuffles():
+            return lambda x, here, near, upper, table, words, at, shift, place, k: draw_vector(
+                x, _U(here), near, upper, _U(table), words, _U(at), _U32(shift), place, _U(k)
+            )
+        return lambda x, here, near, upper, table, words, at, shift, place, k: _settle_one_by_one(
+            x, here, near, upper, table, words, at, shift, place, k
+        )
+
+    @intrinsic_for(add_lanes)
+    def _choose_add(sums, here, threshold, table, place, k):  # type: ignore[no-untyped-def]
+        if has_shuffles():
+            return lambda sums, here, threshold, table, place, k: add_vector(
+                sums, _U(here), threshold, _U(table), place, _U(k)
+            )
+        return lambda sums, here, threshold, table, place, k: _add_one_by_one(sums, here, threshold, table, place, k)
+
+
 F = np.float32
 _LOW, _HIGH = _U64(0xFFFFFFFF), _U64(32)
 
@@ -63,7 +129,7 @@ class ReplicaMemory(NamedTuple):
 
 @implement(log_potential, ReplicatedGraph)
 def _unknown(arrays: ReplicatedGraph, x: Ints8) -> float:
-    return np.nan  # there is not one state but many; runs that record energies take another form
+    return np.nan  # there is not one state but many; runs that record energies take another layout
 
 
 def _move_replicas(
@@ -112,7 +178,7 @@ def _move_replicas(
 def draw_words(
     words: Words32, key: Words32, chains: Integer, turn: Integer, counter: Integer, branch: np.uint32
 ) -> None:
-    """Write the four words of a counter for every chain; first halves of keys stand before second ones."""
+    """Write the four words of a counter for every chain; first halves of keys come before second ones."""
     at, sweep = _U64(counter), _U64(turn)
     a, b, c, d = _U32(at & _LOW), _U32(at >> _HIGH) | branch, _U32(sweep & _LOW), _U32(sweep >> _HIGH)
     for r in range(chains):
@@ -223,7 +289,7 @@ class Replicas(HeatBath):
         return pack_columns(model, graph)
 
     def arrays(self, packed: PackedModel, chains: int) -> ReplicatedGraph:
-        """Return the graph for so many chains."""
+        """Return the graph for ``chains`` chains."""
         return ReplicatedGraph(packed.arrays, chains)
 
     def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> ReplicaMemory:

@@ -1,6 +1,6 @@
-"""Sites in another order than the model's: how to get there and back.
+"""Orders of sites other than the model's: conversion there and back.
 
-Compiled code that moves many sites at once wants the sites of a color side by side. Nobody else should
+Compiled code that moves many sites at once needs the sites of a color to be contiguous. Other code does not
 notice: what goes in is packed, what comes out is unpacked.
 """
 
@@ -48,7 +48,7 @@ class PackedModel(NamedTuple):
         Constant to be added to log-potentials computed from the arrays; not the one of a graph whose arrays
         leave out something else.
     near : int (n,), optional
-        Ranks by which sites of a class stand in order: of the site at each position.
+        Ranks by which sites of a class are ordered, by position.
     """
 
     arrays: Any

@@ -1,8 +1,7 @@
 """The best state of a block given the rest: the tables of filtering, with maxima in place of sums.
 
 Forward, the message of a site is the maximum over its states; backward, each site takes the best state of its
-column. A block that is in a best state already stays where it is, whatever ties there are, so that climbs
-end.
+column. A block that is already in a best state keeps it, whatever ties there are, so that hill climbing ends.
 """
 
 from __future__ import annotations

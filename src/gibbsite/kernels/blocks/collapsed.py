@@ -10,9 +10,8 @@ from gibbsite._numba.pointer import pointed
 from gibbsite._numba.random.generators import Words, load, store, uniform
 from gibbsite.graphs.kinds.table import TableGraph, entry_of
 from gibbsite.graphs.local import from_logs
+from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace
 from gibbsite.kernels.blocks.messages import (
-    CutTree,
-    CutWorkspace,
     column_weights,
     keep_trial,
     move_to,
@@ -29,7 +28,7 @@ from gibbsite.kernels.rules import pick
 
 @inlined
 def _own_logs(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j: Integer) -> None:
-    """Write the logarithms of what only the cutset says about cutset site number j to ``chance``."""
+    """Write the log-weights of cutset site number j from the cutset alone to ``chance``."""
     i = np.uintp(tree.site[j])
     size, now = np.int64(arrays.card[i]), np.int64(x[i])
     for a in range(size):

@@ -1,10 +1,11 @@
 """Blocks that cover all sites: as large as possible while their clique tables stay small.
 
-One pass takes the sites of the whole graph out in greedy order, smallest clique table first. When even the
-smallest table would be too large, a site is *cut* instead: taken out of the graph, because it will not be
-part of the block. What is left after a pass is a block of bounded width, usually of most sites. Sites that
-were cut are in one of the next blocks, where they are the last to be cut; so blocks overlap, and every site
-is in at least one.
+One pass eliminates the sites of the whole graph in greedy order, smallest clique table first. When even the
+smallest table would be too large, a site is *cut* instead: it is removed from the graph and will not be part of
+the block. What is left after a pass is a block of bounded width, usually of most sites. Sites that were cut are
+in one of the next blocks, where they are the last to be cut; so blocks overlap, and every site is in at least one.
+
+*Ties* measure how strongly factors couple their sites: from 0, not at all, to 1, zeros.
 """
 
 from __future__ import annotations
@@ -16,7 +17,54 @@ from dataclasses import dataclass
 import numpy as np
 
 from gibbsite._common.arrays import Bools, Floats, Ints, Ints32
+from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.graphs.rows import row_lengths
 from gibbsite.kernels.blocks.tables import Interactions
+
+
+def tie_factors(arrays: TableGraph) -> Floats:
+    """Return the strength of every factor: tanh(r / 4), r the range of its log-potentials; 1 with zeros.
+
+    For a pair of two-state sites with log-potentials J and -J that is tanh(J / 2), about the influence of one
+    site on the other.
+    """
+    count = arrays.table.size
+    found = np.zeros(count)
+    if not count:
+        return found
+    sizes = np.multiply.reduceat(arrays.card[arrays.member].astype(np.int64), arrays.member_start[:-1].astype(np.int64))
+    known: dict[tuple[int, int], float] = {}
+    for f, (first, size) in enumerate(zip(arrays.table.tolist(), sizes.tolist(), strict=True)):
+        if (first, size) not in known:
+            logs = arrays.log_value[first : first + size]
+            low, high = logs.min(), logs.max()
+            known[first, size] = 1.0 if low == -np.inf else float(np.tanh((high - low) / 4.0))
+        found[f] = known[first, size]
+    return found
+
+
+def tie_sites(arrays: TableGraph) -> Floats:
+    """Return the strength of the strongest factor of every site."""
+    strength = np.repeat(tie_factors(arrays), row_lengths(arrays.member_start))
+    found = np.zeros(arrays.card.size)
+    np.maximum.at(found, arrays.member.astype(np.int64), strength)
+    return found
+
+
+def tied_groups(arrays: TableGraph, least: float) -> Ints:
+    """Return the number of the group of every site: sites joined by factors of at least such strength."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n, width = arrays.card.size, row_lengths(arrays.member_start)
+    strong = np.repeat(tie_factors(arrays) >= least, width)
+    factor = np.repeat(np.arange(width.size), width)[strong] + n  # factors are vertices, too
+    member = arrays.member.astype(np.int64)[strong]
+    size = n + width.size
+    links = coo_array((np.ones(member.size), (factor, member)), shape=(size, size))
+    labels = connected_components(links, directed=False)[1][:n]
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
 
 # By how much, in the number of neighbours, a site is less likely to be cut because it is in no block yet.
 _UNCOVERED = 1e6
@@ -64,13 +112,6 @@ def grow_block(
         How strongly a site depends on its neighbours, from 0 to 1; sites with weak ties are cut first.
     rng : Generator, optional
         For blocks that differ from call to call.
-
-    Examples
-    --------
-    >>> ring = Interactions(np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2]))
-    >>> none = np.zeros(4, bool)
-    >>> sorted(grow_block(ring, np.ones(4), Limit(2.0), ~none, none, np.zeros(4)).tolist())
-    [0, 1, 2]
     """
     n = log_card.size
     noise = np.zeros(n) if rng is None else _NOISE * rng.random(n)
@@ -130,15 +171,8 @@ def cover_sites(
 ) -> list[Ints]:
     """Return blocks of bounded width that cover all sites, each in an order of elimination.
 
-    ``seed`` draws them at random; None takes the greedy choice. ``among`` says which sites to cover, and to
+    ``seed`` draws them at random; None takes the greedy choice. ``among`` is which sites to cover, and to
     cover them with.
-
-    Examples
-    --------
-    >>> ring = Interactions(np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2]))
-    >>> blocks = cover_sites(ring, np.full(4, 2, np.int32), Limit(2.0), np.zeros(4))
-    >>> [sorted(block.tolist()) for block in blocks]
-    [[0, 1, 2], [0, 2, 3]]
     """
     n = cards.size
     rng = None if seed is None else np.random.default_rng([seed, n])

@@ -11,7 +11,7 @@ from gibbsite._common.arrays import Bools, Floats, Ints, Ints32
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_starts
 from gibbsite.kernels.blocks.cover import Limit, grow_block
-from gibbsite.kernels.blocks.messages import CutTree
+from gibbsite.kernels.blocks.message_tables import CutTree
 from gibbsite.kernels.blocks.tables import BlockTables, Interactions
 
 # Sites that the search for a cutset looks at in all; a hundred thousand take some seconds.
@@ -42,12 +42,6 @@ def choose_rest(near: Interactions, cards: Ints32, log2: float, tie: Floats, bef
         How strongly a site depends on its neighbours; sites with weak ties are cut first.
     before : bool array, optional
         Sites outside another cutset; those are cut first, so that the two cutsets have little in common.
-
-    Examples
-    --------
-    >>> ring = Interactions(np.array([0, 2, 4, 6, 8]), np.array([1, 3, 0, 2, 1, 3, 0, 2]))
-    >>> sorted(choose_rest(ring, np.full(4, 2, np.int32), 2.0, np.zeros(4)).tolist())
-    [0, 1, 2]
     """
     n, log_card, limit = cards.size, np.log2(cards), Limit(log2)
     every, inside = np.ones(n, bool), np.zeros(n, bool)
@@ -77,7 +71,7 @@ def choose_rest(near: Interactions, cards: Ints32, log2: float, tie: Floats, bef
 
 
 def lay_out_cutsets(arrays: TableGraph, tables: BlockTables) -> CutTree:
-    """Say for every block of ``tables``, and every site outside it, where the site touches its tree."""
+    """Return for every block of ``tables``, and every site outside it, where the site touches its tree."""
     parent = tables.parent.tolist()
     root, turn = _walk_down(parent)
     site: list[int] = []

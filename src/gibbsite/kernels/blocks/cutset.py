@@ -6,7 +6,7 @@ and then everything else given the cutset. Messages of the tree are kept from st
 
 A site that hardly moves while it is in the cutset may move freely with its neighbours while it is not, so
 several cutsets with little in common take turns. A step is all of this for one cutset: it begins and ends
-with a state of all sites, and the target law is stationary under it.
+with a state of all sites, and the target is stationary under it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.base import Kernel, step, transition
 from gibbsite.kernels.blocks.collapsed import CHANCE, DRAW, MARGINALS, WEIGH, collapse
+from gibbsite.kernels.blocks.cover import tie_sites
 from gibbsite.kernels.blocks.cut import choose_rest, lay_out_cutsets
-from gibbsite.kernels.blocks.gibbs import put_marginal
-from gibbsite.kernels.blocks.messages import CutTree, CutWorkspace, workspace_sizes
+from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace, workspace_sizes
+from gibbsite.kernels.blocks.plan import put_marginal
 from gibbsite.kernels.blocks.tables import find_interactions, lay_out_blocks, order_block
-from gibbsite.kernels.blocks.ties import tie_sites
 from gibbsite.kernels.registry import register
 
 # A chain keeps three messages for every table, of 4 GiB at most.
 _MOST = 2.0**29
-# How long two chains may run until they meet: so many entries of tables, about, and so many sweeps.
+# How long two chains may run until they meet: entries of tables, roughly, and sweeps.
 _MEETING_ENTRIES, _MEETING_SWEEPS = 2.0**22, 100
 # Plans that are kept for later.
 _KEPT_PLANS = 8
@@ -99,7 +99,7 @@ class CutsetGibbs(Kernel):
         A cutset is chosen so that the clique tables of the other sites have at most 2**width entries. Where
         that is enough for all sites, the cutset is empty, and every draw is independent and exact.
     cutsets : int
-        So many cutsets with as little in common as possible take turns, unless the first one is empty.
+        Number of cutsets, with as little in common as possible, that take turns, unless the first one is empty.
 
     Notes
     -----
@@ -194,7 +194,7 @@ class CutsetGibbs(Kernel):
         return 8 * sum(n for n, _ in workspace_sizes(plan.tree, plan.model))
 
     def quick(self, graph: Graph) -> bool:
-        """Tell whether cutsets are found in no time: in small models."""
+        """Return whether cutsets are found in no time: in small models."""
         return graph.n_sites <= _FEW_SITES
 
     def summary(self, graph: Graph) -> dict[str, float]:

@@ -5,9 +5,9 @@ to a later table. Afterwards column s of a table holds weights of the site's sta
 is in state s. Backward, sites are drawn from these columns in the opposite order (Carter and Kohn 1994, on
 trees of cliques), and, where marginals are wanted, the distributions of the separators are multiplied in.
 
-Tables are made in plain numbers, messages scaled to maximum one. Where a product could become too small for a
+Tables are made without logarithms, messages scaled to maximum one. Where a product could become too small for a
 floating-point number, which is known from the smallest positive entries of what is multiplied, the whole
-block is done again in logarithms: nothing that is possible is ever taken for impossible.
+block is computed again in logarithms: no possible state is ever taken for impossible.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def entry_given(tables: BlockTables, arrays: TableGraph, x: Array, o: Integer) -
 def filter_plain(
     tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer
 ) -> bool:
-    """Fill the tables from ``begin`` to ``end`` in plain numbers; tell whether nothing can have been lost."""
+    """Fill the tables from ``begin`` to ``end`` without logarithms; return whether nothing can have underflowed."""
     ring = Sum()
     pool, w = work.pool, work.weight
     for t in range(begin, end):

@@ -1,7 +1,7 @@
 """Blocked Gibbs sampling: the sites of a block are drawn jointly from their exact conditional distribution.
 
 Sites that depend strongly on each other, or are tied by zeros, move together, and so do the sites of whole
-trees (Hamze and de Freitas 2004). What is outside a block acts on it as evidence does; the block is drawn by
+trees (Hamze and de Freitas 2004). The sites outside a block act on it like evidence; the block is drawn by
 forward filtering and backward sampling over its clique tables (:mod:`.filtering`).
 """
 
@@ -10,48 +10,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gibbsite._common.arguments import is_iterable
-from gibbsite._common.arrays import Array, Floats, Ints, Positions, Words64
+from gibbsite._common.arrays import Floats, Ints, Positions, Words64
 from gibbsite._common.wording import argument, unknown
-from gibbsite._numba.jit import Integer, compiled_loop, generic, implement, interpreted
-from gibbsite._numba.pointer import call_pointer, point_at
-from gibbsite._numba.random.generators import Words, load, store
+from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, TooLargeError
 from gibbsite.graphs.compile import KINDS, as_tables
-from gibbsite.graphs.elimination.order import EliminationOrder
 from gibbsite.graphs.graph import Graph, seal
-from gibbsite.graphs.kinds.ising import IsingGraph
-from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.support.reach import leads_to
-from gibbsite.kernels.base import Buffer, Kernel, step, transition
-from gibbsite.kernels.blocks.cover import Limit, cover_sites
-from gibbsite.kernels.blocks.filtering import (
-    DRAW,
-    MARGINALS,
-    BlockWorkspace,
-    chance_of,
-    draw_block,
-    filter_block,
-    make_workspace,
-    workspace_bytes,
-)
-from gibbsite.kernels.blocks.strips import StripMemory, StripParameters, StripPlan, find_strips
-from gibbsite.kernels.blocks.tables import BlockTables, Interactions, find_interactions, lay_out_blocks, order_block
-from gibbsite.kernels.blocks.ties import tie_sites, tied_groups
-from gibbsite.kernels.gibbs.gibbs import GibbsParameters
+from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.blocks.cover import Limit, cover_sites, tie_sites, tied_groups
+from gibbsite.kernels.blocks.filtering import make_workspace
+from gibbsite.kernels.blocks.plan import BlockMemory, BlockParameters, BlockPlan, do_meet
+from gibbsite.kernels.blocks.strip_filter import StripMemory, StripParameters
+from gibbsite.kernels.blocks.strips import StripPlan, find_strips
+from gibbsite.kernels.blocks.tables import Interactions, find_interactions, lay_out_blocks, order_block
 from gibbsite.kernels.registry import register
-from gibbsite.kernels.rules import HEAT_BATH, HeatBath
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-
-#: Ways to find blocks.
+#: Algorithms that find blocks.
 FOUND = ("auto", "trees", "width", "zeros")
 # Entries of the largest table of a block of all sites, and of all its tables: a pass takes a second.
 _WHOLE, _WHOLE_TOTAL = 2.0**22, 2.0**25
@@ -63,7 +47,7 @@ _ENTRIES = 2.0**12
 _STRIP = 2.0**5
 # Covers of blocks that are limited by their width: sites that one cover cuts move freely in another.
 _COVERS = 8
-# Blocks that are given may have tables of so many entries in all; that is 4 GiB for a chain.
+# Most entries of the tables of given blocks; that is 4 GiB for a chain.
 _MOST = 2.0**29
 # Factors at least so strong tie their sites together.
 _NEAR_ZERO = 0.95
@@ -75,92 +59,7 @@ _FEW_SITES = 20_000
 _SECONDS_PER_ENTRY = 1e-8
 # Plans that are kept for later.
 _KEPT_PLANS = 8
-
-
-class BlockParameters(NamedTuple):
-    """The tables of the blocks, the model as tables, and the address of :func:`.filtering.draw_block`."""
-
-    tables: BlockTables
-    model: TableGraph
-    draw: Any
-
-
-class BlockMemory(NamedTuple):
-    """Room for a block, and for a single site."""
-
-    block: BlockWorkspace
-    site: Buffer
-
-    @property
-    def rebuildable(self) -> bool:
-        """Every step begins anew."""
-        return True
-
-
-@dataclass(frozen=True, eq=False)
-class BlockPlan:
-    """Blocks, ready to be drawn.
-
-    Attributes
-    ----------
-    blocks : list of int arrays
-        Their sites.
-    orders : list of EliminationOrder
-        In which each is eliminated, as positions in the block, and what that costs.
-    tables : BlockTables
-        Their clique tables.
-    pool : int
-        Entries of the tables of the largest block.
-    model : TableGraph
-        The model as tables.
-    """
-
-    blocks: list[Ints]
-    orders: list[EliminationOrder]
-    tables: BlockTables
-    pool: int
-    model: TableGraph
-
-    #: How many threads can share a block.
-    members = 1
-
-    @property
-    def n_blocks(self) -> int:
-        """How many blocks there are."""
-        return len(self.blocks)
-
-    @property
-    def log2_largest(self) -> float:
-        """log2 of the entries of the largest table."""
-        return max(order.log2_largest for order in self.orders)
-
-    @property
-    def total(self) -> float:
-        """Entries of all tables of all blocks: about what a sweep costs."""
-        return sum(order.total for order in self.orders)
-
-    def sites_of(self, unit: int) -> Positions:
-        """Return the sites of a block, in the order in which they are eliminated."""
-        tables = self.tables
-        return tables.site[tables.start[unit] : tables.start[unit + 1]].astype(np.intp)
-
-    def parameters(self, graph: Graph) -> BlockParameters:
-        """Return the tables of the blocks."""
-        return BlockParameters(self.tables, self.model, _address(self, graph))
-
-    def memory(self, graph: Graph) -> BlockMemory:
-        """Allocate room for the largest block."""
-        site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
-        work = make_workspace(self.tables, self.model, self.pool)
-        return BlockMemory(work, site)
-
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes that :meth:`memory` will allocate."""
-        return workspace_bytes(self.tables, self.model, self.pool) + 8 * int(graph.cards.max(initial=1))
-
-
 _PLANS: dict[tuple[Any, ...], BlockPlan | StripPlan] = {}
-_ADDRESSES: dict[Any, Any] = {}
 
 
 @register(
@@ -185,7 +84,7 @@ class BlockGibbs(Kernel):
         Most entries of a clique table of a block that is found. By default 2**22 for a block of all sites,
         2**5 for strips of lattices, 2**12 for others. It has no effect on blocks that are given.
     covers : int, optional
-        Blocks that are found cover all sites; with more than one, so many covers are drawn at random, and
+        Blocks that are found cover all sites; with ``covers`` above one, that many covers are drawn at random, and
         a sweep goes through all of them. By default 8 where blocks are limited by their width and the
         model has at most 20,000 sites, otherwise 1.
     seed : int
@@ -288,7 +187,7 @@ class BlockGibbs(Kernel):
     def _find(self, arrays: TableGraph, near: Interactions) -> tuple[list[Ints], float]:
         """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
         if self.blocks not in FOUND:
-            raise ArgumentError(unknown("Way to find blocks", self.blocks, FOUND))
+            raise ArgumentError(unknown("Blocks", self.blocks, FOUND))
         entries, covers = self._limits(arrays.card.size)
         ties = tie_sites(arrays)
         if self.blocks == "trees":
@@ -381,7 +280,7 @@ class BlockGibbs(Kernel):
         return self.plan(graph).members
 
     def quick(self, graph: Graph) -> bool:
-        """Tell whether blocks are found in no time: in small models, and in lattices."""
+        """Return whether blocks are found in no time: in small models, and in lattices."""
         return graph.n_sites <= _FEW_SITES or self._find_strips(graph) is not None
 
     def summary(self, graph: Graph) -> dict[str, float]:
@@ -427,39 +326,8 @@ class BlockGibbs(Kernel):
         sweeps = int(np.clip(_MEETING_ENTRIES / plan.total, 2, _MEETING_SWEEPS))
         x, y = (np.array(state, graph.state_dtype) for state in (here, there))
         work, words = make_workspace(plan.tables, plan.model, plan.pool), rng.integers(1, 2**63, 4)
-        found = _meet(plan.parameters(graph), work, x, y, words.astype(np.uint64), sweeps)
+        found = do_meet(plan.parameters(graph), work, x, y, words.astype(np.uint64), sweeps)
         return bool(found)
-
-
-@compiled_loop
-def _meet(parameters: BlockParameters, work: BlockWorkspace, x: Array, y: Array, words: Words64, sweeps: int) -> bool:
-    """Draw all blocks of two states with the same random numbers, over and over; tell whether they meet."""
-    tables, model, what = parameters.tables, parameters.model, work.what
-    for _ in range(sweeps):
-        for block in range(tables.start.size - 1):
-            what[0], what[1] = block, DRAW
-            store(work.words, load(words))
-            call_pointer(parameters.draw, tables, model, work, x)
-            store(work.words, load(words))
-            call_pointer(parameters.draw, tables, model, work, y)
-            store(words, load(work.words))
-        apart = 0
-        for i in range(x.size):
-            apart += x[i] != y[i]
-        if apart == 0:
-            return True
-    return False
-
-
-def _address(plan: BlockPlan, graph: Graph) -> Any:
-    """Return the address of the function that draws a block, compiled for the states of a graph."""
-    found = _ADDRESSES.get(graph.state_dtype)
-    if found is None:
-        work = BlockWorkspace(*(np.zeros(1, part) for part in "ddqdddQq"))
-        x = np.zeros(1, graph.state_dtype)
-        found = point_at(draw_block, plan.tables, plan.model, work, x)
-        _ADDRESSES[graph.state_dtype] = found
-    return found
 
 
 def _key(blocks: Any) -> Any:
@@ -478,77 +346,3 @@ def _cover_groups(near: Interactions, arrays: TableGraph, limit: Limit, ties: Fl
         inside[sites] = True
         found += cover_sites(near, arrays.card, limit, ties, seed, inside)
     return found
-
-
-@generic
-def put_marginal(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, cond: Floats) -> None:
-    """Write the marginal of a site, given the sites outside its block, to ``cond``; it begins at ``at``."""
-    raise NotImplementedError
-
-
-@implement(put_marginal)
-def _put_cells(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, cond: Floats) -> None:
-    for a in range(size):
-        cond[arrays.offset[i] + a] = w[at + a]
-
-
-@implement(put_marginal, IsingGraph)
-@implement(put_marginal, LatticeGraph)
-def _put_odds(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, cond: Floats) -> None:
-    if w[at] == 0.0:
-        cond[i] = np.inf
-    else:
-        cond[i] = math.log(w[at + 1] / w[at]) if w[at + 1] > 0.0 else -np.inf
-
-
-@implement(step, BlockParameters)
-def _step(
-    parameters: BlockParameters,
-    arrays: Any,
-    memory: BlockMemory,
-    x: Array,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
-) -> Words:
-    tables, model, work = parameters.tables, parameters.model, memory.block
-    begin, end = tables.start[i], tables.start[i + np.uintp(1)]
-    if end == begin + 1:
-        site = np.uintp(tables.site[begin])
-        return step(GibbsParameters(HeatBath(HEAT_BATH)), arrays, memory.site, x, site, rng, cond, keep)
-    what = work.what
-    what[0], what[1] = i, MARGINALS if keep else DRAW
-    store(work.words, rng)
-    call_pointer(parameters.draw, tables, model, work, x)
-    if keep and what[2] == 1:
-        at = np.int64(0)
-        for t in range(begin, end):
-            site = np.uintp(tables.site[t])
-            size = np.int64(model.card[site])
-            put_marginal(arrays, work.marginal, at, size, site, cond)
-            at += size
-    return load(work.words)
-
-
-@implement(transition, BlockParameters)
-def _transition(
-    parameters: BlockParameters, arrays: Any, memory: BlockMemory, x: Array, i: Integer, row: Floats
-) -> Integer:
-    """Write the product of the columns from which each site would be drawn, for all states of the block."""
-    tables, model, work = parameters.tables, parameters.model, memory.block
-    begin, end = tables.start[i], tables.start[i + np.uintp(1)]
-    filter_block(tables, model, work, x, begin, end)
-    count = np.int64(1)
-    for t in range(begin, end):
-        count *= np.int64(model.card[tables.site[t]])
-    for number in range(count):
-        rest = np.int64(number)
-        for t in range(end - 1, begin - 1, -1):
-            site = tables.site[t]
-            x[site] = rest % np.int64(model.card[site])
-            rest //= np.int64(model.card[site])
-        row[number] = 1.0
-        for t in range(begin, end):
-            row[number] *= chance_of(tables, model, work, x, t)
-    return count

@@ -1,4 +1,4 @@
-"""Blocks as clique tables: what is multiplied for each site of a block, and where the products lie.
+"""Blocks as clique tables: the factors that are multiplied for each site of a block, and the layout of the products.
 
 The sites of a block are summed out one after another (:mod:`gibbsite.graphs.elimination`). Summing out a site makes
 one table over the site, which is its first axis, and its separator, the sites of the block that it is still

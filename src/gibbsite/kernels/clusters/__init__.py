@@ -1,5 +1,5 @@
 """Cluster moves: sites that agree are joined at random, and each cluster moves as one.
 
-:mod:`.agreement` finds out whether all pairs of a model ask for agreement, :mod:`.swendsen_wang` and
+:mod:`.agreement` tests whether all pairs of a model favour agreement, :mod:`.swendsen_wang` and
 :mod:`.wolff` move clusters of one state, :mod:`.houdayer` exchanges clusters between two.
 """

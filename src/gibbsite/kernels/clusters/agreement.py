@@ -1,12 +1,12 @@
-"""Models whose pairs all ask for agreement, as they are or after states have been relabelled site by site.
+"""Models whose pairs all favour agreement, as they are or after states have been relabelled site by site.
 
 The weight of such a model is
 
     prod_i w_i(x_i)  prod_(i,j) exp(strength_ij [label_i(x_i) == label_j(x_j)]),    strength_ij > 0,
 
 where ``label_i`` is a permutation of the states of site i. Ferromagnetic Ising and Potts models are of this
-form with labels that change nothing; two-state models are if no cycle of their pairs is frustrated, which is
-found by walking a spanning tree (the gauge transformation of Mattis). Factors of single sites may be any.
+form with identical labels; two-state models are if no cycle of their pairs is frustrated, which is found by
+traversing a spanning tree (the gauge transformation of Mattis). Factors of single sites may be any.
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ def _relabel(rows: Rows, pairs: _Pairs, offset: Ints, label: Ints16, via: Ints) 
 
 
 def _refuse_cycle(model: FactorGraph, pairs: _Pairs, via: Ints, broken: int) -> NoReturn:
-    """Say which cycle no relabelling can satisfy: the pair, and the ways of the tree that join its sites."""
+    """Name a frustrated cycle: the pair, and the paths of the tree that join its sites."""
 
     def way(site: int) -> list[int]:
         found = [site]

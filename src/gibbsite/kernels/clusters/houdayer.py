@@ -2,12 +2,12 @@
 
 A cluster is connected and takes in all neighbours at which the states differ, so that every factor that it
 touches sees, at its sites outside, the same in both. The exchange therefore moves log-potential from one
-state to the other and keeps the sum, whatever the factors are: it leaves the product of the law with itself
-stationary, without rejection. On sparse graphs clusters are neither single sites nor everything, and move
-what single sites cannot, also where couplings are frustrated.
+state to the other and keeps the sum, whatever the factors are: it leaves the product of the target with itself
+stationary, without rejection. On sparse graphs clusters are neither single sites nor the whole graph, and make
+moves that single sites cannot, also where couplings are frustrated.
 
-The move is for two states at one temperature, as replicas in tempering are. It does not bring anything new
-about by itself: states that agree stay as they are, and what differs is exchanged.
+The move is for two states at one temperature, as replicas in tempering are. It is not ergodic by itself: sites at
+which the states agree do not change.
 
 References
 ----------
@@ -70,17 +70,6 @@ def exchange(memory: ExchangeMemory, x: Array, y: Array, words: Words64) -> int:
         State codes.
     words : uint64 array (4,)
         The generator, which is advanced.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> from gibbsite._numba.random.generators import stream
-    >>> model = gs.ising_grid((3, 3), coupling=np.random.default_rng(1).normal(size=(2, 3, 3)))
-    >>> x, y = np.zeros(9, np.int8), np.array([1, 1, 0, 0, 0, 0, 0, 0, 1], np.int8)
-    >>> before = model.log_potential(x) + model.log_potential(y)
-    >>> size = exchange(exchange_memory(gs.graphs.compile_graph(model)), x, y, stream(1, 0))
-    >>> size in (1, 2), abs(model.log_potential(x) + model.log_potential(y) - before) < 1e-12
-    (True, True)
     """
     return int(_exchange(memory, x, y, words))
 

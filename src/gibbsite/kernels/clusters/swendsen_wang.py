@@ -2,7 +2,7 @@
 
 Two sites that agree are joined with probability 1 - exp(-strength); given the bonds, the labels of a cluster
 have the weights that its sites give them together, and nothing else matters. Both are exact conditional
-distributions of one joint law of states and bonds (Edwards and Sokal), so the model's law is stationary, with
+distributions of one joint distribution of states and bonds (Edwards and Sokal), so the model is stationary, with
 fields as without.
 
 References
@@ -231,7 +231,7 @@ def draw_bonds(bonds: Bonds, memory: Clusters, rng: Words) -> Words:
         for k in range(np.uintp(bonds.start[i]), np.uintp(bonds.start[i + 1])):
             j = np.intp(bonds.neighbour[k])
             rng, u = uniform(rng)
-            # listed first, and joined then: whether there is a bond is a branch that nobody could foretell
+            # listed first, and then joined: a branch for each bond could not be predicted
             near[number], far[number] = i, j
             number += np.intp((u < bonds.chance[k]) & (mine == label[j]))
     for b in range(number):

@@ -1,9 +1,9 @@
-"""Wolff's kernel: one cluster grows from a random site, and moves; again and again.
+"""Wolff's kernel: repeatedly, one cluster grows from a random site and moves.
 
-Given a cluster, the law's weight times the probability that it grew is the same for all of its labels, up to
+Given a cluster, the model's weight times the probability that it grew is the same for all of its labels, up to
 the weights that its sites give the labels together: bonds that failed at the boundary make up for it. So a
 new label is drawn from those weights, by Liu's rule, which always leaves the old label where there are no
-fields. No ghost spin is needed, fields may be any.
+fields. No ghost spin is needed, and fields are arbitrary.
 
 References
 ----------
@@ -33,10 +33,10 @@ from gibbsite.kernels.clusters.swendsen_wang import Bonds, count_agreeing, join_
 from gibbsite.kernels.registry import register
 from gibbsite.kernels.rules import metropolised_row, pick
 
-# Of all states, so many at most are listed for exact transition probabilities.
+# Most states that are listed for exact transition probabilities.
 _FEW = 4096
 # How large clusters are is measured once for a model: sites that they have together, as multiples of the
-# number of sites, before and while they are counted; at least so many and at most so many sites in all.
+# number of sites, before and while they are counted; and the least and the most sites in all.
 _MULTIPLES, _LEAST_SITES, _MOST_SITES = 30, 20_000, 20_000_000
 _SIZES: dict[str, int] = {}
 _KEPT = 64  # models of which the number is kept
@@ -109,7 +109,7 @@ class Wolff(Kernel):
     clusters : int, optional
         Clusters of a sweep. By default as many as have about as many sites together as the model; that is
         measured before a run, once for each model, and all chains have the same number. In the warmup a
-        sweep goes on until clusters have so many sites.
+        sweep goes on until clusters have this many sites.
 
     Notes
     -----
@@ -279,7 +279,7 @@ def _step(
 
 @compiled_loop
 def _grow_until(parameters: WolffParameters, memory: WolffMemory, x: Array, words: Words64, sites: int) -> None:
-    """Move clusters until they have so many sites together."""
+    """Move clusters until they have ``goal`` sites together."""
     rng = load(words)
     goal = memory.tally[_SITES] + sites
     while memory.tally[_SITES] < goal:
@@ -328,7 +328,7 @@ def _move_cluster(parameters: WolffParameters, memory: WolffMemory, x: Array, rn
 def _transition(
     parameters: WolffParameters, arrays: Any, memory: WolffMemory, x: Array, i: Integer, row: Floats
 ) -> Integer:
-    """Write the probabilities of all states after a sweep of so many clusters, the last site fastest."""
+    """Write the probabilities of all states after a sweep, the last site fastest."""
     bonds, scratch, n = parameters.once, memory.scratch, x.size
     states, now = np.int64(1), np.int64(0)
     for site in range(n):

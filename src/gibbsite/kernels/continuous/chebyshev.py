@@ -1,7 +1,7 @@
-"""Functions on an interval as Chebyshev series: interpolation to a tolerance, and draws from what comes out.
+"""Functions on an interval as Chebyshev series: interpolation to a tolerance, and draws from the interpolants.
 
 A *ladder* is a list of degrees. Values at the points cos(pi j / d) give the coefficients of the interpolant
-of degree d by one product with a matrix, which is made beforehand. Degrees are raised until the last two
+of degree d by one product with a precomputed matrix. Degrees are raised until the last two
 coefficients are small; where each is twice the one before, every point is used again.
 
 A series f is drawn from through its exact antiderivative. It may be below zero in places, so what is drawn
@@ -53,14 +53,7 @@ class Ladder(NamedTuple):
 
 
 def make_ladder(degrees: list[int], gridded: bool) -> Ladder:
-    """Make the matrices of some degrees; those of grids for series that are drawn from.
-
-    Examples
-    --------
-    >>> ladder = make_ladder([2], gridded=False)
-    >>> ladder.node.tolist(), (np.array([9.0, 1.0, 1.0]) @ ladder.matrix.reshape(3, 3)).tolist()
-    ([1.0, 6.123233995736766e-17, -1.0], [3.0, 4.0, 2.0])
-    """
+    """Make the matrices of some degrees; those of grids for series that are drawn from."""
     matrices, grids = [], []
     for degree in degrees:
         j = np.arange(degree + 1)
@@ -160,7 +153,7 @@ def transform(ladder: Ladder, level: Integer, value: Floats, out: Floats) -> flo
 
 @inlined
 def fit_density(ladder: Ladder, level: Integer, series: Series, tolerance: float) -> bool:
-    """Interpolate the density from its values at the points of a level; tell whether that is good enough."""
+    """Interpolate the density from its values at the points of a level; return whether that is accurate enough."""
     series.shape[LEVEL] = level
     tail = transform(ladder, level, series.density_value, series.density)
     return tail <= tolerance * mean_of(series.density, ladder.degree[level])

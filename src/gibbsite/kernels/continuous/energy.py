@@ -1,7 +1,7 @@
 """The energy of a site that is a function of its value, from all of its factors or from a minibatch of them.
 
-Whatever the method, an update first decides which factors it is about (:mod:`.continuous_batch`): some in
-full, each worth its height phi above its floor, some drawn s times, each worth ``s log(1 + phi / (tau M))``
+Whatever the method, an update first selects factors (:mod:`.batch`): some in full, each adding its height phi
+above its floor, some drawn s times, each adding ``s log(1 + phi / (tau M))``
 (see :mod:`.poisson`). Then the energy of any value of the site is one function, :func:`energies`. It goes
 through the factors once for many values, because a factor is costly to find and cheap to call again.
 
@@ -38,7 +38,7 @@ class EnergyWorkspace(NamedTuple):
     """Scratch arrays: values of the sites of a factor, candidates and their energies, the minibatch.
 
     Factor ``factor[k]`` is in the minibatch ``times[k]`` times, and ``scale[k]`` is 1 / (tau M); ``table`` is
-    a hash table of them, empty between two updates, ``place`` says where they are in it. ``reach`` tells how
+    a hash table of them, empty between two updates, ``place`` is where they are in it. ``reach`` is how
     many factors of the row are evaluated in full, and how many are in the minibatch.
     """
 
@@ -114,7 +114,7 @@ def heights(
 def energies(
     arrays: ContinuousGraph, bounds: Bounds, memory: ContinuousMemory, x: Floats, i: Integer, many: Integer
 ) -> bool:
-    """Write the energies of site i at the first ``many`` points; tell whether all went well."""
+    """Write the energies of site i at the first ``many`` points; return whether that succeeded."""
     workspace = memory.workspace
     height, energy, product = workspace.height, workspace.energy, workspace.product
     for a in range(many):

@@ -1,4 +1,4 @@
-"""What a chain met that makes its numbers wrong, told to users."""
+"""Error messages about values of factors that make a chain wrong."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gibbsite.graphs.functions.failure import cause_text
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.kernels.continuous.energy import EMPTY, FACTOR, FULL, HOPELESS, VALUE, VALUES
-from gibbsite.kernels.continuous.rejection import MOST_TRIES
+from gibbsite.kernels.continuous.methods import MOST_TRIES
 
 _DEMAND = {True: "it must be a number wherever the sites can be", False: "it must be finite there"}
 
 
 def raise_fault(model: Any, graph: Graph, bounds: Bounds, fault: Floats) -> NoReturn:
-    """Raise the error that a record of a fault tells of."""
+    """Raise the error that a record of a fault describes."""
     number = int(fault[FACTOR])
     if fault[0] == HOPELESS:
         name = model.domains.names[number]
@@ -42,15 +42,15 @@ def raise_fault(model: Any, graph: Graph, bounds: Bounds, fault: Floats) -> NoRe
         for site, value in zip(scope, fault[VALUES:], strict=False)
     )
     value = float(fault[VALUE]) / group.weight
-    told = f"factor {rank} of {group.name!r} is {value:.10g} at {where}"
+    text = f"factor {rank} of {group.name!r} is {value:.10g} at {where}"
     if not math.isfinite(value):
         raised = graph.functions[g].cause_at(fault[VALUES:][: scope.size], group.parameters[rank])
-        raise SamplingError(f"{told}; {_DEMAND[math.isnan(value)]}.{cause_text(raised)}") from raised
+        raise SamplingError(f"{text}; {_DEMAND[math.isnan(value)]}.{cause_text(raised)}") from raised
     low, width = float(bounds.floor[number]) / group.weight, float(bounds.bound[number]) / group.weight
     # not the digits by which bounds were widened for rounding
     low, high = (round(bound, 9 - math.floor(math.log10(width or 1.0))) + 0.0 for bound in (low, low + width))
     raise SamplingError(
-        f"{told}: a bound that is violated, because it was said or found to be between {low:g} and "
+        f"{text}: a bound that is violated, because it was declared or found to be between {low:g} and "
         f"{high:g}; give wider bounds=(low, high) for {group.name!r}."
     )
 

@@ -1,8 +1,7 @@
 """Gibbs sampling of models of functions: numbers in intervals, and states, one site at a time.
 
-Which factors an update is about (:mod:`.continuous_batch`), what the energy of a value is then
-(:mod:`.continuous_energy`) and how a value is drawn from it (:mod:`.continuous_method`) are three things that
-do not know of each other.
+The selection of factors (:mod:`.batch`), the energy of a value given them (:mod:`.energy`) and the method that draws
+a value from it (:mod:`.methods`) are independent of each other.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from gibbsite.graphs.functions.bounds import Bounds, all_bounds, factors_of, kno
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.kernels.base import Kernel, KernelWarning, step
-from gibbsite.kernels.continuous.batch import Batch, gather, make_desk
+from gibbsite.kernels.continuous.batch import Batch, gather, make_workspace, no_rows
 from gibbsite.kernels.continuous.chebyshev import make_series
 from gibbsite.kernels.continuous.energy import (
     ACCEPTED,
@@ -40,10 +39,18 @@ from gibbsite.kernels.continuous.energy import (
 )
 from gibbsite.kernels.continuous.fault import raise_fault
 from gibbsite.kernels.continuous.interpolated import Interpolation, interpolate
-from gibbsite.kernels.continuous.method import INTERPOLATED, INVERSE, REJECTED, SLICED, STATES, Method, answer, ask
-from gibbsite.kernels.continuous.rejection import TOGETHER
-from gibbsite.kernels.continuous.rows import no_rows
-from gibbsite.kernels.continuous.theorem import interpolant_remark
+from gibbsite.kernels.continuous.methods import (
+    INTERPOLATED,
+    INVERSE,
+    REJECTED,
+    SLICED,
+    STATES,
+    TOGETHER,
+    Method,
+    answer,
+    ask,
+)
+from gibbsite.kernels.continuous.theorem import interpolant_warning
 from gibbsite.kernels.minibatch.factors import batch_rate, drawn_rows, guarantee, local_energies, read_batch
 from gibbsite.kernels.registry import register
 
@@ -148,7 +155,7 @@ class ContinuousGibbs(Kernel):
             guilty = next(g.name for g in factors.groups if g.degree is None and (g.scopes == site).any())
             raise IncompatibleError(
                 f"the conditional of the site {factors.domains.names[site]!r} cannot be inverted exactly: the "
-                f"factors {guilty!r} do not say that they are polynomials of degree 1 or 2; say degree=, or "
+                f"factors {guilty!r} are not declared as polynomials of degree 1 or 2; give degree=, or "
                 "use method='double'."
             )
 
@@ -209,7 +216,7 @@ class ContinuousGibbs(Kernel):
         arrays: ContinuousGraph = graph.arrays
         room, energy, density, points, arity = self._sizes(graph)
         return ContinuousMemory(
-            make_desk(room, points, arity),
+            make_workspace(room, points, arity),
             make_series(energy, density),
             np.zeros(ACCEPTED + 1, np.int64),
             np.zeros(VALUES + int(arrays.groups.arity.max(initial=1))),
@@ -229,7 +236,7 @@ class ContinuousGibbs(Kernel):
         return 8 * (4 * points + 8 * room + 2 * energy + 8 * density + 2 * arity + 32)
 
     def warnings(self, model: Model, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Say what the theorem guarantees of minibatches, and how many sites are updated in full."""
+        """Return what the theorem guarantees for minibatches, and how many sites are updated in full."""
         if self.minibatch is None:
             return ()
         plain, n = int(self._batch(graph).plain.sum()), graph.n_sites
@@ -237,11 +244,11 @@ class ContinuousGibbs(Kernel):
             return (KernelWarning("Every site has so few factors that all are evaluated, which is cheaper."),)
         text = guarantee(self.size(graph), local_energies(graph).largest)
         if _KINDS[self.method] == INTERPOLATED:
-            text += " " + self._interpolant_remark(graph)
+            text += " " + self._interpolant_warning(graph)
         some = f" {plain:,} of {n:,} sites are updated in full, which is cheaper." if plain else ""
         return (KernelWarning(text + some),)
 
-    def _interpolant_remark(self, graph: Graph) -> str:
+    def _interpolant_warning(self, graph: Graph) -> str:
         arrays: ContinuousGraph = graph.arrays
         rows, made, double = drawn_rows(graph), self._interpolation(), self.method != "its"
         about = (rows.degree > 0) & (arrays.card == 0)
@@ -249,7 +256,7 @@ class ContinuousGibbs(Kernel):
         known = (arrays.degree[about] > 0).all() and (arrays.sure == arrays.start[:-1]).all()
         ladders = [made.nodes.degree, made.density.degree] if double else [made.density.degree]
         fixed = all(ladder.size == 1 for ladder in ladders)
-        return interpolant_remark(
+        return interpolant_warning(
             self.size(graph),
             local_energies(graph).largest,
             int(arrays.degree[about].max(initial=0)) if known else 0,
@@ -279,7 +286,7 @@ class ContinuousGibbs(Kernel):
 
 
 def _pays(tau: float, energy: Any, many: Any) -> Any:
-    """Tell whether minibatches of a site with this sum of bounds are cheaper than all of its factors."""
+    """Return whether minibatches of a site with this sum of bounds are cheaper than all of its factors."""
     return _COST_OF_BATCH + _COST_OF_DRAW * (1.0 + tau) * energy < many
 
 

@@ -3,8 +3,8 @@
 ``its`` interpolates the density exp(U) itself. ``double`` interpolates the energy U, which needs few points,
 and then the exponential of that, which needs more, but no factor is evaluated for them. The proposal does
 not depend on the present value, and it is accepted with probability
-min(1, exp(U(v) - U(x)) q(x) / q(v)): the target is exact whatever the degrees are, which only decide how
-often proposals are rejected. On minibatches these are the algorithms PGITS and PGDA [1]_.
+min(1, exp(U(v) - U(x)) q(x) / q(v)): the target is exact for all degrees, which only determine how often
+proposals are rejected. On minibatches these are the algorithms PGITS and PGDA [1]_.
 
 References
 ----------
@@ -133,7 +133,7 @@ def answer_nodes(
 
 @inlined
 def _fit_density(method: Interpolation, level: Integer, poly: Series) -> bool:
-    """Interpolate the density from energies at the points of a level; tell whether that is good enough."""
+    """Interpolate the density from energies at the points of a level; return whether that is accurate enough."""
     ladder = method.nodes
     degree, stride = shape_of(ladder, level)
     top = -np.inf
@@ -146,7 +146,7 @@ def _fit_density(method: Interpolation, level: Integer, poly: Series) -> bool:
 
 @inlined
 def _fit_energy(method: Interpolation, level: Integer, poly: Series) -> bool:
-    """Interpolate the energy, tell whether that is good enough, and if so interpolate the density."""
+    """Interpolate the energy; if that is accurate enough, interpolate the density; return whether it is."""
     ladder, density, value = method.nodes, method.density, poly.density_value
     degree, stride = shape_of(ladder, level)
     for j in range(degree + 1):

@@ -1,4 +1,4 @@
-"""What interpolants cost a minibatch sampler at most: theorems 4 and 5 of Zhang and De Sa (2019), corrected.
+"""Bounds on what interpolation costs a minibatch sampler: theorems 4 and 5 of Zhang and De Sa (2019), corrected.
 
 Let every factor be analytic in one of its numbers, and at most c M in absolute value in the ellipse around
 the interval whose half axes sum to rho half widths. The minibatch does not change if all bounds M are
@@ -11,7 +11,7 @@ multiplied by c, so the theorems hold with c L in the place of L:
 
 A polynomial of degree d that stays within M on the interval stays within rho^d M in the ellipse (Bernstein),
 so c = rho^d, and rho may be chosen: the best one is taken. The constants are rough; proposals are accepted
-almost always at degrees far below those at which the theorems begin to speak.
+almost always at degrees far below those to which the theorems apply.
 """
 
 from __future__ import annotations
@@ -30,11 +30,6 @@ def kept_double(size: float, largest: float, power: int, energy: int, density: i
     """Return by what the gap of plain Gibbs is multiplied at least, for PGDA; 0 if nothing is known.
 
     ``power`` is the degree of the factors, ``energy`` and ``density`` those of the two interpolants: m and k.
-
-    Examples
-    --------
-    >>> kept_double(10.0, 0.5, 1, 3, 10), round(kept_double(10.0, 0.5, 1, 40, 80), 2)
-    (0.0, 0.67)
     """
     rho, bound, plain = _setting(size, largest, power, 4.0 / math.log(2.0))
     root = np.sqrt(rho) - 1.0
@@ -46,13 +41,7 @@ def kept_double(size: float, largest: float, power: int, energy: int, density: i
 
 
 def kept_single(size: float, largest: float, power: int, density: int) -> float:
-    """Return the same for PGITS, with one interpolant.
-
-    Examples
-    --------
-    >>> kept_single(10.0, 0.5, 1, 3), round(kept_single(10.0, 0.5, 1, 40), 2)
-    (0.0, 0.8)
-    """
+    """Return the same for PGITS, with one interpolant."""
     rho, bound, plain = _setting(size, largest, power, 2.0)
     with np.errstate(over="ignore"):
         lost = np.exp(np.log(8.0) + bound - 0.5 * np.log(rho - 1.0) - 0.5 * density * np.log(rho))
@@ -60,13 +49,7 @@ def kept_single(size: float, largest: float, power: int, density: int) -> float:
 
 
 def degrees_needed(size: float, largest: float, power: int, double: bool) -> tuple[int, ...] | None:
-    """Return degrees (m, k), or (m,), at which half of exp(-4 L^2 / lambda) is guaranteed; None if above 512.
-
-    Examples
-    --------
-    >>> degrees_needed(10.0, 0.5, 1, double=True), degrees_needed(10.0, 0.5, 1, double=False)
-    ((24, 42), (11,))
-    """
+    """Return degrees (m, k), or (m,), at which half of exp(-4 L^2 / lambda) is guaranteed; None if above 512."""
     rho, bound, _ = _setting(size, largest, power, 4.0 / math.log(2.0) if double else 2.0)
     # what interpolants may lose of what minibatches keep
     spare = 1.0 - 0.5 * np.exp(np.minimum(4.0 * (bound**2 - largest**2) / size, 1.0))
@@ -84,15 +67,15 @@ def degrees_needed(size: float, largest: float, power: int, double: bool) -> tup
     return tuple(int(each) for each in degrees[:, degrees.sum(axis=0).argmin()])
 
 
-def interpolant_remark(size: float, largest: float, power: int, degrees: tuple[int, ...] | None, double: bool) -> str:
-    """Say what a theorem tells of interpolants of these degrees, None: found while sampling."""
+def interpolant_warning(size: float, largest: float, power: int, degrees: tuple[int, ...] | None, double: bool) -> str:
+    """Return what a theorem guarantees for interpolants of these degrees; None: found while sampling."""
     theorem, least = (4, 4.0 / math.log(2.0)) if double else (5, 2.0)
-    silent = f"Theorem {theorem} says nothing of interpolants"
+    silent = f"Theorem {theorem} does not cover interpolants"
     corrected = "their error is corrected and costs what is rejected"
     if size < least * largest:
         return f"{silent}, because lambda is below {least * largest:.4g}; {corrected}."
     if not power:
-        return f"{silent}, because not all factors say that they are polynomials; {corrected}."
+        return f"{silent}, because not all factors are declared as polynomials; {corrected}."
     if degrees is not None:
         keeps = kept_double if double else kept_single
         kept = keeps(size, largest, power, *degrees)

@@ -1,4 +1,4 @@
-"""How far steps without an accept step are off: computed from curvature and noise near the middle of a run.
+"""The bias of steps without an accept step, computed from curvature and noise near the mean of a run.
 
 Near its mean m a target has the log-density -(x - m)^T H (x - m) / 2. Steps x' = x + g M grad + noise of
 covariance Q = 2 g M + g^2 M V M, where V is the covariance of an estimated gradient, then have the covariance
@@ -6,7 +6,7 @@ S with
 
     S = A S A^T + Q,    A = I - g M H,
 
-instead of H^-1. The mean of the gradient is zero under both laws. So where the third derivatives T are not,
+instead of H^-1. The mean of the gradient is zero under both distributions. So where the third derivatives T are not,
 the mean is off by H^-1 T : (S - H^-1) / 2, to first order.
 """
 

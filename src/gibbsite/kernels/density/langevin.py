@@ -2,9 +2,9 @@
 
     y = x + g M grad log p(x) + sqrt(2 g) L z,    M = L L^T, z normal
 
-is the diffusion dX = M grad log p dt + sqrt(2) L dB, whose law is p, in steps: the covariance of a move is
-2 g M. In steps it has another law. MALA accepts y by the Metropolis-Hastings ratio and is exact; ULA takes
-every y and is biased: for a normal target of variance s^2 it samples variance
+is the diffusion dX = M grad log p dt + sqrt(2) L dB, whose stationary density is p, in steps: the covariance of a
+move is 2 g M. Steps change the stationary density. MALA accepts y by the Metropolis-Hastings ratio and is exact; ULA
+takes every y and is biased: for a normal target of variance s^2 it samples variance
 
     2 g / (1 - (1 - g / s^2)^2) = 2 s^4 / (2 s^2 - g),    0 < g < 2 s^2.
 
@@ -186,7 +186,7 @@ class ULA(WalkingKernel):
         return bias_of_steps(gradients, place, curvature, g, root @ root.T, np.zeros((n, n)))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Say that it is biased, and by how much where that is known."""
+        """Warn that it is biased, and by how much where that is known."""
         return (KernelWarning(f"ULA has no accept step: {bias_text(self.step)}; gs.MALA() is exact.", grave=True),)
 
 

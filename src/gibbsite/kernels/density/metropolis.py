@@ -3,8 +3,8 @@
     log ratio = log p(y) - log p(x) + log q(x | y) - log q(y | x)
 
 All coordinates at once, y = x + s L z with z normal or uniform; one coordinate at a time (Metropolis within
-Gibbs), whatever the scan; or as a function of the user proposes. Size and covariance of moves are learned in
-the warmup only: a chain that learns for ever is no Markov chain.
+Gibbs), with any scan; or by a function of the user. Size and covariance of moves are adapted in the warmup only: a
+chain that adapts for ever is not a Markov chain.
 
 References
 ----------
@@ -102,7 +102,7 @@ class Metropolis(WalkingKernel):
     Parameters
     ----------
     proposal : "normal", "uniform" or Proposal
-        Law of the moves; uniform ones reach sqrt(3) standard deviations to each side. Or functions of yours.
+        Distribution of the moves; uniform ones reach sqrt(3) standard deviations to each side. Or your own functions.
     scale : float or array (n,), optional
         Standard deviations of moves; where ``adapt`` is set, at first. By default 2.38 / sqrt(n), or 2.4 for
         single coordinates.
@@ -133,9 +133,9 @@ class Metropolis(WalkingKernel):
         if not isinstance(self.proposal, Proposal) and self.proposal not in LAWS:
             raise ArgumentError(unknown("proposal", self.proposal, LAWS, ", or give a gs.kernels.Proposal"))
         if self.one_by_one and (isinstance(self.proposal, Proposal) or self.covariance is not None):
-            raise ArgumentError("one_by_one=True takes neither a covariance nor a proposal of yours.")
+            raise ArgumentError("one_by_one=True takes neither a covariance nor your own proposal.")
         if isinstance(self.proposal, Proposal) and not (self.scale is None and self.covariance is None):
-            raise ArgumentError("a proposal of yours has its own scale; leave scale= and covariance= out.")
+            raise ArgumentError("your own proposal has its own scale; leave out scale= and covariance=.")
 
     @property
     def joint(self) -> bool:  # type: ignore[override]
@@ -166,7 +166,7 @@ class Metropolis(WalkingKernel):
         return factor * scale if factor.size == n else (scale[:, None] * factor.reshape(n, n)).ravel()
 
     def parameters(self, graph: Graph) -> NamedTuple:
-        """Return the law of the moves."""
+        """Return the distribution of the moves."""
         self.first_size(graph), self.first_factor(graph)  # refuse what makes no sense
         if isinstance(self.proposal, Proposal):
             draw, other = self.proposal.functions()
@@ -225,7 +225,7 @@ def draw_unit(even: bool, rng: Words) -> tuple[Words, float]:
 
 @generic
 def begin(judge: Any, arrays: Any, memory: MoveMemory, x: Floats) -> bool:
-    """Learn what a judge must know of the present place; tell whether all is well."""
+    """Evaluate what a judge needs at the present place; return whether that succeeded."""
     raise NotImplementedError
 
 

@@ -1,8 +1,8 @@
-"""What kernels that move in a density have in common: their memory, what they learn, and what can go wrong.
+"""The base of kernels that move in a density: their memory, their adaptation, and their errors.
 
-A step that meets something wrong (a density of NaN, a gradient that is not finite, a place that ran away)
-writes down where, and steps after it do nothing. The engine asks after every block, puts the chains back to
-where they were before, and raises what :meth:`WalkingKernel.inspect` says.
+A step that fails (a density of NaN, a gradient that is not finite, a place that diverges) stores the place, and
+steps after it do nothing. The run checks this after every block, restores the chains to where they were before,
+and raises the error of :meth:`WalkingKernel.inspect`.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def ran_away(memory: MoveMemory, workspace: Floats) -> bool:
 
 @inlined
 def stand(memory: MoveMemory, x: Floats) -> bool:
-    """Take down the present place unless it is known; tell whether it was new."""
+    """Store the present place unless it is known; return whether it was new."""
     if memory.now[1] != 0.0:
         return False
     for k in range(x.size):
@@ -149,7 +149,7 @@ def stand(memory: MoveMemory, x: Floats) -> bool:
 
 @inlined
 def arrive(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
-    """Learn the log-density of the present place unless it is known; tell whether all is well."""
+    """Evaluate the log-density of the present place unless it is known; return whether that succeeded."""
     if stand(memory, x):
         memory.now[0] = checked(memory, density_at(arrays, x), x)
     return not is_stuck(memory)
@@ -157,7 +157,7 @@ def arrive(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
 
 @inlined
 def arrive_sloped(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
-    """Learn log-density and gradient of the present place unless they are known; tell whether all is well."""
+    """Evaluate log-density and gradient of the present place unless they are known; return whether that succeeded."""
     known = memory.now[1] != 0.0
     return arrive(arrays, memory, x) and (known or slope_at(arrays, memory, memory.here))
 
@@ -205,7 +205,7 @@ def decide(memory: MoveMemory, x: Floats, value: Any, gain: Any, wanted: float, 
 
 @dataclass(frozen=True)
 class WalkingKernel(Kernel):
-    """A kernel that moves in a density: all coordinates at once unless it says otherwise."""
+    """A kernel that moves in a density: all coordinates at once by default."""
 
     kinds: ClassVar[frozenset[str]] = frozenset({"density", "data"})
     conditional: ClassVar[bool] = False
@@ -358,13 +358,7 @@ def largest_curvature(graph: Graph, place: Floats, factor: Floats) -> float:
 
 
 def positive(name: str, given: Any) -> float:
-    """Return a positive number of a user.
-
-    Examples
-    --------
-    >>> positive("step", 0.5)
-    0.5
-    """
+    """Return a positive number of a user."""
     if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < math.inf:
         raise ArgumentError(f"{argument(name)} must be a positive number, got {given!r}.")
     return float(given)

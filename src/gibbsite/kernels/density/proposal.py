@@ -1,4 +1,4 @@
-"""Proposals of users for :class:`Metropolis`: how to draw a place, and how likely it is to come back."""
+"""Proposals of users for :class:`Metropolis`: how to draw a place, and the density of the reverse move."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Proposal:
     """How to propose a place from another, and what makes up for a preference of some ways.
 
     Exactly one of ``log_density``, ``log_ratio`` and ``symmetric`` is needed: without the ratio of both ways
-    an asymmetric proposal samples another law.
+    an asymmetric proposal samples another distribution.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Proposal:
         if sum(given) != 1:
             raise ArgumentError(
                 "a proposal needs one of log_density=, log_ratio= and symmetric=True: without the ratio of "
-                "both ways it would sample another law."
+                "both directions it would sample another distribution."
             )
         for function in (self.draw, self.log_density, self.log_ratio):
             if function is not None and not callable(function):

@@ -3,7 +3,7 @@
     x' = x + g (grad prior(x) + (N / K) sum over K rows of grad likelihood(x, row)) + sqrt(2 g) z
 
 There is no accept step: the ratio would need the likelihood of all rows, which minibatches are to avoid, and
-with a ratio or a gradient of a minibatch in its place MALA has another law. So the bias of ULA stays, and the
+with a ratio or a gradient of a minibatch in its place MALA is no longer exact. So the bias of ULA stays, and the
 noise of the gradient adds to that of the move: its covariance is 2 g I + g^2 V, where V = (N^2 / K) times the
 covariance of the rows' gradients (with replacement; times (N - K) / (N - 1) without). It is small where
 g V / 2 << 1. Control variates replace the sum by its exact value at a fixed place plus differences from
@@ -184,7 +184,7 @@ class SGLD(WalkingKernel):
         return super().memory_bytes(graph) + 72 * self.size(graph)
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Say why there is no accept step, and what that costs."""
+        """Explain why there is no accept step, and what that costs."""
         less = "" if self.replace else " (N - K) / (N - 1)"
         noise = (
             "their noise is that of differences of gradients from the fixed place"
@@ -295,7 +295,7 @@ def draw_rows(parameters: SgldParameters, arrays: DataGraph, memory: Batch, rng:
     for k in range(size):
         last = many - size + k
         rng, row = below(rng, last + 1)
-        for _ in range(2):  # a row that has been drawn gives way to the last one, which cannot have been
+        for _ in range(2):  # a row that has been drawn is replaced by the last one, which cannot have been
             slot = (row * 0x9E3779B1) & mask
             while memory.stamp[slot] == now and memory.key[slot] != row:
                 slot = (slot + 1) & mask

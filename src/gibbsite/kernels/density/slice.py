@@ -31,7 +31,7 @@ from gibbsite.kernels.density.moves import ACCEPTED, MOVES, TUNING, MoveMemory, 
 from gibbsite.kernels.registry import register
 
 _WIDER = 64  # times that an interval may be widened
-_SHRINK = 200  # after so many cuts nothing is left of an interval but the place itself
+_SHRINK = 200  # after this many cuts nothing is left of an interval but the place itself
 
 
 class SliceParameters(NamedTuple):
@@ -48,7 +48,7 @@ class Slice(WalkingKernel):
     Parameters
     ----------
     width : float or array (n,), optional
-        First width of intervals, about as wide as the law of a coordinate given the others. Without one it
+        First width of intervals, about as wide as the conditional distribution of a coordinate. Without one it
         is learned in the warmup, as twice the mean distance of a move.
 
     Examples

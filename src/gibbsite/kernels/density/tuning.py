@@ -1,9 +1,8 @@
-"""What chains in densities learn in the warmup: how far to go (Robbins-Monro), and in which directions.
+"""Adaptation in the warmup: the size of moves (Robbins-Monro), and their covariance.
 
 The size of moves follows the acceptance: after move t, log size += t^-0.6 (accepted - wanted). The shape is
 the covariance of the places visited, in windows each twice as long as the one before, so that the start is
-soon forgotten; correlations are shrunk as if n + 5 more places had shown none. All of it ends with the
-warmup.
+soon forgotten; correlations are shrunk as if n + 5 more places had shown none. Adaptation ends with the warmup.
 
 References
 ----------
@@ -36,13 +35,7 @@ def make_moments(n: int) -> Floats:
 
 
 def read_shape(given: Any, n: int, what: str) -> Floats:
-    """Return the factor of a covariance given by a user: a number or array of variances, or a matrix.
-
-    Examples
-    --------
-    >>> read_shape([4.0, 9.0], 2, "the preconditioner").tolist()
-    [2.0, 3.0]
-    """
+    """Return the factor of a covariance given by a user: a number or array of variances, or a matrix."""
     try:
         matrix = np.asarray(given, float)
     except (TypeError, ValueError):
@@ -99,7 +92,7 @@ def pull_back(factor: Floats, workspace: Floats, out: Floats) -> None:
 
 @called
 def learn_shape(moments: Floats, x: Floats, factor: Floats) -> bool:
-    """Count a place in; at the end of a window replace the factor, and tell so."""
+    """Add a place; at the end of a window replace the factor, and return whether it was replaced."""
     n = x.size
     if moments[1] == 0.0:
         moments[1] = max(_FIRST_WINDOW, 4 * n)

@@ -1,8 +1,8 @@
 """Independent draws of a normal distribution: the transformation method, by a banded Cholesky factor.
 
 With the precision Q = L L^T, sites ordered so that L has a narrow band, L^T (x - mean) = z of standard normal
-numbers z has the solution x of covariance Q^-1. No chain is needed, but the engine treats it as one, so that
-everything a run can do is there; its draws are independent.
+numbers z has the solution x of covariance Q^-1. The draws are independent, but they are made as a chain, so that
+all features of runs are available.
 """
 
 from __future__ import annotations

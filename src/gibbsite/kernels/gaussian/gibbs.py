@@ -4,8 +4,8 @@ Over-relaxed (Adler, 1981): the new value lies on the other side of the conditio
 
     x' = m + a (x - m) + s sqrt(1 - a^2) z,    -1 < a < 1,
 
-which keeps the law for every a; a = 0 is the heat bath. By color, all sites of a color move on any number of
-threads: the number of a site is keyed by sweep and position, so the answer is the same.
+which keeps the target for every a; a = 0 is the heat bath. By color, all sites of a color move on any number of
+threads: the random number of a site is keyed by sweep and position, so results do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gibbsite.errors import ArgumentError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.gaussian import GaussianGraph
 from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Team, step, visit
-from gibbsite.kernels.batched.keyed import ROOM
+from gibbsite.kernels.batched.heatbath import ROOM
 from gibbsite.kernels.registry import register
 from gibbsite.scans.base import Phased, run_end
 

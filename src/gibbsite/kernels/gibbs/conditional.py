@@ -1,4 +1,4 @@
-"""The textbook Gibbs sampler: draw a site, or a block, from its full conditional, as users give it."""
+"""The textbook Gibbs sampler: draw a site, or a block, from a full conditional that users supply."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
 """Conditionals that are remembered, for sites whose neighbours have few configurations.
 
-What a site does next depends on the states of its neighbours (its blanket), by some rules also on its own.
+The next value of a site depends on the states of its neighbours (its blanket), by some rules also on its own.
 Where these have few configurations, each of them has a row in a table of the chain, empty at first. A visit
-numbers the configuration and takes its row; an empty row is filled with what was computed for that visit. So
-nothing is computed in advance, and the numbers drawn are bit by bit those of a chain without memory.
+numbers the configuration and reads its row; an empty row is filled with the conditional computed for that visit.
+So nothing is computed in advance, and draws are bit by bit those of a chain without memory.
 
-A row is worth its place while it stays in the processor's cache. In most real networks a chain sees a few
-hundred of the thousands or millions of configurations of a site, and hardly computes anything again. Where it
-sees ever new ones it is faster to compute: when a chain has filled as much as a cache holds, sites that find
-their rows empty too often are given up.
+A row pays while it stays in the processor's cache. In most real networks a chain sees a few hundred of the
+thousands or millions of configurations of a site, and hardly computes anything twice. Where it keeps seeing new
+ones it is faster to compute: when a chain has filled as much as a cache holds, sites that find their rows empty too
+often are no longer remembered.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_SITES = 4096
 _MOST_OF_SITE, _MOST = 1 << 16, 1 << 20
 # Numbers that are filled before any site is judged: 512 kB, about what a core has for itself.
 _ROOM = 1 << 16
-# A row that is filled must be found so many times to be worth it, once there is no room left.
+# A row that is filled must be found this many times to be worth it, once there is no room left.
 _FINDS = 3
 
 
@@ -39,7 +39,7 @@ class Blankets(NamedTuple):
     """The sites that each site depends on, and how their configurations are numbered.
 
     The row of site i begins at ``place[i]`` plus the sum of ``stride[k] * x[member[k]]``, k from ``start[i]``
-    to ``start[i + 1]``; a place of 0 says that the site is not remembered. The last row ends at ``size``. All
+    to ``start[i + 1]``; a place of 0 means that the site is not remembered. The last row ends at ``size``. All
     this depends on scopes alone: chains, and models of the same structure, share it.
     """
 
@@ -58,7 +58,7 @@ class Remembered(NamedTuple):
     states given the rest.
 
     ``gain[i]`` is how often site i found its row filled, less three times how often empty. The entry behind
-    the last site says how many numbers may be filled before that matters.
+    the last site is how many numbers may be filled before that matters.
     """
 
     work: Floats
@@ -76,16 +76,7 @@ class Remembered(NamedTuple):
 
 
 def remembering_pays(graph: Graph) -> bool:
-    """Tell whether remembering conditionals is faster than computing them.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> remembering_pays(gs.graphs.compile_graph(gs.ising_grid((3, 3))))
-    False
-    >>> remembering_pays(gs.graphs.compile_graph(gs.FactorGraph(3, [((0, 1, 2), np.ones((2, 2, 2)))], states=2)))
-    True
-    """
+    """Return whether remembering conditionals is faster than computing them."""
     # Pairs of sites multiply one row of a table for each neighbour, which is about as fast as finding a row.
     return graph.kind == "table" and graph.n_sites <= _MOST_SITES
 
@@ -103,14 +94,6 @@ def find_blankets(graph: Graph, own: bool) -> Blankets:
         The compiled model.
     own : bool
         Whether a site's own state is part of the configuration.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": 2, "b": 3}, [(("a", "b"), [[1, 2, 3], [3, 0, 1]])])
-    >>> found = find_blankets(gs.graphs.compile_graph(model), own=False)
-    >>> found.member.tolist(), found.stride.tolist(), found.place.tolist(), found.size
-    ([1, 0], [4, 6], [1, 13], 25)
     """
     kept = graph.shared.find(_KeptBlankets, _KeptBlankets)
     if own not in kept:

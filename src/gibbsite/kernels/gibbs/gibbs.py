@@ -30,10 +30,9 @@ from gibbsite.kernels.gibbs.conditional_cache import (
     remembered_memory,
     remembering_pays,
 )
-from gibbsite.kernels.gibbs.draw import is_up, kept_odds, put_cells
 from gibbsite.kernels.gibbs.running_weights import Running, note_change, running_memory, running_pays, running_weights
 from gibbsite.kernels.registry import register
-from gibbsite.kernels.rules import HEAT_BATH, RULES, HeatBath, OtherRule, apply_rule, pick
+from gibbsite.kernels.rules import HEAT_BATH, RULES, HeatBath, OtherRule, apply_rule, is_up, kept_odds, pick, put_cells
 
 
 class GibbsParameters(NamedTuple):

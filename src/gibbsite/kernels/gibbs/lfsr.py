@@ -153,11 +153,6 @@ def power_of_x(exponent: int, polynomial: int) -> int:
     """Return x^exponent modulo a polynomial over GF(2), bit j being the coefficient of x^j.
 
     Bit ``exponent`` of a register is the parity of its first m bits where this has ones.
-
-    Examples
-    --------
-    >>> bin(power_of_x(10, 0b10000001001))  # x^10 = x^3 + 1
-    '0b1001'
     """
     m = polynomial.bit_length() - 1
     power = 1
@@ -217,7 +212,7 @@ class Reader(NamedTuple):
 
 
 def open_source(m: int, columns: int, table: str = "harase") -> Source:
-    """Prepare a sequence for rows of so many columns.
+    """Prepare a sequence for rows of ``columns`` numbers.
 
     Parameters
     ----------
@@ -227,12 +222,6 @@ def open_source(m: int, columns: int, table: str = "harase") -> Source:
         Numbers per row, at most the period: beyond it, columns would repeat each other.
     table : {"harase", "chen"}
         Whose register.
-
-    Examples
-    --------
-    >>> source = open_source(8, 3)  # 3 divides 255, so rows of 4 numbers lose the last
-    >>> source.rows, source.skip
-    (256, 1)
     """
     polynomial, stride = find_register(m, table)
     period = (1 << m) - 1

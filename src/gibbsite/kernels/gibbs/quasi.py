@@ -1,10 +1,10 @@
-"""Quasi-Monte Carlo Gibbs sampling: even numbers instead of random ones drive the sweeps.
+"""Quasi-Monte Carlo Gibbs sampling: low-discrepancy numbers instead of random ones drive the sweeps.
 
 Every visit of a sweep takes one number through the inverse of the conditional distribution function, states
 in their own order: visit k of sweep t takes the number in row t, column k of a completely uniformly
 distributed sequence (:mod:`gibbsite.kernels.gibbs.lfsr`). Chains differ by their random digital shifts. Each number is
 uniform, and the numbers of a row are independent of each other, so a sweep from a state that does not
-depend on the shift has exactly the law of a Gibbs sweep; and all rows together are more even than random
+depend on the shift has exactly the distribution of a Gibbs sweep; and all rows together are more even than random
 ones, so averages over the whole period are more accurate, most where values depend smoothly on few numbers
 [1]_. There is no gain before the period is complete.
 
@@ -33,11 +33,10 @@ from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.local import weights
 from gibbsite.kernels.base import Kernel, step, transition
-from gibbsite.kernels.gibbs.draw import is_up, kept_odds, put_cells
 from gibbsite.kernels.gibbs.lfsr import TABLES, Reader, Source, find_register, open_source, read_uniform, start_reading
 from gibbsite.kernels.protocols import RunOutline
 from gibbsite.kernels.registry import register
-from gibbsite.kernels.rules import pick
+from gibbsite.kernels.rules import is_up, kept_odds, pick, put_cells
 
 _FIXED = f"{part('Systematic')}, {part('Palindromic')} or {part('Chromatic')}"
 _NAME = part("QuasiGibbs", "QuasiGibbs")

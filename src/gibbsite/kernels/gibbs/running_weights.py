@@ -2,8 +2,8 @@
 
 Summing over all neighbours at every visit costs their number, whether anything has changed or not. Here the
 log-weights of all states of all sites are kept: a visit reads as many numbers as the site has states, and
-only a change of value costs the number of neighbours; with a full matrix of couplings that is two runs
-through memory.
+only a change of value costs the number of neighbours; with a full matrix of couplings that is two passes through
+memory.
 
 Adding and subtracting accumulates rounding errors, so everything is summed up anew after a fixed number of
 changes. They are counted in the memory of the chain: a resumed chain does it at the same moment.
@@ -48,16 +48,7 @@ class Running(NamedTuple):
 
 
 def running_pays(graph: Graph) -> bool:
-    """Tell whether keeping log-weights is faster than summing over neighbours, and safe.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> running_pays(gs.graphs.compile_graph(gs.potts(0.1 - 0.1 * np.eye(100), states=3)))
-    True
-    >>> running_pays(gs.graphs.compile_graph(gs.potts_grid((10, 10), states=3, coupling=0.1)))
-    False
-    """
+    """Return whether keeping log-weights is faster than summing over neighbours, and safe."""
     arrays = graph.arrays
     if not isinstance(arrays, PottsGraph) or not arrays.coupling.size:
         return False

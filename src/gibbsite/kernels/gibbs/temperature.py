@@ -1,8 +1,8 @@
 """First and last temperatures from a model's own scale.
 
-Weights have units of their own: couplings of a spin glass may be 1 or 100,000. What a temperature does is
-told by differences of log-weights between the states of single sites. In random states these are what has to
-be overcome to move freely; at local maxima, what keeps a site where it is.
+Couplings of a spin glass may be 1 or 100,000. The effect of a temperature depends on the differences of
+log-weights between the states of single sites. In random states they are the barriers that a free chain must
+cross; at local maxima they keep a site where it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gibbsite.graphs.kinds.distance import DistanceGraph
 from gibbsite.kernels.gibbs.uphill import go_uphill, measure_drops
 
 _STATES, _SITES = 4, 100_000  # random states that are looked at, and sites of them that are enough
-_SMALLEST = 0.05  # share of the smallest differences at local maxima that say nothing about the rest
+_SMALLEST = 0.05  # share of the smallest differences at local maxima, which are not typical
 _EXCITED = 1e-3  # share of sites that still leave their best state at the last temperature
 _LEAST_RATIO = 3.0  # of the first temperature to the last
 

@@ -1,6 +1,6 @@
-"""Uphill one site at a time, and the best of two states: compiled code for states of high probability.
+"""Hill climbing one site at a time, and the best combination of two states, in compiled code.
 
-All of it goes by log-weights alone, on every kind of graph.
+Both use log-weights only, on every kind of graph.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Herded Gibbs: conditionals followed by counting instead of by chance.
+"""Herded Gibbs: conditionals followed by counting instead of random numbers.
 
-``herded`` is the kernel, ``herding`` the rule, ``keys`` what weights are told apart by, ``weight_table``
-where they are kept, ``theorem`` and ``remarks`` what is guaranteed.
+``herded`` is the kernel, ``herding`` the rule, ``keys`` identify weights, ``weight_table`` stores them, ``theorem``
+and ``warnings`` say what is guaranteed.
 """

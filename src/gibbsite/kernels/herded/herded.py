@@ -1,12 +1,12 @@
-"""Herded Gibbs: every conditional is followed by counting instead of by chance.
+"""Herded Gibbs: every conditional is followed by counting instead of random numbers.
 
 Gibbs sampling draws a site from its conditional given its neighbours. Herded Gibbs [1]_ keeps a weight for
 every site and configuration of its neighbours (its key) and lets the weight choose
 (:mod:`gibbsite.kernels.herded.herding`), so that among the visits with the same key each value is taken as
-often as its conditional says, up to a bounded number. On complete graphs the average over T sweeps is
-then within a constant times 1 / T of the law.
+often as its conditional demands, up to a bounded number. On complete graphs the average over T sweeps is
+then within a constant times 1 / T of the target.
 
-On sparse graphs the neighbours are not all there is, and the choices under two keys can be correlated: errors
+On sparse graphs keys do not hold all other sites, and the choices under two keys can be correlated: errors
 fall like 1 / T down to a floor that is often small, but not zero. ``keys="full"`` has no floor.
 
 References
@@ -33,7 +33,7 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.base import Kernel, KernelWarning
 from gibbsite.kernels.herded.keys import CODED, KEYS, STORAGE, Keys, named
 from gibbsite.kernels.herded.step import RULES, HerdedMemory, HerdedParameters
-from gibbsite.kernels.herded.warnings import holds_all, remark_floor, remark_in_step, remark_theorem
+from gibbsite.kernels.herded.warnings import floor_warning, holds_all, in_step_warning, theorem_warning
 from gibbsite.kernels.herded.weight_table import Hashed, Table, make_hashed, make_table
 from gibbsite.kernels.registry import register
 
@@ -55,15 +55,15 @@ _GIGABYTE = 2**30
 class HerdedGibbs(Kernel):
     """Deterministic Gibbs sampling with counting weights.
 
-    Convergence to the joint law is proved for ``keys="full"`` and for complete graphs (`herding_bound`);
-    elsewhere it is not guaranteed; results say which (``Result.remarks``). Results have no standard errors
+    Convergence to the joint distribution is proved for ``keys="full"`` and for complete graphs (`herding_bound`);
+    elsewhere it is not guaranteed; ``Result.remarks`` names the case. Results have no standard errors
     and are not judged: draws are more even than random ones, and the spread of chains does not show the
     error that they have in common, which can be many times as large.
 
     Parameters
     ----------
     keys : {"blanket", "full", "shared", "binned", "randomised-binned", "site"}
-        What weights are told apart by: the configuration of the neighbours; of all other sites (small models;
+        What distinguishes weights: the configuration of the neighbours; of all other sites (small models;
         the case with a theorem); the conditional, so that configurations with equal ones share a weight; the
         bin a conditional is in; one of the two nearest bins by chance, which removes the bias of binning;
         nothing but the site.
@@ -106,18 +106,18 @@ class HerdedGibbs(Kernel):
     fallible: ClassVar[bool] = False
 
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Say what is proved of a run, or that nothing is, and which sites move in step."""
-        told = self.keys == "full" or (self.keys == "blanket" and holds_all(*self.keys_of(graph).others()))
+        """Return what is proved about a run, or that nothing is, and which sites move in step."""
+        complete = self.keys == "full" or (self.keys == "blanket" and holds_all(*self.keys_of(graph).others()))
         found: tuple[KernelWarning, ...] = ()
-        if graph.n_sites > 1 and not told:
+        if graph.n_sites > 1 and not complete:
             logs = float(np.log2(graph.cards).sum())  # of the number of states
             full = np.exp2(min(logs, 1000.0)) * float((1.0 / graph.cards).sum())
             fits = 8.0 * self.keys_of(graph).width * full <= self.memory_limit
-            found += (remark_floor(self.keys, fits),)
-        if told and self.rule != "bounded":
-            found += remark_theorem(model, scan)
+            found += (floor_warning(self.keys, fits),)
+        if complete and self.rule != "bounded":
+            found += theorem_warning(model, scan)
         if scan.once and self.keys != "full" and self.rule != "bounded":
-            found += remark_in_step(model, graph, self.bins if self.keys == "randomised-binned" else None)
+            found += in_step_warning(model, graph, self.bins if self.keys == "randomised-binned" else None)
         return found
 
     def shareable(self, graph: Graph) -> bool:
@@ -213,12 +213,12 @@ class HerdedGibbs(Kernel):
         )
 
     def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes of a chain; a hash table grows to so many at most."""
+        """Predict the bytes of a chain, the largest size of a hash table."""
         keys = self.keys_of(graph)
         rows = 12 * int(keys.others()[1].size) + 12 * graph.n_sites
         need = 8.0 * keys.width * float(keys.sizes().sum())
         return rows + int(min(need, float(self.memory_limit)))
 
     def keys_of(self, graph: Graph) -> Keys:
-        """Return what the weights are told apart by on a graph."""
+        """Return the keys of the weights on a graph."""
         return Keys(self.keys, self.bins, graph)

@@ -1,4 +1,4 @@
-"""Herding: choices without chance whose counts follow given probabilities with a bounded error.
+"""Herding: deterministic choices whose counts follow given probabilities with a bounded error.
 
 A weight remembers by how much the choices made so far fall short of the probabilities they were made with.
 Each rule adds the new probabilities, chooses, and subtracts one from what was chosen, so after T choices with
@@ -30,15 +30,6 @@ def herd_threshold(weight: float, p: float) -> tuple[float, bool]:
     """Choose between two values; ``weight`` is in [0, 1), ``p`` the probability of the second.
 
     In the notation of the paper the weight is w + 1 - p: x = [w > 0], w <- w + p - x.
-
-    Examples
-    --------
-    >>> weight, chosen = 0.5, []
-    >>> for _ in range(8):
-    ...     weight, up = herd_threshold(weight, 0.25)
-    ...     chosen.append(int(up))
-    >>> chosen
-    [0, 1, 0, 0, 0, 1, 0, 0]
     """
     weight += p
     up = weight >= 1.0
@@ -53,15 +44,6 @@ def herd_entry(entry: np.uint64) -> tuple[np.uint64, np.uint64]:
 
     The weight is the upper half of a number, the probability the lower: their sum reaches one where it
     carries. Return the entry with its new weight, and the choice.
-
-    Examples
-    --------
-    >>> entry, chosen = np.uint64((1 << 63) | (1 << 30)), []
-    >>> for _ in range(8):
-    ...     entry, up = herd_entry(entry)
-    ...     chosen.append(int(up))
-    >>> chosen
-    [0, 1, 0, 0, 0, 1, 0, 0]
     """
     share = entry & _LOW
     total = (entry >> _HIGH) + share

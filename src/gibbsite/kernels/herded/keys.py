@@ -1,4 +1,4 @@
-"""What the weights of herding are told apart by: their keys, how many there are, and room for them."""
+"""The keys of herding weights: their kinds, their number, and the memory for them."""
 
 from __future__ import annotations
 
@@ -44,13 +44,6 @@ class Keys:
         Number of bins, where conditionals are put into bins.
     graph : Graph
         The graph.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> chain = gs.graphs.compile_graph(gs.potts_grid(3, 3, coupling=0.2))
-    >>> Keys("blanket", 32, chain).sizes().tolist()  # configurations of one neighbour, or of two
-    [3.0, 9.0, 3.0]
     """
 
     kind: str
@@ -127,7 +120,7 @@ class Keys:
         """Return the first key of each site, and by how much the state of each of the others moves it."""
         (start, member), sizes = self.others(), self.sizes()
         n, cards = self.graph.n_sites, self.graph.cards
-        if sizes.sum() >= _NUMBERS:  # more keys than numbers: random ones tell those apart that are met
+        if sizes.sum() >= _NUMBERS:  # more keys than numbers: random ones distinguish those that are met
             place = np.random.SeedSequence(1).generate_state(n, np.uint64).astype(np.uint64)
             return place, np.random.SeedSequence(2).generate_state(member.size, np.uint64).astype(np.uint64)
         stride = np.ones(member.size, np.uint64)
@@ -141,7 +134,7 @@ class Keys:
         return (np.cumsum(sizes) - sizes).astype(np.uint64), stride
 
     def take_table(self, storage: str, limit: int) -> bool:
-        """Tell whether all keys have a place in a table of at most ``limit`` bytes, unless they are hashed.
+        """Return whether all keys have a place in a table of at most ``limit`` bytes, unless they are hashed.
 
         A table that is asked for and does not fit is refused.
         """
@@ -154,7 +147,7 @@ class Keys:
             others = int(row_lengths(self.others()[0])[worst])
             raise TooLargeError(
                 f"A table of all keys would take {need.sum():.1e} bytes and the limit is {limit:.1e}; "
-                f"site {worst} alone, with {others} others to tell apart, takes {need[worst]:.1e}. "
+                f"site {worst} alone, with {others} others to distinguish, takes {need[worst]:.1e}. "
                 f"Use {named(storage='hash')}, or {named(keys='binned')}."
             )
         return fits
@@ -167,7 +160,7 @@ def named(**parameter: str) -> str:
 
 
 def counts_suffice(g: LatticeGraph) -> bool:
-    """Tell whether the conditionals of a lattice depend on how many neighbours are in state 1.
+    """Return whether the conditionals of a lattice depend on how many neighbours are in state 1.
 
     Not if axes have different couplings, or around a ring of two, where a neighbour counts twice.
     """

@@ -51,7 +51,7 @@ class HerdedMemory(NamedTuple):
     """The weights of a chain, and how their keys are numbered.
 
     The key of site i is ``place[i]`` plus the sum of ``stride[k] * x[member[k]]``, k from ``start[i]`` to
-    ``start[i + 1]``, plus the number of its conditional where that is what tells keys apart.
+    ``start[i + 1]``, plus the number of its conditional where keys differ by that.
     """
 
     work: Floats

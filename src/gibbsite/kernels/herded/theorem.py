@@ -1,6 +1,6 @@
-"""What the theory of herded Gibbs promises: error bounds for complete graphs, or keys of all other sites.
+"""The theory of herded Gibbs: error bounds for complete graphs, or keys of all other sites.
 
-After a burn-in of tau sweeps the average over T sweeps is within lambda / T of the law in total variation,
+After a burn-in of tau sweeps the average over T sweeps is within lambda / T of the target in total variation,
 for T >= T* and tau > tau*(T); with everything counted from the first sweep on the bound is
 (lambda + tau*(T)) / T (theorem 3 and corollary 4 of Bornn et al., 2013). The constants grow exponentially
 with the number of sites: this is a statement about rates, and real errors are far smaller.
@@ -59,7 +59,7 @@ class HerdingBound:
         scale, base = (1.0 - self.eta) * self.l / (4.0 * self.n_sites), math.log(2.0 / (1.0 + self.eta))
         return (
             f"the states after T >= T* = {self.enough:.3g} sweeps of a chain are within lambda / T = "
-            f"{self.rate:.3g} / T of the joint law in total variation, if the first "
+            f"{self.rate:.3g} / T of the joint distribution in total variation, if the first "
             f"tau*(T) = max(0, log({scale:.3g} T) / {base:.3g}) sweeps are left out, and within "
             f"(lambda + tau*(T)) / T otherwise (l = {self.l:.3g}, B = {self.b:.3g}, eta = {self.eta:.3g})"
         )
@@ -69,9 +69,9 @@ class HerdingBound:
         return max(0.0, math.log((1.0 - self.eta) * self.l * sweeps / (4.0 * self.n_sites), 2.0 / (1.0 + self.eta)))
 
     def error(self, sweeps: float, *, warmup: bool = True) -> float:
-        """Return the bound on the total variation after so many sweeps, infinite where none is known.
+        """Return the bound on the total variation after ``sweeps`` sweeps, infinite where none is known.
 
-        ``warmup`` tells whether the burn-in has been left out.
+        ``warmup``: whether the burn-in has been left out.
         """
         if sweeps < self.enough + (0.0 if warmup else self.burn_in(self.enough)):
             return math.inf
@@ -161,14 +161,6 @@ def sweep_of_gibbs(conditionals: list[Floats], order: list[int]) -> Floats:
         For each site the probabilities of its states given the others, one axis per site.
     order : list of int
         The visits.
-
-    Examples
-    --------
-    >>> law = np.array([[0.15, 0.1], [0.1, 0.65]])
-    >>> given = [law / law.sum(axis=i, keepdims=True) for i in range(2)]
-    >>> matrix = sweep_of_gibbs(given, [0, 1]).reshape(4, 4)
-    >>> bool(np.allclose(law.ravel() @ matrix, law.ravel()))
-    True
     """
     shape = np.broadcast_shapes(*(table.shape for table in conditionals))
     states = math.prod(shape)

@@ -1,7 +1,7 @@
-"""What can be said of a herded run before it is made: a theorem, a floor, or sites that move in step.
+"""What is known about a herded run in advance: a theorem, an error floor, or sites that move in step.
 
 A site without neighbours has one weight, which turns by its probabilities p with every visit, like the hand
-of a clock. Two such sites visited equally often sample their joint law if their probabilities and 1 are
+of a clock. Two such sites visited equally often sample their joint distribution if their probabilities and 1 are
 rationally independent, and not if they are equal, or equal after a change of names: the hands keep their
 distance for ever. That is looked for here; other rational relations are not.
 """
@@ -36,13 +36,7 @@ _PARTS = 2.0**32  # probabilities are whole multiples of the inverse, as weights
 
 
 def holds_all(start: Words32, member: Words32) -> bool:
-    """Tell whether every row of compressed rows has all sites but its own.
-
-    Examples
-    --------
-    >>> holds_all(np.array([0, 1, 2], np.uint32), np.array([1, 0], np.uint32))
-    True
-    """
+    """Return whether every row of compressed rows has all sites but its own."""
     n = start.size - 1
     degree = row_lengths(start)
     if (degree < n - 1).any():
@@ -51,19 +45,19 @@ def holds_all(start: Words32, member: Words32) -> bool:
     return np.unique(owner * n + member).size == n * (n - 1)  # a neighbour may be there twice
 
 
-def remark_floor(keys: str, full_fits: bool) -> KernelWarning:
-    """Say that nothing is guaranteed where keys leave something out."""
+def floor_warning(keys: str, full_fits: bool) -> KernelWarning:
+    """Warn that nothing is guaranteed where keys leave something out."""
     instead = f"; {named(keys='full')} has none." if full_fits else "."
     return KernelWarning(
         Text(
-            "Convergence of herded Gibbs to the joint law is not guaranteed here, because "
-            f"{named(keys=keys)} does not tell all states of the other sites apart: errors fall to a floor "
+            "Convergence of herded Gibbs to the joint distribution is not guaranteed here, because "
+            f"{named(keys=keys)} does not distinguish all states of the other sites: errors fall to a floor "
             f"that is often small, but not known{instead}"
         )
     )
 
 
-def remark_theorem(model: FactorGraph, scan: Scan) -> tuple[KernelWarning, ...]:
+def theorem_warning(model: FactorGraph, scan: Scan) -> tuple[KernelWarning, ...]:
     """Report the constants of the theorem, where it is about such a model and they are finite."""
     try:
         bound = herding_bound(model, scan)
@@ -74,10 +68,10 @@ def remark_theorem(model: FactorGraph, scan: Scan) -> tuple[KernelWarning, ...]:
     return (KernelWarning(f"The theorem of herded Gibbs applies: {bound.line()}."),)
 
 
-def remark_in_step(model: FactorGraph, graph: Graph, bins: int | None = None) -> tuple[KernelWarning, ...]:
+def in_step_warning(model: FactorGraph, graph: Graph, bins: int | None = None) -> tuple[KernelWarning, ...]:
     """Name two sites without neighbours that have the same probabilities, if there are any.
 
-    ``bins``: probabilities are moved by chance to whole numbers of so many bins, so that only sites are in
+    ``bins``: probabilities are rounded at random to multiples of 1 / bins, so that only sites are in
     step that have such ones.
     """
     alone = find_isolated(graph)
@@ -85,7 +79,7 @@ def remark_in_step(model: FactorGraph, graph: Graph, bins: int | None = None) ->
         return ()
     law = _laws(graph, alone)
     parts = np.rint(law * _PARTS).astype(np.int64)
-    free = parts[:, 1] > 0  # a site with one possible state moves with nobody
+    free = parts[:, 1] > 0  # a site with one possible state never moves
     if bins is not None:
         free &= (law * bins == np.rint(law * bins)).all(axis=1)
     alone, parts = alone[free], parts[free, :-1]
@@ -103,7 +97,7 @@ def remark_in_step(model: FactorGraph, graph: Graph, bins: int | None = None) ->
             Text(
                 f"The sites {names[0]!r} and {names[1]!r} have no neighbours and equal or complementary "
                 "probabilities, so herding moves them in step: their marginals are right, but their joint "
-                f"law is not sampled, however long the run ({int(moved.sum()):,} sites have such a partner). "
+                f"distribution is not sampled, however long the run ({int(moved.sum()):,} sites have such a partner). "
                 f"Use {named(rule='bounded')}, or {part('Gibbs')}, where joint probabilities matter."
             ),
             grave=True,
@@ -112,15 +106,7 @@ def remark_in_step(model: FactorGraph, graph: Graph, bins: int | None = None) ->
 
 
 def find_isolated(graph: Graph) -> Ints:
-    """Return the sites that share a factor with no other.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.FactorGraph(3, [((0, 2), [[1, 2], [2, 1]])], states=2)
-    >>> find_isolated(gs.graphs.compile_graph(model)).tolist()
-    [1]
-    """
+    """Return the sites that share a factor with no other."""
     arrays = graph.arrays
     if isinstance(arrays, LatticeGraph | DistanceGraph):
         return np.arange(graph.n_sites if graph.n_sites < 2 else 0)

@@ -1,8 +1,8 @@
-"""Where herding keeps its weights: a table with a place for every key, or one that grows with the keys met.
+"""Tables of herding weights: with a place for every key, or growing with the keys met.
 
-Keys are numbers: of a site and what its weights are told apart by. A key that has not been met has weights of
-zero, the first of which is never zero in use: an array of zeros is an empty ledger, and takes memory only
-where it is written.
+A key is a number: of a site and of what distinguishes its weights. A key that has not been met has weights of
+zero, the first of which is never zero in use: an array of zeros is an empty table, and takes memory only where it
+is written.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gibbsite._numba.intrinsic import fetch
 from gibbsite._numba.jit import Integer, called, generic, implement, inlined
 
 _U, _U32, _U64 = np.uintp, np.uint32, np.uint64
-# A hash table is made larger by an eighth when more than so much of it is in use: from then on at least 67 %
+# A hash table grows by an eighth when more than this share is in use: from then on at least 67 %
 # are, and 16 bytes (key, weight) make less than 24 for each key.
 _FULL = 0.76
 _LEAST = 1024
@@ -25,7 +25,7 @@ _LEAST = 1024
 _TAIL = 1 << 16
 # Numbers in a line of the cache.
 _LINE = 8
-# Keys of a group have all but so many bits in common.
+# Keys of a group differ in this many bits only.
 _GROUP, _INSIDE, _MARK = _U64(4), _U64(15), _U64(1 << 63)
 # Multipliers of the finaliser of MurmurHash3.
 _MIX_1, _MIX_2, _SHIFT = _U64(0xFF51AFD7ED558CCD), _U64(0xC4CEB9FE1A85EC53), _U64(33)
@@ -51,7 +51,7 @@ class Hashed(NamedTuple):
     fill: Ints
 
     def follows(self, fresh: Hashed) -> bool:
-        """Tell whether keys from a file stand so that every search among them comes to a free slot.
+        """Return whether keys from a file stand so that every search among them comes to a free slot.
 
         New keys that find a stretch of slots taken stand behind it. There is room for them behind the last
         slot as long as no stretch of the table is much fuller than others.
@@ -131,7 +131,7 @@ def _find_hashed(ledger: Hashed, key: Integer) -> Integer:
 def _home(wanted: np.uint64, slots: np.uint64) -> Integer:
     """Return the slot from which on a key is looked for.
 
-    Neighbouring keys stand side by side, in groups, so that those of a site can be expected together; where a
+    Neighbouring keys are adjacent, in groups, so that those of a site can be prefetched together; where a
     group begins is random: its share of the slots, without division. With more slots it is the same or a
     later one.
     """

@@ -34,8 +34,8 @@ class AgreementRows(NamedTuple):
     """Pairs with a weight for equal states: positive ones reward them, negative ones all others.
 
     ``table`` are the alias tables of the rows, empty if all weights are equal. Where all weights have one
-    sign, ``sign`` is that; otherwise it is 0 and ``weight[step * k]`` tells. ``complete``: every row lists
-    all other sites in order, so that a column tells the neighbour.
+    sign, ``sign`` is that; otherwise it is 0 and it is the sign of ``weight[step * k]``. ``complete``: every row lists
+    all other sites in order, so that the column gives the neighbour.
     """
 
     start: Words32
@@ -92,7 +92,7 @@ def agreement_rows(graph: Graph) -> AgreementRows:
 
 
 def _lists_all(start: Words32, neighbour: Words32) -> bool:
-    """Tell whether every row has all other sites in ascending order."""
+    """Return whether every row has all other sites in ascending order."""
     n = start.size - 1
     if neighbour.size != n * (n - 1) or not (np.diff(start.astype(np.int64)) == n - 1).all():
         return False

@@ -16,9 +16,8 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import from_logs
 from gibbsite.kernels.base import Kernel
-from gibbsite.kernels.gibbs.draw import put_cells
 from gibbsite.kernels.minibatch.factors import DRAWN_KINDS, check_drawn
-from gibbsite.kernels.rules import pick
+from gibbsite.kernels.rules import pick, put_cells
 
 _ONE = np.uintp(1)
 # Positions in the counts of a chain.

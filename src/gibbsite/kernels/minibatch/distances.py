@@ -1,7 +1,7 @@
 """Minibatches of agreements whose weights are a function of positions, drawn without a table of pairs.
 
 A site draws a node of a tree over the positions (:mod:`gibbsite.graphs.tree`) by a bound of the weights in it,
-then one of its points, which stays with probability weight / bound: thinning, so that the law of what stays
+then one of its points, which stays with probability weight / bound: thinning, so that the distribution of what stays
 is exact. The view of a factor is the state of the neighbour.
 """
 

@@ -2,8 +2,8 @@
 
 A baseline for :mod:`.poisson`. Values are proposed as in :mod:`.mgpmh`; in place of all factors of the
 site, the acceptance takes estimates of the energy of the whole state as in :mod:`.min_gibbs`, that of the
-present state being carried along. Exact; with a second minibatch much smaller than Psi^2 chains all but
-stand still.
+present state being carried along. Exact; with a second minibatch much smaller than Psi^2 chains hardly
+move.
 
 References
 ----------
@@ -24,14 +24,17 @@ from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.minibatch.counting import ACCEPTED, UPDATES
-from gibbsite.kernels.minibatch.energy_estimate import (
+from gibbsite.kernels.minibatch.mgpmh import ProposalParameters, proposal_parameters, proposal_size, propose
+from gibbsite.kernels.minibatch.min_gibbs import (
+    Estimated,
     EstimateParameters,
+    EstimatingKernel,
     estimate_energy,
     estimate_parameters,
+    estimate_size,
+    estimate_warning,
     know_energy,
 )
-from gibbsite.kernels.minibatch.mgpmh import ProposalParameters, proposal_parameters, proposal_size, propose
-from gibbsite.kernels.minibatch.min_gibbs import Estimated, EstimatingKernel, estimate_remark, estimate_size
 from gibbsite.kernels.registry import register
 
 
@@ -75,9 +78,9 @@ class DoubleMinGibbs(EstimatingKernel):
         return DoubleMinParameters(proposal_parameters(graph, first), estimate_parameters(graph, second))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Say what is guaranteed, and what is not."""
+        """Return what is guaranteed, and what is not."""
         second = estimate_size("second of DoubleMinGibbs", self.second, graph)
-        return (estimate_remark(graph, second, 4, "MGPMH"),)
+        return (estimate_warning(graph, second, 4, "MGPMH"),)
 
 
 @implement(step, DoubleMinParameters)

@@ -11,7 +11,7 @@ Kernels see factors through *rows*, a named tuple for each kind of graph with fi
 * ``rate``: how often a site draws per unit of tau: L_i, or more where some draws come to nothing;
 * ``offset``, ``log_unary``: where the states of a site begin, and the factors of single sites.
 
-Functions know what a factor says given the other sites, its *view*, a number that they alone understand:
+Generic functions evaluate a factor given the other sites, its *view*, a number that only they interpret:
 
 * :func:`draw_factor`: one of a site, with probability M / rate, and its view; none if that is negative;
 * :func:`share_of`: its share at a state of the site;
@@ -135,13 +135,7 @@ def row_sums(start: Array, values: Floats, step: int = 1) -> Floats:
 
 
 def shares_of(log_value: Floats, place: Ints) -> tuple[Floats, Floats]:
-    """Return the bound M of the table at each place, and the shares of all entries; tables fill the array.
-
-    Examples
-    --------
-    >>> shares_of(np.array([1.0, 3.0, 2.0, 2.0]), np.array([2, 0, 0]))
-    (array([0., 2., 2.]), array([0., 1., 0., 0.]))
-    """
+    """Return the bound M of the table at each place, and the shares of all entries; tables fill the array."""
     begins, which = np.unique(place, return_inverse=True)
     if not begins.size:
         return np.zeros(0), np.zeros(log_value.size)
@@ -174,7 +168,7 @@ def batch_rate(size: float, energy: float) -> float:
 
 
 def guarantee(size: float, largest: float) -> str:
-    """Say what theorem 1 of Zhang and De Sa (2019) tells of Poisson minibatches."""
+    """Return what theorem 1 of Zhang and De Sa (2019) guarantees for Poisson minibatches."""
     sizes = f"lambda = {size:.4g} and L = {largest:.4g}"
     if size < 2.0 * largest:
         return (
@@ -220,7 +214,7 @@ def add_factor(rows: Any, k: Integer, i: Integer, view: Integer, scale: float, w
 
 @generic
 def is_counted(rows: Any, k: Integer) -> bool:
-    """Tell whether a slot is one of the two from which its factor is counted."""
+    """Return whether a slot is one of the two from which its factor is counted."""
     raise NotImplementedError
 
 

@@ -2,7 +2,7 @@
 
 The obvious shortcut, a baseline for :mod:`.poisson`: of the N factors of a site take a random subset of B,
 and draw from exp(N / B times their sum). The mean of an exponential is not the exponential of a mean: the
-law it samples is another one, in no known distance.
+distribution it samples is another one, at no known distance.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class LocalMinibatchGibbs(MinibatchKernel):
         return super().memory_bytes(graph) + 8 * int(drawn_rows(graph).degree.max(initial=0))
 
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Say that it is biased."""
+        """Warn that it is biased."""
         if (drawn_rows(graph).degree <= self.minibatch).all():
             return ()
         return (
@@ -114,7 +114,7 @@ def _step(
     else:
         states = start_logs(rows, i, w)
         now = memory.counts[UPDATES]
-        for last in range(many - size, many):  # Floyd's way to a random subset
+        for last in range(many - size, many):  # Floyd's algorithm for a random subset
             rng, number = below(rng, last + 1)
             if memory.taken[number] == now:
                 number = np.int64(last)

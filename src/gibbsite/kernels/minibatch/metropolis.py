@@ -1,4 +1,4 @@
-"""What Metropolis-Hastings with minibatches has in common: all factors, drawn by weight, and checked."""
+"""The base of Metropolis-Hastings kernels with minibatches: all factors, drawn by weight, with their bounds checked."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class MinibatchMetropolis(Metropolis):
         return {**found, "minibatch": counts[DRAWS] / moves, "evaluations": counts[CALLS] / moves}
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
-        """Raise what went wrong; name a factor that is not what it was said to be."""
+        """Raise the error of a failed step; name a factor outside of its bounds."""
         if memory.trouble[0] == BOUND:
             arrays: ContinuousGraph = graph.arrays
             f, place = int(memory.trouble[1]), memory.trouble[2:].copy()

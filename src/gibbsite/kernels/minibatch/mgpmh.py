@@ -109,7 +109,7 @@ class MGPMH(MinibatchKernel):
         return proposal_size("minibatch of MGPMH", self.minibatch, graph)
 
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Say what is guaranteed."""
+        """Return what is guaranteed."""
         largest, size = local_energies(graph).largest, self.size(graph)
         return (
             KernelWarning(

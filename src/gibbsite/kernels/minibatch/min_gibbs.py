@@ -1,9 +1,17 @@
 """MIN-Gibbs: Gibbs sampling with estimated energies (De Sa, Chen and Wong, 2018, algorithm 2).
 
-A baseline for :mod:`.poisson`. The chain carries an estimate of the energy of its whole state. An update
-draws one for every other value of the site (:mod:`.energy_estimate`), picks a value in proportion to
-exp(estimate), and keeps the estimate that goes with it. Exact; but estimates are of the whole energy Psi,
-because they are carried from site to site, so they take about Psi^2 factors each to be of use.
+A baseline for :mod:`.poisson`. The chain carries an estimate of the energy of its whole state. An update draws
+one for every other value of the site, picks a value in proportion to exp(estimate), and keeps the estimate that
+belongs to it. It is exact, but as estimates are of the whole energy Psi, they need about Psi^2 factors each.
+
+For an estimate, factors get Poisson numbers s of means tau M, tau = lambda / Psi, whatever the state. Of
+
+    eps = sum s log(1 + phi(x) / (tau M))
+
+the mean of exp(eps) is exp(sum phi(x)) exactly. A chain on states and estimates with the distribution
+``mu_x(eps) exp(eps)`` therefore has the target as its marginal. Given x, the estimate is distributed as one whose
+numbers have means ``tau M + phi(x)``: a chain whose state was set from outside begins with such an estimate.
+Factors of single sites are not estimated: they are cheap, and taken in full.
 
 References
 ----------
@@ -19,19 +27,84 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Codes, Floats, Ints, Words64
-from gibbsite._numba.jit import Integer, implement
+from gibbsite._numba.jit import Integer, called, implement
+from gibbsite._numba.random.alias import build_alias_rows, draw_column
 from gibbsite._numba.random.generators import Words
+from gibbsite._numba.random.poisson import poisson
 from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.base import KernelWarning, step
-from gibbsite.kernels.minibatch.counting import UPDATES, MinibatchKernel, draw_from_logs, start_logs
-from gibbsite.kernels.minibatch.energy_estimate import (
-    EstimateParameters,
-    estimate_energy,
-    estimate_parameters,
-    know_energy,
+from gibbsite.kernels.minibatch.counting import (
+    DRAWN,
+    KEPT,
+    UPDATES,
+    MinibatchKernel,
+    draw_from_logs,
+    start_logs,
+    stays_in,
 )
-from gibbsite.kernels.minibatch.factors import local_energies, read_batch
+from gibbsite.kernels.minibatch.factors import (
+    batch_rate,
+    draw_factor,
+    drawn_rows,
+    is_counted,
+    local_energies,
+    read_batch,
+    share_of,
+)
 from gibbsite.kernels.registry import register
+
+
+class EstimateParameters(NamedTuple):
+    """Rows of factors, an alias table of the sites, tau, and draws per unit of tau: Psi or more."""
+
+    rows: Any
+    sites: Words64
+    tau: float
+    total: float
+
+
+def estimate_parameters(graph: Graph, size: float) -> EstimateParameters:
+    """Return how energies are estimated from ``size`` factors on average."""
+    rows = drawn_rows(graph)
+    sites = build_alias_rows(np.array([0, graph.n_sites]), rows.rate)
+    return EstimateParameters(rows, sites, batch_rate(size, local_energies(graph).total), rows.rate.sum() / 2.0)
+
+
+@called
+def estimate_energy(
+    energy: EstimateParameters, x: Codes, tilted: bool, counts: Ints, rng: Words
+) -> tuple[Words, float]:
+    """Draw an estimate at state x; ``tilted``: from its stationary distribution in the chain."""
+    rows, tau = energy.rows, energy.tau
+    full = math.log1p(1.0 / tau)
+    rng, always = poisson(rng, tau * energy.total)
+    rng, more = poisson(rng, energy.total if tilted else 0.0)
+    found = 0.0
+    for draw in range(always + more):
+        # by site and then by factor: a factor counts from two of its sites, M / Psi in all
+        rng, site = draw_column(energy.sites, 0, rows.local.size, rng)
+        rng, k, view = draw_factor(rows, site, x, rng)
+        if view < 0 or not is_counted(rows, k):
+            continue
+        share = share_of(rows, k, site, x[site], view)
+        stays = draw < always
+        if not stays:
+            rng, stays = stays_in(rng, share)
+        if stays:
+            counts[KEPT] += 1
+            if share > 0.0:
+                found += full if share >= 1.0 else math.log1p(share / tau)
+    counts[DRAWN] += always + more
+    return rng, found
+
+
+@called
+def know_energy(energy: EstimateParameters, x: Codes, known: Floats, counts: Ints, rng: Words) -> Words:
+    """Make sure that a chain has an estimate for its state: ``known`` holds it, and whether there is one."""
+    if known[1] == 0.0:
+        rng, known[0] = estimate_energy(energy, x, True, counts, rng)
+        known[1] = 1.0
+    return rng
 
 
 class Estimated(NamedTuple):
@@ -59,8 +132,8 @@ class EstimatingKernel(MinibatchKernel):
         memory.known[1] = 0.0
 
 
-def estimate_remark(graph: Graph, size: float, power: int, other: str) -> KernelWarning:
-    """Say what is known of the spectral gap of a kernel that goes by estimates of the energy."""
+def estimate_warning(graph: Graph, size: float, power: int, other: str) -> KernelWarning:
+    """Return what is known about the spectral gap of a kernel that uses estimates of the energy."""
     spread = local_energies(graph).total / math.sqrt(size)
     return KernelWarning(
         f"Estimates of the energy have a standard deviation of up to Psi / sqrt(lambda) = {spread:.3g}. "
@@ -108,9 +181,9 @@ class MinGibbs(EstimatingKernel):
         return MinGibbsParameters(estimate_parameters(graph, size))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Say what is guaranteed, and what is not."""
+        """Return what is guaranteed, and what is not."""
         size = estimate_size("minibatch of MinGibbs", self.minibatch, graph)
-        return (estimate_remark(graph, size, 6, "plain Gibbs"),)
+        return (estimate_warning(graph, size, 6, "plain Gibbs"),)
 
 
 @implement(step, MinGibbsParameters)
@@ -131,7 +204,7 @@ def _step(
     size = start_logs(energy.rows, i, w)
     for a in range(np.uintp(size)):
         if a == now:
-            memory.spare[a] = memory.known[0]  # never drawn anew: that would change the law
+            memory.spare[a] = memory.known[0]  # never drawn anew: that would change the target
         elif w[a] > -math.inf:
             x[i] = a
             rng, memory.spare[a] = estimate_energy(energy, x, False, memory.counts, rng)

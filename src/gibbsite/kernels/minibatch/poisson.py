@@ -1,15 +1,15 @@
 """Poisson-Gibbs: exact Gibbs updates from a random minibatch of factors (Zhang and De Sa, 2019, algorithm 2).
 
 Give every factor phi of site i, with 0 <= phi <= M, a Poisson number s of mean ``tau M + phi(x)``, where
-tau = lambda / L. The joint law of x and all s has the target as its marginal, and given s and the other
+tau = lambda / L. The joint distribution of x and all s has the target as its marginal, and given s and the other
 sites,
 
     P(x_i = v) ~ exp(sum_phi s_phi log(1 + phi(x_i -> v) / (tau M))).
 
 Factors with s = 0 are not needed, and those with s > 0 are found without looking at the others: Poisson
-numbers of means tau M are a total of mean ``tau L_i`` thrown on the factors in proportion to M, whatever the
-state; those of means phi(x) are a total of mean L_i thrown in the same way, of which a throw stays with
-probability phi(x) / M. An update looks at lambda + L factors on average, at most, however many there are.
+numbers of means tau M are a total of mean ``tau L_i`` distributed over the factors in proportion to M, whatever
+the state; those of means phi(x) are a total of mean L_i distributed in the same way, of which each is kept with
+probability phi(x) / M. An update reads at most lambda + L factors on average, however many there are.
 
 The target is exact for any lambda > 0; a small one makes chains slower. For lambda >= 2 L the spectral gap
 is at least exp(-4 L^2 / lambda) times that of plain Gibbs (theorem 1 there), and usually close to it.
@@ -117,7 +117,7 @@ class PoissonGibbs(MinibatchKernel):
         return PoissonParameters(rows, tau, gains(rows, tau, log=True), plain)
 
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Say what the theorem guarantees, and how many sites are updated in full."""
+        """Return what the theorem guarantees, and how many sites are updated in full."""
         largest, size = local_energies(graph).largest, self.size(graph)
         plain = int(self.parameters(graph).plain.sum())
         if plain == graph.n_sites:

@@ -86,7 +86,7 @@ class PoissonMH(MinibatchMetropolis):
         return draw_by(graph, bounds.bound, bounds)
 
     def in_full(self, drawn: Drawn, size: float) -> bool:
-        """Tell whether all factors are evaluated, because minibatches would be larger than that."""
+        """Return whether all factors are evaluated, because minibatches would be larger than that."""
         return self.minibatch == "auto" and drawn.factor.size >= FEW and size + drawn.total > drawn.factor.size
 
     def judge(self, graph: Graph) -> ByPoisson | Exactly:
@@ -98,7 +98,7 @@ class PoissonMH(MinibatchMetropolis):
         return ByPoisson(drawn, size / drawn.total if drawn.total > 0.0 else 1.0)
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Say what the theorem guarantees."""
+        """Return what the theorem guarantees."""
         drawn = self._drawn(graph)
         total = drawn.total
         size = self.size(graph, total)

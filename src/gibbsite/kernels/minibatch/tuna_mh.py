@@ -10,9 +10,9 @@ and accept y with probability
 
     min(1, exp(2 sum_kept artanh((phi(y) - phi(x)) / (c d (1 + 2 chi C d)))) q(x | y) / q(y | x)).
 
-How often factors are kept are Poisson numbers; the ratio of their probabilities on the way there and back is
-that of the exponential over the ratio of the target, so the law is exact for every chi > 0. Moves so long
-that more factors would be drawn than there are are judged by all of them.
+The numbers of times that factors are kept are Poisson; the ratio of their probabilities forward and backward is
+that of the exponential over the ratio of the target, so the target is exact for every chi > 0. Moves so long
+that more factors would be drawn than exist are judged by all of them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ByLength(NamedTuple):
 class TunaMH(MinibatchMetropolis):
     """Metropolis-Hastings with minibatches that follow the length of a move, exact for every setting.
 
-    The factors of the model must say how steep they are (``slopes`` of :class:`gibbsite.factors.FunctionFactors`).
+    The factors of the model must declare their slopes (``slopes`` of :class:`gibbsite.factors.FunctionFactors`).
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class TunaMH(MinibatchMetropolis):
     chi: float = 1e-3
 
     def check(self, graph: Graph) -> None:
-        """Refuse factors that do not say how steep they are."""
+        """Refuse factors without slopes."""
         super().check(graph)
         self._slopes(graph)
 
@@ -95,7 +95,7 @@ class TunaMH(MinibatchMetropolis):
             slopes = np.zeros(group.size) if group.always else group.steepest(*factors.box)
             if slopes is None:
                 raise IncompatibleError(
-                    f"the factors {group.name!r} do not say how steep they are, which TunaMH needs; give "
+                    f"the factors {group.name!r} have no slopes, which TunaMH needs; give "
                     "slopes=, or use gs.kernels.PoissonMH, which needs bounds only."
                 )
             found.append(slopes)
@@ -111,13 +111,13 @@ class TunaMH(MinibatchMetropolis):
         return ByLength(draw_by(graph, slopes, self.bounds(graph)), slopes, positive("chi", self.chi))
 
     def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
-        """Raise what went wrong; name a factor that is steeper than it was said to be."""
+        """Raise the error of a failed step; name a factor that is steeper than declared."""
         if memory.trouble[0] == STEEP:
             f = int(memory.trouble[1])
             g = int(graph.arrays.group[f])
             rank = f - int(graph.arrays.groups.first[g])
             raise SamplingError(
-                f"factor {rank} of {model.groups[g].name!r} is steeper than it was said to be, on the way to "
+                f"factor {rank} of {model.groups[g].name!r} is steeper than declared, on the way to "
                 f"{model.place_text(memory.trouble[2:])}; give larger slopes=."
             )
         super().inspect(model, graph, memory)

@@ -1,1 +1,1 @@
-"""Draws without bias by coupling from the past: bounds of pairs (:mod:`.pairs`), sets (:mod:`.sets`)."""
+"""Draws without bias by coupling from the past: ``perfect`` is the kernel, ``bounds`` follows all states at once."""

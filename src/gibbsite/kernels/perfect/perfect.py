@@ -1,7 +1,7 @@
-"""Perfect draws: each is a state that every chain would be in now, had it begun long enough ago.
+"""Perfect draws by coupling from the past: the state that every chain would be in now, had it begun long enough ago.
 
 Gibbs sweeps with the same random numbers are made from all states at once, by bounds, from one sweep ago
-until now, from two, four, eight, and so on; once only one state is left, it is a draw from the model's law
+until now, from two, four, eight, and so on; once only one state is left, it is a draw from the model
 itself. The random numbers of a sweep are the same each time.
 """
 
@@ -23,8 +23,7 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.base import Kernel, step
-from gibbsite.kernels.perfect.pairs import PairBounds, come_from
-from gibbsite.kernels.perfect.sets import MOST_STATES, SetBounds, come_from_sets, find_bounds
+from gibbsite.kernels.perfect.bounds import MOST_STATES, PairBounds, SetBounds, come_from, come_from_sets, find_bounds
 from gibbsite.kernels.registry import default_kernel, register
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class Perfect(Kernel):
     Parameters
     ----------
     sweeps : int, optional
-        A draw that has not come after going back so many sweeps is given up, and the run ends with a
+        A draw that has not coalesced after going back this many sweeps is given up, and the run ends with a
         `SamplingError`. By default as many, a power of two, as make 2^27 updates of sites (2^22 where sets
         are needed), at least 2^6 and at most 2^20.
 
@@ -124,7 +123,7 @@ class Perfect(Kernel):
         return int(self.sweeps)
 
     def parameters(self, graph: Graph) -> PairPast | SetPast:
-        """Return the model in the form that bounds are computed in."""
+        """Return the model in the layout that bounds are computed from."""
         model = _model_of(graph)
         if isinstance(model, IsingGraph):
             return PairPast(model, self.most(graph))
@@ -149,11 +148,11 @@ class Perfect(Kernel):
         return True
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Draws come from the whole law."""
+        """Draws come from the whole distribution."""
         return True
 
     def inspect(self, model: Model, graph: Graph, memory: PerfectMemory) -> None:
-        """Say so if a draw was given up."""
+        """Raise an error if a draw was given up."""
         apart = int(memory.tally[_APART])
         if apart:
             raise SamplingError(
@@ -198,7 +197,7 @@ def _set_bounds(model: TableGraph, bound: Floats) -> SetBounds:
 
 @generic
 def _come(parameters: Any, bounds: Any, key: np.uint64, span: Integer) -> Integer:
-    """Come from so many sweeps ago; return how many sites are undecided."""
+    """Start ``sweeps`` sweeps ago; return how many sites are undecided."""
     raise NotImplementedError
 
 

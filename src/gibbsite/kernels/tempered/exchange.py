@@ -1,17 +1,16 @@
-"""Swaps of neighbouring rungs, and what is counted on the way.
+"""Swaps of neighbouring rungs, and the statistics of them.
 
-Rung k has the law p_k(x) proportional to exp(R(x) + beta_k U(x)), R the logarithm of the reference and U what
+Rung k has the distribution p_k(x) proportional to exp(R(x) + beta_k U(x)), R the logarithm of the reference and U what
 the model has beyond it. Two neighbours swap their states with probability
 
     min(1, exp((beta_{k+1} - beta_k) (U(x_k) - U(x_{k+1})))),
 
 pairs that begin at an even rung after one sweep, at an odd rung after the next: the states then travel
 instead of diffusing (Okabe et al. 2001; Syed et al. 2022). A state that the target excludes, because a zero
-of the model was softened on the way, never gets there.
+of the model is softened at other rungs, never reaches it.
 
-Counted are the chances of swaps, round trips of states from the reference to the target and back, and the
-averages of which free energies are made (:mod:`.free_energy`). Nothing in here is changed by what was
-counted.
+The statistics are the probabilities of swaps, round trips of states from the reference to the target and back,
+and the averages from which free energies are computed (:mod:`.search`). They have no influence on the chain.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _NOWHERE, _AT_REFERENCE, _AT_TARGET = range(3)
 
 
 class Workspace(NamedTuple):
-    """Memories of the inner kernel, one for each rung, as a shelf; and one of them, to tell the type."""
+    """Memories of the inner kernel, one for each rung, packed; and one of them, for its type."""
 
     shelf: Words64
     like: Any
@@ -125,7 +124,7 @@ class TemperedMemory(NamedTuple):
         return np.tile(cards, replicas) - 1
 
     def follows(self, fresh: TemperedMemory) -> bool:
-        """Tell whether rows and replicas are those of rungs in another order."""
+        """Return whether rows and replicas are those of rungs in another order."""
         pairs = ((self.place, fresh.place), (self.label, fresh.label))
         return all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs)
 
@@ -163,7 +162,7 @@ def exchange(
 ) -> Words:
     """Count, then swap every second pair of neighbours; return the advanced generator.
 
-    ``possible`` tells whether the target allows the state of the rung before it, ``by_place`` whether the
+    ``possible``: whether the target allows the state of the rung before it, ``by_place`` whether the
     state of the target has a place like all others.
     """
     gain, counts = memory.gain, memory.counts

@@ -1,9 +1,9 @@
-"""Where rungs stand: inverse temperatures from 0, the reference, to 1, the model.
+"""The ladder: inverse temperatures from 0, the reference, to 1, the model.
 
 Swaps between neighbours are rejected with probability r(a, b), and for close rungs these add up: their sum
 from 0 to beta is the communication barrier up to beta, whatever the ladder (Syed et al. 2022). Equal rates
 are found by dividing the barrier evenly; the number of rungs at which states make most round trips per unit
-of work is about twice the barrier of the whole way.
+of work is about twice the whole barrier.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gibbsite.errors import ArgumentError
 FEWEST, MOST = 4, 128
 # Of the first ladder, about which nothing is known: zero, and powers from here to one.
 _FIRST, _LOWEST = 12, 0.002
-# Chances above this one tell nothing of how far rungs are apart.
+# Probabilities above this one do not show how far rungs are apart.
 _HOPELESS = 0.999
 
 
@@ -49,14 +49,7 @@ class Ladder:
 
 
 def check_ladder(ladder: Ladder) -> None:
-    """Refuse a ladder, which may come from a file, that is none.
-
-    Examples
-    --------
-    >>> check_ladder(Ladder(np.array([0.5, 0.0, 1.0]), np.zeros(0), np.zeros(2)))
-    Traceback (most recent call last):
-    ValueError: inverse temperatures do not rise to 1
-    """
+    """Refuse a ladder, which may come from a file, that is none."""
     betas = ladder.betas
     for one in (betas, ladder.log_reference, ladder.cut):
         if one.dtype != np.float64 or one.ndim != 1 or np.isnan(one).any():
@@ -68,24 +61,12 @@ def check_ladder(ladder: Ladder) -> None:
 
 
 def first_betas() -> Floats:
-    """Return the ladder that is tried first.
-
-    Examples
-    --------
-    >>> first_betas()[[0, 1, -1]].tolist()
-    [0.0, 0.002, 1.0]
-    """
+    """Return the ladder that is tried first."""
     return np.concatenate([[0.0], np.geomspace(_LOWEST, 1.0, _FIRST - 1)])
 
 
 def read_betas(ladder: Any) -> Floats:
-    """Return a ladder that was given, checked.
-
-    Examples
-    --------
-    >>> read_betas([0, 0.5, 1]).tolist()
-    [0.0, 0.5, 1.0]
-    """
+    """Return a ladder that was given, checked."""
     name = argument("ladder")
     if isinstance(ladder, str) or not isinstance(ladder, Iterable):
         raise ArgumentError(
@@ -122,11 +103,6 @@ def spread_rungs(betas: Floats, rejected: Floats, rungs: int | None = None) -> F
         Probabilities with which swaps of neighbours were rejected there.
     rungs : int, optional
         How many to place; by default as many as the barrier asks for.
-
-    Examples
-    --------
-    >>> spread_rungs(np.array([0.0, 0.5, 1.0]), np.array([0.6, 0.2]), 5).round(3).tolist()
-    [0.0, 0.163, 0.325, 0.488, 1.0]
     """
     distance = distances(rejected)
     passed = np.concatenate([[0.0], np.cumsum(distance)])
@@ -141,11 +117,6 @@ def distances(rejected: Floats) -> Floats:
 
     If U is normal on both rungs, a swap over the distance d is rejected with probability
     erf(d sqrt(pi) / 2), which is d for close rungs.
-
-    Examples
-    --------
-    >>> distances(np.array([0.0, 0.1, 0.9])).round(3).tolist()
-    [0.0, 0.1, 1.312]
     """
     from scipy.special import erfinv
 
@@ -154,11 +125,5 @@ def distances(rejected: Floats) -> Floats:
 
 
 def rungs_for(barrier: float) -> int:
-    """Return the number of rungs for a barrier.
-
-    Examples
-    --------
-    >>> rungs_for(0.3), rungs_for(5.0)
-    (4, 11)
-    """
+    """Return the number of rungs for a barrier."""
     return int(np.clip(math.ceil(2.0 * barrier) + 1, FEWEST, MOST))

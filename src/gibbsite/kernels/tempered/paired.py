@@ -3,9 +3,9 @@
 Frustrated models on sparse graphs have no clusters of sites that agree. But two states at the same
 temperature differ in clusters, and Houdayer's move exchanges one of them without rejection
 (:mod:`gibbsite.kernels.clusters.houdayer`): both states change far more than single sites would change them at
-low temperature, and the sum of their log-potentials stays (Zhu et al. 2015 call the move isoenergetic). So
+low temperature, and the sum of their log-potentials is unchanged (Zhu et al. 2015 call the move isoenergetic). So
 two ladders run side by side. After every sweep, and its swaps along each ladder, both replicas of each rung
-exchange a cluster. The product of the laws of all replicas is stationary; draws are those of the target of
+exchange a cluster. The product of the distributions of all replicas is stationary; draws are those of the target of
 the first ladder.
 
 References
@@ -36,7 +36,8 @@ from gibbsite.kernels.registry import register
 from gibbsite.kernels.tempered.exchange import TemperedMemory
 from gibbsite.kernels.tempered.search import find_ladder
 from gibbsite.kernels.tempered.side_by_side import SideParameters
-from gibbsite.kernels.tempered.tempered import Tempered, TemperedParameters
+from gibbsite.kernels.tempered.tempered import Tempered
+from gibbsite.kernels.tempered.visit import TemperedParameters
 from gibbsite.models.tempered import blend
 from gibbsite.scans.base import period
 
@@ -161,18 +162,10 @@ class PairedTempered(Tempered):
 
 
 def pairing_pays(graph: Graph) -> bool:
-    """Tell whether a model has two states, few neighbours, and cycles that are frustrated.
+    """Return whether a model has two states, few neighbours, and cycles that are frustrated.
 
     Where clusters of neighbours percolate, two states differ in one cluster, and exchanging that brings
     nothing about; where no cycle is frustrated, states differ in all sites.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> glass = gs.ising_grid((4, 4), coupling=np.random.default_rng(1).normal(size=(2, 4, 4)))
-    >>> magnet = gs.ising_grid((4, 4), coupling=1.0)
-    >>> pairing_pays(gs.graphs.compile_graph(glass)), pairing_pays(gs.graphs.compile_graph(magnet))
-    (True, False)
     """
     if not graph.binary or graph.model is None:
         return False

@@ -1,11 +1,18 @@
 """The search for a ladder: short runs, each on a ladder that the last one suggests.
 
-The first ladder knows nothing of the model. After each of a few runs, every one longer than the last, rungs
+The first ladder does not depend on the model. After each of a few runs, every one longer than the last, rungs
 are spread anew such that swaps are equally likely everywhere, and their number follows from the barrier. In
 the middle of the search the reference takes over the marginals that were seen at the target: the barrier then
-is that between the model and its nearest product law, as far as it is known (Surjanovic et al. 2022). The
-last run measures the differences of log Z on the ladder that is taken; where runs are so slow that the time
-for all of them is used up before, it comes at once.
+is that between the model and its nearest product distribution, as far as it is known (Surjanovic et al. 2022).
+The last run measures the differences of log Z on the final ladder; if runs are so slow that the time is used up
+early, the next run is the last.
+
+Differences of log-partition functions of neighbouring rungs are those of Bennett (1976). With
+d(x) = (beta' - beta) U(x), f(t) = 1 / (1 + exp(-t)) and any number c,
+
+    log Z' - log Z = c + log E[f(d - c)] - log E'[f(c - d)],
+
+where E is taken at beta and E' at beta'. The error is smallest where c is the difference itself.
 """
 
 from __future__ import annotations
@@ -15,14 +22,42 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gibbsite._common.arrays import Floats
 from gibbsite.kernels.tempered.exchange import COUNTED, TAKEN
-from gibbsite.kernels.tempered.free_energy import log_ratios
 from gibbsite.kernels.tempered.ladder import Ladder, spread_rungs
 from gibbsite.kernels.tempered.rungs import fit_reference
 
 if TYPE_CHECKING:
     from gibbsite.kernels.protocols import Pilot
     from gibbsite.kernels.tempered.tempered import Tempered
+
+
+def log_ratio(low: Floats, high: Floats) -> float:
+    """Return log Z' - log Z from values of d at both rungs."""
+    left = float(min(low.min(), high.min())) - 1.0
+    right = float(max(low.max(), high.max())) + 1.0
+    if not np.isfinite([left, right]).all():
+        return 0.0
+    for _ in range(60):  # the sum falls with c
+        middle = 0.5 * (left + right)
+        if _share(low - middle).mean() > _share(middle - high).mean():
+            left = middle
+        else:
+            right = middle
+    return 0.5 * (left + right)
+
+
+def _share(x: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def log_ratios(betas: Floats, gains: Floats) -> Floats:
+    """Return the differences between all neighbours, from values of U (samples, rungs)."""
+    gap = np.diff(betas)
+    pairs = range(gap.size)
+    return np.array([log_ratio(gap[k] * gains[:, k], gap[k] * gains[:, k + 1]) for k in pairs])
+
 
 # Shares of the search for its runs, and after which of them the reference is fitted.
 _SHARES, _FITTED = (0.04, 0.08, 0.16, 0.28, 0.44), (1, 2)

@@ -1,10 +1,9 @@
 """Rungs of one tempered chain on several processes.
 
-Every rung has random numbers of its own, and swaps need no more than U of all rungs: so processes move their
-own rungs, tell each other U, and each makes all swaps by itself, with the same random numbers. Where rungs
-are graphs of their own, a state goes to another process when it is swapped across a border. Where they stand
-side by side, states stay, and betas change places: the lane of the target may then be with any process, which
-sends its state to the one that records.
+Every rung has its own random numbers, and swaps need only U of all rungs: so processes move their own rungs,
+exchange U, and each makes all swaps itself, with the same random numbers. Where rungs have their own graphs, a
+state is sent to another process when it is swapped across a border. Where they are side by side, states stay and
+betas change places: any process may then have the lane of the target, and sends its state to the one that records.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from gibbsite.kernels.base import Team, alone
 from gibbsite.kernels.ensemble import Arrays, Chain, Ensemble, Message, Place, Share, to_all
 from gibbsite.kernels.tempered.exchange import BEGUN, SWEEPS, TemperedMemory, exchange
 from gibbsite.kernels.tempered.side_by_side import SideParameters, SideWork, lanes_for, move_lanes, sum_up
-from gibbsite.kernels.tempered.tempered import TemperedParameters, is_possible, move_rung
+from gibbsite.kernels.tempered.visit import TemperedParameters, is_possible, move_rung
 from gibbsite.scans.base import period, refresh
 
 # Lanes that stay together: loops over fewer take as long.
@@ -88,7 +87,7 @@ def _sweep_lanes(
 
 
 class _Rungs(Ensemble):
-    """What both ways to share rungs have in common."""
+    """What both layouts of shared rungs have in common."""
 
     def bare(self, memory: TemperedMemory) -> TemperedMemory:
         """Leave out states and sums."""
@@ -180,7 +179,7 @@ class _RungShare(_TemperedShare):
         )
 
     def tell(self) -> list[Message]:
-        """Tell U of all rungs, and whether the target allows the state of the rung before it."""
+        """Send U of all rungs, and whether the target allows the state of the rung before it."""
         memory, x = self.chain.memory, self.chain.x
         knows = int(np.searchsorted(self.bounds, memory.gain.size - 2, side="right")) - 1
         if self.host == knows:
@@ -199,7 +198,7 @@ class _RungShare(_TemperedShare):
         for host in range(1, self.hosts):
             k = self.bounds[host] - 1  # the last rung of the process before
             if k % 2 == parity and memory.label[k] != before[k]:
-                # each has swapped what it knows: its own state stands where that of the other rung belongs
+                # each has swapped what it has: its own state is where that of the other rung belongs
                 found += [Message(host - 1, host, self._state(k + 1)), Message(host, host - 1, self._state(k))]
         return found
 
@@ -224,13 +223,7 @@ class SharedLanes(_Rungs):
         self.most = -(-self.lanes // _GROUP)
 
     def first(self, bounds: Sequence[int]) -> list[int]:
-        """Return the first lane of each share, and where the last one ends.
-
-        Examples
-        --------
-        >>> SharedLanes(20).first([0, 1, 2])
-        [0, 16, 24]
-        """
+        """Return the first lane of each share, and where the last one ends."""
         return [min(_GROUP * bound, self.lanes) for bound in bounds]
 
     def cut(self, memory: TemperedMemory, low: int, high: int) -> Arrays:
@@ -257,7 +250,7 @@ class SharedLanes(_Rungs):
 
 
 class _LaneShare(_TemperedShare):
-    """The lanes of one process stand side by side in arrays of their own, as if there were no others."""
+    """The lanes of one process are contiguous in their own arrays, as if there were no others."""
 
     def __init__(self, ensemble: SharedLanes, place: Place, chain: Chain, own: Arrays) -> None:
         super().__init__(place, chain)
@@ -318,7 +311,7 @@ class _LaneShare(_TemperedShare):
         self.gain[self.low : self.high] = self.work.gain
 
     def tell(self) -> list[Message]:
-        """Tell U of all lanes."""
+        """Send U of all lanes."""
         pairs = zip(self.first, self.first[1:], strict=False)
         return [m for host, (a, b) in enumerate(pairs) for m in to_all(host, self.hosts, self.gain[a:b])]
 

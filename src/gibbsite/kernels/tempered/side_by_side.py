@@ -1,13 +1,13 @@
 """Replicas of a two-state model side by side: a site of all of them at a time, in vector registers.
 
 The log-odds of a site are beta times those of the model plus (1 - beta) times those of the reference, and
-all replicas have the same neighbours: so they stand side by side in memory, each in a lane of its own, the
+all replicas have the same neighbours: so they are contiguous in memory, each in its own lane, the
 model is read once for all of them, and loops over lanes compile to vector instructions. Sites are visited in
-the order of the scan, whatever that is. Swaps change the beta of two lanes, and nothing is copied.
+the order of the scan. Swaps change the beta of two lanes, and nothing is copied.
 
-What a site contributes to U is a part of its log-odds, so U follows from change to change; it is summed up
-anew from time to time, because sums of rounded numbers drift. Log-odds are 64-bit floats; the chance of state
-1 is that of :mod:`gibbsite.kernels.batched.heatbath`, to about 1e-6 relative. Random numbers are keyed by
+The contribution of a site to U is a part of its log-odds, so U is updated with every change; it is summed up
+anew from time to time, because sums of rounded numbers drift. Log-odds are 64-bit floats; the probability of
+state 1 is that of :mod:`gibbsite.kernels.batched.heatbath`, to about 1e-6 relative. Random numbers are keyed by
 lane, sweep and position.
 """
 
@@ -78,7 +78,7 @@ class SideWork(NamedTuple):
 
 
 def fits_side_by_side(graph: Graph, inner: Kernel) -> bool:
-    """Tell whether replicas may stand side by side: two states, drawn by the heat bath."""
+    """Return whether replicas may stand side by side: two states, drawn by the heat bath."""
     return graph.binary and isinstance(inner, Gibbs) and inner.rule == "heat-bath"
 
 
@@ -117,13 +117,7 @@ def side_work(rungs: int, n_sites: int, stream: Words64) -> SideWork:
 
 
 def lanes_for(rungs: int) -> int:
-    """Return the number of lanes.
-
-    Examples
-    --------
-    >>> lanes_for(3), lanes_for(17)
-    (8, 24)
-    """
+    """Return the number of lanes."""
     return -(-rungs // LANES) * LANES
 
 
@@ -188,7 +182,7 @@ def move_lanes(
 
 @called
 def _begin(parameters: SideParameters, memory: TemperedMemory, x: Ints8) -> None:
-    """Tell lanes their beta; take over the state of the target; sum up U where it is not known."""
+    """Set the beta of each lane; copy the state of the target; sum up U where it is not known."""
     work, counts, rungs = memory.work, memory.counts, memory.gain.size
     lanes, n = _U(work.beta.size), _U(x.size)
     target = _U(memory.place[rungs - 1])

@@ -1,37 +1,31 @@
 """Replica exchange: copies of a model at several temperatures, moved by any exact kernel, that swap states.
 
 Where a model has several modes, a chain at the temperature of the model stays in one. Replicas on rungs
-between a product law, of which every sweep is a fresh draw, and the model carry states from there to here and
-back (Geyer 1991; Hukushima and Nemoto 1996). Swaps are those of :mod:`.exchange`, where the rungs stand is
-said by :mod:`.ladder`.
+between a product distribution, of which every sweep is a fresh draw, and the model carry states there and
+back (Geyer 1991; Hukushima and Nemoto 1996). Swaps are those of :mod:`.exchange`; the inverse temperatures of the
+rungs are chosen by :mod:`.ladder`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Positions, Words64
+from gibbsite._common.arrays import Array, Floats, Positions, Words64
 from gibbsite._common.wording import part, unknown
-from gibbsite._numba.intrinsic import wait_for_all
-from gibbsite._numba.jit import Integer, implement, inlined
-from gibbsite._numba.random.generators import Words, uniform
-from gibbsite._numba.shelf import make_shelf, take
+from gibbsite._numba.shelf import make_shelf
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.rows import row_starts
-from gibbsite.kernels.base import MOST_MEMBERS, Buffer, Kernel, Nothing, Team, is_quick, sites_of, units_of, visit
+from gibbsite.kernels.base import MOST_MEMBERS, Buffer, Kernel, Nothing, is_quick, sites_of, units_of
 from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.kernels.protocols import Independent
 from gibbsite.kernels.registry import register
-from gibbsite.kernels.rules import pick
 from gibbsite.kernels.tempered.exchange import (
     BATCHES,
-    BEGUN,
     COUNTED,
     LENGTH,
     ROWS,
@@ -42,7 +36,6 @@ from gibbsite.kernels.tempered.exchange import (
     TRIPS,
     TemperedMemory,
     Workspace,
-    exchange,
     forget_counts,
 )
 from gibbsite.kernels.tempered.ladder import Ladder, check_ladder, first_betas, read_betas
@@ -54,14 +47,13 @@ from gibbsite.kernels.tempered.side_by_side import (
     side_parameters,
     side_work,
 )
-from gibbsite.scans.base import period
+from gibbsite.kernels.tempered.visit import TemperedParameters
 
 if TYPE_CHECKING:
     from gibbsite.kernels.ensemble import Ensemble
     from gibbsite.kernels.protocols import Pilot
 
-
-#: Product laws that rungs may lead away from, and rungs whose marginals may be kept.
+#: Product distributions at inverse temperature 0, and rungs whose marginals may be kept.
 REFERENCES, KEEP = ("fitted", "even"), ("target", "all")
 # Round trips in every chain, and accepted swaps of every pair, from which on states cross between modes.
 _FEWEST_TRIPS, _LOWEST_RATE = 10, 0.05
@@ -70,25 +62,6 @@ _FEW_SITES = 20_000
 # Ladders whose graphs are kept for later.
 _KEPT = 4
 _RUNGS: dict[tuple[Any, ...], Rungs] = {}
-
-
-class TemperedParameters(NamedTuple):
-    """What compiled code needs: graphs and parameters of the rungs, and the differences of their betas.
-
-    ``reference`` has the probabilities of all states of all sites at the first rung, those of site i from
-    ``cell[i]`` on, where that is the reference itself; otherwise it is empty.
-    """
-
-    graphs: Words64
-    inner: Words64
-    like: Any
-    beyond: Any
-    constant: float
-    hard: bool
-    gap: Floats
-    cut: Floats
-    cell: Ints
-    reference: Floats
 
 
 @register(methods={"tempered": ("MAR", "MAP", "PR")}, proof=[{"ladder": (0.0, 0.4, 1.0)}], recommend={"Tempered": {}})
@@ -107,15 +80,15 @@ class Tempered(Kernel):
         before the run such that all swaps are equally likely, as many as the communication barrier asks for.
         During the run they do not change.
     reference : {"fitted", "even"}
-        The product law at inverse temperature 0: with the marginals that the search for a ladder has seen,
+        The product distribution at inverse temperature 0: with the marginals that the search for a ladder has seen,
         mixed with equal probabilities; or those alone. A ladder that is given starts from the latter.
     keep : {"target", "all"}
         Whose marginals are recorded; those of other rungs are ``result.at(beta).marginals``.
 
     Notes
     -----
-    A sweep is one of every rung, and swaps; it costs as much as so many sweeps. Results are about the
-    target, the last rung; ``result.tempering`` tells about the others, and ``result.log_z`` is the
+    A sweep is one of every rung, and swaps; it costs as many sweeps as there are rungs. Results are about the
+    target, the last rung; ``result.tempering`` describes the others, and ``result.log_z`` is the
     log-partition function. Zeros of factors of several sites are softened on the way, and are zeros at the
     target.
 
@@ -174,7 +147,7 @@ class Tempered(Kernel):
         says_nothing = getattr(memory, "rebuildable", False) or getattr(memory, "stateless", False)
         if not isinstance(memory, Buffer | Nothing) and not says_nothing:
             raise IncompatibleError(
-                f"Tempered cannot be around {part(name, name)}: its memory says something about its state, "
+                f"Tempered cannot be around {part(name, name)}: its memory depends on its state, "
                 f"which swaps would make wrong; {instead}."
             )
         self._betas()
@@ -301,13 +274,13 @@ class Tempered(Kernel):
         return int(many * (each + 8 * (2 * ROWS + SAMPLES + 16)))
 
     def members(self, graph: Graph) -> int:
-        """As many threads as there are rungs can share a sweep; none where they stand side by side."""
+        """As many threads as there are rungs can share a sweep; none where they are side by side."""
         if fits_side_by_side(graph, self.kernel):
             return 1
         return min(MOST_MEMBERS, self.start_ladder(graph).betas.size)
 
     def ensemble(self, graph: Graph) -> Ensemble | None:
-        """Share out the rungs, or groups of them that stand side by side."""
+        """Distribute the rungs, or groups of them that are side by side."""
         from gibbsite.kernels.tempered.sharing import SharedLanes, SharedRungs
 
         shared = SharedLanes if fits_side_by_side(graph, self.kernel) else SharedRungs
@@ -326,11 +299,11 @@ class Tempered(Kernel):
         return isinstance(self.kernel, Independent) and self.kernel.independent(graph)
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Every state is connected with every other by way of the reference."""
+        """Every state is connected with every other through the reference."""
         return True
 
     def quick(self, graph: Graph) -> bool:
-        """Tell whether a ladder is found in no time: in small models."""
+        """Return whether a ladder is found in no time: in small models."""
         return graph.n_sites <= _FEW_SITES and is_quick(self.kernel, graph)
 
     def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
@@ -409,98 +382,3 @@ class Tempered(Kernel):
         inner = self.kernel.describe()
         about = {"name": "Tempered", "kernel": inner, "ladder": ladder, "reference": self.reference}
         return {**about, "keep": self.keep}
-
-
-@implement(visit, TemperedParameters)
-def _visit(
-    parameters: TemperedParameters,
-    arrays: Any,
-    schedule: Any,
-    memory: TemperedMemory,
-    x: Array,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
-    team: Team,
-) -> Words:
-    rungs = memory.gain.size
-    if memory.counts[BEGUN] == 0:
-        if team.member == 0:
-            for k in range(memory.states.size):
-                memory.states[k] = x[k % x.size]
-        if team.size > 1:
-            wait_for_all(team.gate, team.size)
-        if team.member == 0:
-            memory.counts[BEGUN] = 1
-    whole = stop == np.uintp(period(schedule))
-    alone = Team(0, 1, team.gate)
-    for k in range(team.member, rungs, team.size):
-        move_rung(parameters, arrays, schedule, memory, x, order, where, stop, turn, cond, keep, alone, k, whole)
-    if whole:
-        if team.size > 1:
-            wait_for_all(team.gate, team.size)
-        if team.member == 0:
-            possible = is_possible(parameters, arrays, memory, x)
-            rng = exchange(parameters.gap, parameters.cut, memory, x, possible, False, rng)
-        if team.size > 1:
-            wait_for_all(team.gate, team.size)
-    return rng
-
-
-@inlined
-def move_rung(
-    parameters: TemperedParameters,
-    arrays: Any,
-    schedule: Any,
-    memory: TemperedMemory,
-    x: Array,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    cond: Floats,
-    keep: bool,
-    alone: Team,
-    k: Integer,
-    whole: bool,
-) -> None:
-    """Move the replica of rung k; note its U at the end of a sweep."""
-    rungs = memory.gain.size
-    graph, own = take(parameters.graphs, k, arrays), take(parameters.inner, k, parameters.like)
-    work, first = take(memory.work.shelf, k, memory.work.like), memory.place[k] * x.size
-    state = memory.states[first : first + x.size] if k < rungs - 1 else x
-    words = memory.words
-    r = words[k, 0], words[k, 1], words[k, 2], words[k, 3]
-    put = keep and k == rungs - 1
-    if k > 0 or parameters.reference.size == 0:
-        r = visit(own, graph, schedule, work, state, order, where, stop, turn, r, cond, put, alone)
-    elif whole:
-        r = _draw_reference(parameters, state, r)
-    words[k, 0], words[k, 1], words[k, 2], words[k, 3] = r
-    if whole:
-        memory.gain[k] = log_potential(parameters.beyond, state) + parameters.constant
-        for i in range(x.size if memory.sums.size > 0 else 0):
-            memory.sums[k, parameters.cell[i] + np.int64(state[i])] += 1.0
-
-
-@inlined
-def is_possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMemory, x: Array) -> bool:
-    """Tell whether the target allows the state of the rung before it."""
-    if not parameters.hard:
-        return True
-    first = memory.place[memory.gain.size - 2] * x.size
-    return bool(log_potential(arrays, memory.states[first : first + x.size]) > -np.inf)
-
-
-@inlined
-def _draw_reference(parameters: TemperedParameters, x: Array, rng: Words) -> Words:
-    """Draw all sites of the first rung from the reference, whatever the kernel of the others."""
-    for i in range(x.size):
-        rng, u = uniform(rng)
-        first, last = parameters.cell[i], parameters.cell[i + 1]
-        x[i] = pick(parameters.reference[first:last], last - first, u)
-    return rng

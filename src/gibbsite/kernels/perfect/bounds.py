@@ -1,13 +1,25 @@
-"""Models of any states and factors: the set of states that a site can be in, from any past.
+"""Bounds of the states that a chain can be in, from any past: coupling from the past.
 
-A site tries states one after another, each drawn with probabilities that bound its weights, and takes the
-first that is accepted: with probability weight / bound. Given sets for the other sites there are a smallest
-and a largest weight, hence states that may be accepted, up to one that surely is: its new set (a bounding
-chain, [1]_). Sets of single states everywhere are the draw.
+The random numbers of a site at a time before now are a function of the draw's key, the time and the site, so
+that they are the same again when a longer past is tried [1]_.
+
+Two-state models of pairs: the lowest and the highest state. A site is set to its second state if logistic noise
+is below its log-odds. Bounds of the log-odds follow from the bounds of its neighbours, whatever the sign of a
+coupling: this is monotone coupling from the past for models without frustration, and that of anti-monotone
+systems [2]_ for others.
+
+Other models: the set of states that a site can be in. A site tries states one after another, each drawn with
+probabilities that bound its weights, and takes the first that is accepted: with probability weight / bound.
+Given sets for the other sites there are a smallest and a largest weight, hence states that may be accepted, up
+to one that surely is: its new set (a bounding chain, [3]_). Sets of single states everywhere are the draw.
 
 References
 ----------
-.. [1] Huber, M. (2004). Perfect sampling using bounding chains. Annals of Applied Probability 14.
+.. [1] Propp, J. G. and Wilson, D. B. (1996). Exact sampling with coupled Markov chains and applications to
+       statistical mechanics. Random Structures and Algorithms 9.
+.. [2] Häggström, O. and Nelander, K. (1998). Exact sampling from anti-monotone systems. Statistica
+       Neerlandica 52.
+.. [3] Huber, M. (2004). Perfect sampling using bounding chains. Annals of Applied Probability 14.
 """
 
 from __future__ import annotations
@@ -17,14 +29,115 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats, Ints, Words64
+from gibbsite._common.arrays import Floats, Ints, Ints8, Words64
 from gibbsite._numba.jit import Integer, compiled, inlined
+from gibbsite._numba.random.generators import philox
+from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.table import TableGraph
-from gibbsite.kernels.perfect.past import two_numbers
+
+_U, _U32 = np.uint64, np.uint32
+_LOW, _HIGH = np.uint64(0xFFFFFFFF), np.uint64(32)
+_HALF = 0.5
+_TO_UNIT = 1.0 / 9007199254740992.0  # 2^-53
+
+
+@inlined
+def between(low: np.uint32, high: np.uint32) -> float:
+    """Return a number between 0 and 1, neither of them, from two words."""
+    word = (_U(high) << _HIGH) | _U(low)
+    return (np.int64(word >> _U(12)) + _HALF) * (2.0 * _TO_UNIT)
+
+
+@inlined
+def two_numbers(key: np.uint64, time: Integer, place: Integer, trial: Integer) -> tuple[float, float]:
+    """Return two numbers between 0 and 1 for a time before now, a place and a trial."""
+    a, b, c, d = philox(
+        _U32(_U(place) & _LOW),
+        _U32(_U(trial) & _LOW),
+        _U32(_U(time) & _LOW),
+        _U32(_U(time) >> _HIGH),
+        _U32(key & _LOW),
+        _U32(key >> _HIGH),
+    )
+    return between(a, b), between(c, d)
+
+
+class PairBounds(NamedTuple):
+    """The lowest and the highest state of every site."""
+
+    low: Ints8
+    high: Ints8
+
+
+@inlined
+def come_from(model: IsingGraph, bounds: PairBounds, key: np.uint64, span: Integer) -> Integer:
+    """Make sweeps from ``span`` sweeps ago until now; return at how many sites bounds differ now."""
+    n, apart = bounds.low.size, np.int64(bounds.low.size)
+    for i in range(n):
+        bounds.low[i] = 0
+        bounds.high[i] = 1
+    for back in range(span):
+        time = span - back
+        if apart > 0:
+            apart = _sweep_both(model, bounds, key, time)
+        else:
+            _sweep_one(model, bounds.low, key, time)
+    if n > 0 and apart == 0:
+        for i in range(n):
+            bounds.high[i] = bounds.low[i]
+    return apart
+
+
+@inlined
+def _noise(u: float) -> float:
+    return math.log(u / (1.0 - u))
+
+
+@inlined
+def _sweep_both(model: IsingGraph, bounds: PairBounds, key: np.uint64, time: Integer) -> Integer:
+    low, high, apart = bounds.low, bounds.high, np.int64(0)
+    spare = 0.0
+    for site in range(low.size):
+        i = np.intp(site)
+        if site % 2 == 0:
+            u, spare = two_numbers(key, time, site // 2, 0)
+        else:
+            u = spare
+        noise = _noise(u)
+        least: Any = model.field[i]
+        most: Any = model.field[i]
+        for k in range(np.uintp(model.start[i]), np.uintp(model.start[i + 1])):
+            j, c = np.intp(model.neighbour[k]), model.coupling[k]
+            if c >= 0.0:
+                least += c * low[j]
+                most += c * high[j]
+            else:
+                least += c * high[j]
+                most += c * low[j]
+        low[i] = noise < least
+        high[i] = noise < most
+        apart += low[i] != high[i]
+    return apart
+
+
+@inlined
+def _sweep_one(model: IsingGraph, x: Ints8, key: np.uint64, time: Integer) -> None:
+    spare = 0.0
+    for site in range(x.size):
+        i = np.intp(site)
+        if site % 2 == 0:
+            u, spare = two_numbers(key, time, site // 2, 0)
+        else:
+            u = spare
+        odds: Any = model.field[i]
+        for k in range(np.uintp(model.start[i]), np.uintp(model.start[i + 1])):
+            odds += model.coupling[k] * x[np.intp(model.neighbour[k])]
+        x[i] = _noise(u) < odds
+
 
 #: States of a site, at most: a set is a word of 64 bits.
 MOST_STATES = 64
-# After so many trials, every state that is possible is taken to be: bounds may be loose, not wrong.
+# After this many trials every possible state is included: bounds may be loose, but not wrong.
 _MOST_TRIALS = 256
 _ONE = np.uint64(1)
 

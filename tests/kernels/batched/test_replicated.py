@@ -7,7 +7,7 @@ import pytest
 
 from gibbsite._numba.intrinsic import WIDTH
 from gibbsite._numba.jit import compiled
-from gibbsite.kernels.batched.lanes import Near, add_lanes, draw_lanes
+from gibbsite.kernels.batched.replicated import Near, add_lanes, draw_lanes
 
 
 @compiled
