@@ -2,7 +2,7 @@
 
 ``layout`` has the arrays, ``messages`` computes a message, ``schedule`` the order of updates, ``lattice`` sweeps
 binary lattices, ``forests`` computes the powers of tree-reweighted messages, ``readout`` computes log-partition
-functions and states and ``joint`` joint probabilities from messages; ``propagation`` puts all of it together.
+functions, states and joint probabilities from messages; ``propagation`` puts all of it together.
 """
 
 from gibbsite.inference.belief.propagation import belief_propagation

@@ -33,11 +33,10 @@ from gibbsite.errors import ArgumentError, ConvergenceWarning, SupportError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.inference.belief.forests import grow_forests
-from gibbsite.inference.belief.joint import LatticeBeliefs, TableBeliefs
 from gibbsite.inference.belief.lattice import OddsLattice, lay_out_lattice, summarise_lattice, sweep_lattice
 from gibbsite.inference.belief.layout import MessageGraph, lay_out, raise_to, sealed
 from gibbsite.inference.belief.messages import LEAST, LogMessages, Messages, PlainMessages, gather_beliefs, new_messages
-from gibbsite.inference.belief.readout import read_off
+from gibbsite.inference.belief.readout import LatticeBeliefs, TableBeliefs, read_off
 from gibbsite.inference.belief.result import BeliefResult
 from gibbsite.inference.belief.schedule import ALL, NOTED, SOME, Residuals, move, new_residuals, order_messages
 from gibbsite.sampling.budget import check_integer

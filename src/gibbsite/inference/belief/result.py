@@ -18,7 +18,7 @@ from gibbsite.results.wording import in_words
 if TYPE_CHECKING:
     import pandas
 
-    from gibbsite.inference.belief.joint import JointBeliefs
+    from gibbsite.inference.belief.readout import JointBeliefs
     from gibbsite.models import FactorGraph
     from gibbsite.results.table import SiteTable
 

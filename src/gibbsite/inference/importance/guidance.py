@@ -21,6 +21,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, called, compiled_loop
+from gibbsite.graphs.rows import row_starts
 from gibbsite.inference.importance.network import BayesNetwork
 from gibbsite.inference.importance.tables import NetworkLayout
 
@@ -59,17 +60,15 @@ class _Space(NamedTuple):
     after: Floats
 
 
-def hear_evidence(network: BayesNetwork, structure: NetworkLayout, passes: int, damping: float = 0.0) -> Floats:
+def hear_evidence(network: BayesNetwork, structure: NetworkLayout, passes: int) -> Floats:
     """Return the product of messages to each position from all factors but its own, by state; largest 1."""
     factors = [*network.laws, *network.likelihoods]
     place = {site: t for t, site in enumerate(network.order)}
     member = np.array([place[site] for factor in factors for site in factor.sites], np.int64)
     sizes = np.array([len(factor.sites) for factor in factors], np.int64)
-    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    entry = np.concatenate([[0], np.cumsum([factor.logs.size for factor in factors])]).astype(np.int64)
+    start, entry = row_starts(sizes), row_starts(np.array([factor.logs.size for factor in factors], np.int64))
     value = np.concatenate([np.zeros(0), *(np.exp(f.logs - f.logs.max()).ravel() for f in factors)])
-    offset = np.concatenate([[0], np.cumsum(structure.card)]).astype(np.int64)
-    cell = np.concatenate([[0], np.cumsum(structure.card[member])]).astype(np.int64)
+    offset, cell = row_starts(structure.card), row_starts(structure.card[member])
     messages = _Messages(
         start, member, entry, value, cell, offset, structure.card, np.zeros(int(cell[-1])), np.zeros(int(offset[-1]))
     )
@@ -83,30 +82,30 @@ def hear_evidence(network: BayesNetwork, structure: NetworkLayout, passes: int, 
         np.zeros(_MOST_AXES + 1),
     )
     work = float(np.sum(np.diff(entry) * sizes)) + 1.0
-    _pass_messages(messages, space, len(network.laws), max(2, min(passes, int(_MOST_WORK / work))), damping)
+    _pass_messages(messages, space, len(network.laws), max(2, min(passes, int(_MOST_WORK / work))))
     heard = np.zeros(int(offset[-1]))
     _collect(messages, len(network.laws), heard)
     return heard
 
 
 @compiled_loop
-def _pass_messages(m: _Messages, space: _Space, laws: int, passes: int, damping: float) -> None:
+def _pass_messages(m: _Messages, space: _Space, laws: int, passes: int) -> None:
     """Send messages forwards along the network once, then backwards and forwards until nothing changes."""
     for f in range(laws):
-        _send(m, space, f, 0.0)
+        _send(m, space, f)
     factors = m.start.size - 1
     for _ in range(passes):
         change = 0.0
         for k in range(factors):
-            change = max(change, _send(m, space, factors - 1 - k, damping))
+            change = max(change, _send(m, space, factors - 1 - k))
         for f in range(laws):
-            change = max(change, _send(m, space, f, damping))
+            change = max(change, _send(m, space, f))
         if change < 1e-6:
             break
 
 
 @called
-def _send(m: _Messages, space: _Space, f: Integer, damping: float) -> float:
+def _send(m: _Messages, space: _Space, f: Integer) -> float:
     """Update the messages of a factor to its members; return the largest change."""
     first, last = m.start[f], m.start[f + 1]
     width = last - first
@@ -132,7 +131,7 @@ def _send(m: _Messages, space: _Space, f: Integer, damping: float) -> float:
         for a in range(m.card[i]):
             share = max(space.outgoing[space.begin[k] + a] / total, _LEAST) if total > 0.0 else 1.0
             at = m.cell[first + k] + a
-            fresh = damping * m.heard[at] + (1.0 - damping) * math.log(share)
+            fresh = math.log(share)
             change = max(change, abs(math.exp(fresh) - math.exp(m.heard[at])))
             m.total[m.offset[i] + a] += fresh - m.heard[at]
             m.heard[at] = fresh

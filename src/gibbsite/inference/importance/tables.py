@@ -19,6 +19,7 @@ import numpy as np
 from gibbsite._common.arrays import Bools, Floats, Integers, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite._numba.random.generators import WORDS, fill_keyed, single_word
+from gibbsite.graphs.rows import row_starts
 from gibbsite.inference.importance.base import BLOCK
 from gibbsite.inference.importance.network import EXACT, BayesNetwork, Factor
 from gibbsite.inference.importance.tally import Tally, tally_block
@@ -92,11 +93,11 @@ def lay_out(network: BayesNetwork, cards: Integers, constant: float) -> tuple[Ne
         start,
         parent,
         stride,
-        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64),
+        row_starts(np.array(sizes, np.int64)),
         factor_start,
         member,
         member_stride,
-        np.concatenate([[0], np.cumsum(entries, dtype=np.int64)]).astype(np.int64),
+        row_starts(np.array(entries, np.int64)),
         _joined(network.likelihoods),
         constant,
     )

@@ -21,8 +21,7 @@ from gibbsite._numba.jit import Integer, called, compiled_loop, inlined
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.rows import row_starts
-from gibbsite.inference.influence._maxima import first_largest, make_tree, set_leaf
-from gibbsite.inference.influence.descent import Descent
+from gibbsite.inference.influence.descent import Descent, first_largest, make_tree, set_leaf
 from gibbsite.inference.influence.matrix import Influence
 from gibbsite.inference.influence.variation import OrderDecay
 from gibbsite.kernels.base import Kernel

@@ -5,6 +5,9 @@ and d the weights propagated back through the later steps, visiting site j at st
 r_j. So the best site of each step is where d_j r_j is largest, and only the neighbours of two sites change from step
 to step: O(degree) changes, each O(log n) in a tree of maxima that stops where nothing changes.
 
+In the tree of maxima, leaf j of n is ``top[size + j]`` with size the next power of two, node k the larger of nodes 2 k
+and 2 k + 1, the root ``top[1]``.
+
 No precision is lost when the bound falls by many orders of magnitude: r_i is zero right after a visit, and is summed
 up again from the changes of its neighbours. (The line for the variation is misprinted; the change is d_i r_i - d_j
 r_j, before d changes.)
@@ -18,8 +21,48 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._numba.jit import Integer, called, compiled_loop, inlined
-from gibbsite.inference.influence._maxima import first_largest, grow_tree, make_tree, set_leaf
 from gibbsite.inference.influence.matrix import Influence, InfluenceRows, multiply
+
+
+def make_tree(n: int) -> Floats:
+    """Allocate a tree of n leaves, all minus infinity."""
+    return np.full(2 << max(n - 1, 0).bit_length(), -np.inf)
+
+
+@inlined
+def set_leaf(top: Floats, j: Integer, now: Any) -> None:
+    """Change one number."""
+    node = (np.uintp(top.size) >> np.uintp(1)) + np.uintp(j)
+    if top[node] == now:
+        return
+    top[node] = now
+    while node > np.uintp(1):
+        other = top[node ^ np.uintp(1)]
+        if other > now:
+            now = other
+        node >>= np.uintp(1)
+        if top[node] == now:
+            return
+        top[node] = now
+
+
+@inlined
+def first_largest(top: Floats) -> Integer:
+    """Return the first leaf with the largest number."""
+    size = np.uintp(top.size) >> np.uintp(1)
+    node = np.uintp(1)
+    while node < size:
+        node <<= np.uintp(1)
+        if top[node] < top[node + np.uintp(1)]:
+            node += np.uintp(1)
+    return node - size
+
+
+@inlined
+def grow_tree(top: Floats) -> None:
+    """Compute all maxima from the leaves."""
+    for node in range(top.size // 2 - 1, 0, -1):
+        top[node] = max(top[2 * node], top[2 * node + 1])
 
 
 class DescentWorkspace(NamedTuple):

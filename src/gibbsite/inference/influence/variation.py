@@ -29,18 +29,14 @@ class Found(NamedTuple):
     curve: tuple[Ints, Floats]
 
 
-class VariationDecay(Protocol):
-    """The variation of a scan as a function of the number of steps."""
+class SiteDecay(Protocol):
+    """The variation of a scan, and the bounds of single sites, as a function of the number of steps."""
 
     def values(self, steps: Ints) -> Floats:
         """Return the variation after each of these numbers of steps, ascending."""
 
     def search(self, goal: float, most: int) -> Found:
         """Find the smallest number of steps, at most ``most``, with a variation of at most ``goal``."""
-
-
-class SiteDecay(VariationDecay, Protocol):
-    """A decay that also has the bounds of single sites."""
 
     def bounds(self, steps: int) -> Floats:
         """Return b after a number of steps: a bound on the total variation of each site."""

@@ -1,7 +1,7 @@
 """Mean field: the product distribution that gives the best lower bound of the log-partition function.
 
-``fixed_point`` iterates, ``_sweep`` updates all sites once for every graph kind, ``start`` chooses where to begin, and
-``trees`` replaces independent sites by independent trees.
+``fixed_point`` chooses a start and iterates, ``_sweep`` updates all sites once for every graph kind, and ``trees``
+replaces independent sites by independent trees.
 """
 
 from gibbsite.inference.mean_field.fixed_point import mean_field
