@@ -37,7 +37,7 @@ sweeps = int(sys.argv[2]) if len(sys.argv) > 2 else 16_000
 beta, n = math.log(1 + math.sqrt(Q)), size * size
 model = gs.potts_grid((size, size), states=Q, coupling=beta, periodic=True)
 run = gs.sample(model, gs.Tempered(), sweeps=sweeps, rng=1, record=["energy"], progress=False)
-energy = -run.log_potential / beta / n  # of every draw of every chain, per site
+energy = run.energy / beta / n  # of every draw of every chain, per site
 seen, tempering = run.observables["energy"], run.tempering
 visits = []
 for chain in energy:

@@ -44,8 +44,8 @@ def test_best_states_of_an_inference_are_rows(method: str) -> None:
     )
     answer = gs.infer(model, "MAP", method=method, best=2, rng=1, progress=False)
     found = gs.applications.to_sampleset(answer, model)
-    assert len(found) == len(answer.best)
-    for row, one in zip(found.data(sorted_by=None), answer.best, strict=True):
+    assert len(found) == len(answer.ranked)
+    for row, one in zip(found.data(sorted_by=None), answer.ranked, strict=True):
         assert row.energy == pytest.approx(-one.log_potential)
         labels = {site: model.labels(site)[int(value > 0)] for site, value in row.sample.items()}
         assert labels == one.assignment
@@ -190,7 +190,7 @@ def test_best_states_and_codes_become_sample_sets() -> None:
     best = gs.sample(model, gs.AnnealedGibbs(sweeps=50), rng=1, progress=False)
     found = gs.applications.to_sampleset(best, model)
     assert [dict(row) for row in found.samples()] == [dict.fromkeys(model.sites, 1)]
-    assert found.first.energy == pytest.approx(-best.best)
+    assert found.first.energy == pytest.approx(-best.log_potential)
     codes = gs.solve_exact(model, task="PR").draw(7, np.random.default_rng(1))
     assert gs.applications.to_sampleset(codes, model).record.energy == pytest.approx(
         [-model.log_potential(c) for c in codes]

@@ -99,14 +99,11 @@ def of_result(result: gs.Result) -> dict[str, Any]:
         "verdict": [verdict.converged, len(verdict.reasons), verdict.rhat_max, verdict.ess_min],
         "report": result.report,
     }
-    names = ("marginals", "mcse", "values", "energy", "best", "log_z", "log_z_error", "coupling_bound")
-    for name in names:
-        try:
-            value = getattr(result, name, None)
-        except gs.GibbsiteError:
-            continue
-        if value is not None:
-            found[name] = value
+    names = ("values", "energy", "log_z", "log_z_error", "coupling_bound")
+    known = {name: getattr(result, name, None) for name in names} | {"best": result.log_potential}
+    if result.n_marginal or result.sets.n_joint or not result.domains.n_sites:
+        known |= {"marginals": result.marginals, "mcse": result.mcse}
+    found |= {name: value for name, value in known.items() if value is not None}
     if result.observables:
         found["observables"] = {
             name: [np.asarray(result.observables[name].mean), np.asarray(result.observables[name].mcse)]
@@ -117,7 +114,7 @@ def of_result(result: gs.Result) -> dict[str, Any]:
 
 def figures_of(answer: gs.inference.Inference) -> dict[str, Any]:
     """Return the figures behind the verdict on an answer, by name; the verdict itself is compared apart."""
-    figures = answer.verdict.numbers
+    figures = answer.diagnostics.to_dict()
     return {k: figures[k] for k in sorted(figures) if "second" not in k and k not in ("converged", "reasons")}
 
 

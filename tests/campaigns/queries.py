@@ -98,7 +98,7 @@ def try_once(number: int, given: argparse.Namespace) -> dict[str, Any]:
     return {
         **row,
         "seconds": round(taken, 2),
-        "draws": answer.verdict.numbers.get("draws"),
+        "draws": answer.diagnostics.figures.get("draws"),
         "converged": answer.converged,
         "error": max(gaps),
         "reasons": list(answer.reasons),

@@ -167,7 +167,7 @@ def try_once(number: int, given: argparse.Namespace) -> dict[str, Any]:
     taken = time.monotonic() - begun
     known, found = truth.marginals, answer.marginals
     gaps = [abs(p - q) for site in known for p, q in zip(found[site].values(), known[site].values(), strict=True)]
-    numbers = answer.verdict.numbers
+    numbers = answer.diagnostics.figures
     return {
         **row,
         "sites": model.n_sites,

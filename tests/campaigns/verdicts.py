@@ -88,7 +88,7 @@ def try_once(suite: str, name: str, seed: int, given: argparse.Namespace) -> dic
         for site, probabilities in known.items()
         for p, q, e in zip(table[site].values(), probabilities, errors[site].values(), strict=True)
     ]
-    numbers = answer.verdict.numbers
+    numbers = answer.diagnostics.figures
     return {
         "name": name,
         "seed": seed,
@@ -120,7 +120,7 @@ def report(rows: list[dict[str, Any]]) -> str:
         called = [row for row in some if row["converged"]]
         false = [row for row in called if row["error"] > ACCURACY]
         missed = [row for row in right if not row["converged"] and len(row["reasons"]) == 1]
-        missed = [row for row in missed if "second look" in row["reasons"][0]]
+        missed = [row for row in missed if "dispersed-start" in row["reasons"][0]]
         lines.append(
             f"| {family} | {len(all_of)} | {len(all_of) - len(some)} | {len(right)} | {len(called)} | "
             f"{len(false)} | {max((row['error'] for row in called), default=0):.4f} | {len(missed)} | "

@@ -227,7 +227,7 @@ def test_a_stored_model_is_judged_as_any_other(tmp_path: Path) -> None:
         gs.formats.store_edges([(ring, (ring + 1) % 50, 0.3)], tmp_path / "ring", sites=50), sweeps=6000, **how
     )
     assert good.diagnostics.converged
-    assert "second look: 64 short chains agree" in good.diagnostics.line()
+    assert "dispersed-start check: 64 short chains agree" in good.diagnostics.line()
     first, second = np.triu_indices(30, 1)
     voters = gs.formats.store_edges([(first, second, 0.2)], tmp_path / "voters", sites=30)
     bad = gs.sample(voters, sweeps=3000, start=np.ones(30, int), **how)

@@ -59,7 +59,7 @@ def test_every_method_answers_its_tasks_and_no_others(method: str, task: str) ->
         assert gs.compare(answer, exact).max_abs < 0.2
         assert set(said["mcse"]) == set(CHAIN.sites)
     elif task == "MAP":
-        assert answer.assignment == EXACT.best_state
+        assert answer.assignment == EXACT.assignment
         assert answer.log_potential == pytest.approx(EXACT.log_potential)
         assert said["proved"] == (answer.method in ("exact", "proved"))
     elif answer.kind == "estimate":
@@ -203,14 +203,14 @@ def test_observed_sites_are_certain_in_every_answer() -> None:
     assert answer.marginals["s3"] == {"a": 0.0, "b": 1.0, "c": 0.0}
     assert answer.mcse["s3"] == {"a": 0.0, "b": 0.0, "c": 0.0}
     found = ask("MAP", "annealed", seen, sweeps=500)
-    assert found.assignment == gs.solve_exact(seen, task="MAP").best_state
+    assert found.assignment == gs.solve_exact(seen, task="MAP").assignment
 
 
 @pytest.mark.parametrize("kernel", [gs.Gibbs(), gs.Gibbs("suwa-todo"), gs.AnnealedGibbs("exponential", 300)])
 def test_any_kernel_may_look_for_the_best_state(kernel: gs.kernels.Kernel) -> None:
     answer = ask("MAP", kernel, sweeps=3000)
     assert answer.method == type(kernel).__name__
-    assert answer.assignment == EXACT.best_state
+    assert answer.assignment == EXACT.assignment
     assert answer.kind == "best found"
 
 
@@ -277,8 +277,8 @@ def test_the_accuracy_is_asked_of_the_sites_that_are_asked_for() -> None:
     other = gs.infer(model, query=["a", "free"], **given)
     assert (whole.converged, asked.converged, other.converged) == (False, True, False)
     assert len(whole.reasons) == 1 and "standard errors are up to" in whole.reasons[0]
-    assert asked.verdict.numbers["mcse_max"] == max(asked.mcse["free"].values())
-    assert asked.verdict.numbers["draws"] < 60_000  # it ends as soon as the site asked for is known
+    assert asked.diagnostics.figures["mcse_max"] == max(asked.mcse["free"].values())
+    assert asked.diagnostics.figures["draws"] < 60_000  # it ends as soon as the site asked for is known
     assert "of the sites asked for" in other.reasons[0]
     assert "judged at the sites asked for" in asked.line()
     # chains that do not mix are refused whatever is asked for
@@ -333,7 +333,7 @@ def test_weighted_draws_are_judged_by_the_sites_asked_for(method: str) -> None:
         assert not gs.infer(model, **given).converged
     asked = gs.infer(model, query=["ANAPHYLAXIS"], accuracy=0.015, **given)
     assert asked.converged
-    assert asked.verdict.numbers["mcse_max"] == max(asked.mcse["ANAPHYLAXIS"].values())
+    assert asked.diagnostics.figures["mcse_max"] == max(asked.mcse["ANAPHYLAXIS"].values())
 
 
 def test_a_run_warns_once() -> None:
@@ -353,8 +353,8 @@ def test_replicas_cool_down_to_find_the_best_state() -> None:
     model = gs.ising_grid((6, 6), coupling=0.1 * rng.choice([-1, 1], (2, 6, 6)), periodic=True)
     best = gs.solve_exact(model, task="MAP").log_potential
     answer = gs.infer(model, "MAP", method="tempered", sweeps=300, rng=1, progress=False)
-    assert answer.best[0].log_potential == pytest.approx(best)
-    assert answer.result.best == pytest.approx(best)
+    assert answer.ranked[0].log_potential == pytest.approx(best)
+    assert answer.result.log_potential == pytest.approx(best)
 
 
 def test_a_registered_kernel_is_a_method() -> None:

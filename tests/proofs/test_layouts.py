@@ -350,7 +350,7 @@ def test_log_potentials_agree(name: str) -> None:
     for k in range(3):
         x = result.values[0, k]
         assert abs(result.energy[0, k] + model.log_potential(x)) < 1e-5 * max(1.0, abs(model.log_potential(x)))
-    assert result.best == -min(result.energy[0])
+    assert result.log_potential == -min(result.energy[0])
 
 
 @pytest.mark.parametrize("strength", [1e3, 1e20, 1e39, 1e90])

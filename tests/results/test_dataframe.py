@@ -38,7 +38,7 @@ def test_one_row_per_site_and_state(result: gs.Result):
     ("solve", "columns"),
     [
         (gs.solve_exact, ["site", "state", "probability", "mcse", "observed"]),
-        (gs.mean_field, ["site", "state", "probability", "observed"]),
+        (gs.mean_field, ["site", "state", "probability", "mcse", "observed"]),
         (gs.infer, ["site", "state", "probability", "mcse", "observed"]),
     ],
 )

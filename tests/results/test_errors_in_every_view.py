@@ -14,7 +14,6 @@ import pytest
 import gibbsite as gs
 from gibbsite.cli import answers
 from gibbsite.results.compare import read_errors
-from gibbsite.results.html import result_html
 from gibbsite.results.measure.measurement import measure_cells, source_of_errors, widen
 from gibbsite.results.verdict.convergence import judge
 
@@ -225,7 +224,7 @@ class TestWithoutErrors:
         assert verdict.errors == "none"
 
     def test_summary_and_html(self, result: gs.Result) -> None:
-        text, page = result.summary(), result_html(result)
+        text, page = result.summary(), result._repr_html_()
         assert "no standard errors" in text
         assert "no standard errors" in page
         assert "not judged" in page

@@ -88,7 +88,7 @@ def test_all_views_work_after_loading(named: gs.Result, tmp_path: Path):
     assert again.marginals == named.marginals
     assert again.marginals["seen"] == {0: 0.0, 1: 1.0}
     assert again.mcse["level"] == named.mcse["level"]
-    assert again.best_state == named.best_state
+    assert again.assignment == named.assignment
     assert np.array_equal(again.joint("level", "rain"), named.joint("level", "rain"))
     assert np.array_equal(again.pair_moments[1], named.pair_moments[1])
     assert again.to_datatree().identical(named.to_datatree())

@@ -202,7 +202,7 @@ def test_questions_about_what_was_not_recorded() -> None:
     asked = {
         "Marginals()": lambda: best.marginals,
         "Joint": lambda: result.joint("a", "b"),
-        "BestState()": lambda: result.best_state,
+        "BestState()": lambda: result.assignment,
     }
     for word, ask in asked.items():
         with pytest.raises(gs.errors.ModelError) as caught:

@@ -107,7 +107,7 @@ def test_chosen_sites(name: str, tmp_path: Path) -> None:
             assert some.joint(site).sum() == pytest.approx(1.0)
     assert some.totals.shape[1] == sum(len(some.marginals[site]) for site in sites)
     assert some.diagnostics.converged
-    assert "second look" in some.diagnostics.line()
+    assert "dispersed-start" in some.diagnostics.line()
     some.save(tmp_path / "run.npz")
     again = gs.load(tmp_path / "run.npz")
     assert again.marginals == some.marginals

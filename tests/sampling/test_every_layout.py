@@ -98,7 +98,7 @@ def test_every_recorder_speaks_of_the_right_sites(kind: str) -> None:
             seen = (draws[:, a] == states[0]) & (draws[:, b] == states[1])
             assert abs(float(joint[states]) - seen.mean()) < 1e-9
     potentials = [here.log_potential(x) for x in draws]
-    assert np.allclose(result.log_potential.ravel(), potentials, rtol=1e-6, atol=1e-3)
+    assert np.allclose(-result.energy.ravel(), potentials, rtol=1e-6, atol=1e-3)
     assert abs(here.log_potential(result.best_x) - max(potentials)) < 1e-3
 
 

@@ -85,7 +85,7 @@ def check_values(name: str, found: Array, wanted: Wanted, fail: Fail) -> None:
         if real and math.isnan(low):
             if not wanted.missing:
                 raise fail(f"its array {name} has entries that are not numbers")
-            low, high = np.nanmin(found), np.nanmax(found)
+            low, high = np.fmin.reduce(found, axis=None), np.fmax.reduce(found, axis=None)
     if real and wanted.finite and (math.isinf(low) or math.isinf(high)):
         raise fail(f"its array {name} has infinite entries")
     if wanted.low is not None and low < wanted.low:

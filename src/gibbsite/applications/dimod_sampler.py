@@ -193,9 +193,9 @@ def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
         raise IncompatibleError(_OTHER_SITES)
     if draws.values.shape[-1] == len(sites):
         return _sample_set(draws.values.reshape(-1, len(sites)), bqm, {})
-    if draws.best is None:
+    if draws.assignment_codes is None:
         raise IncompatibleError('the result has no draws of all sites; sample with record="draws".')
-    return _sample_set(draws.best_codes[None], bqm, {})
+    return _sample_set(draws.assignment_codes[None], bqm, {})
 
 
 def _codes_of(states: list[dict[str, Any]], model: gs.FactorGraph) -> Ints:

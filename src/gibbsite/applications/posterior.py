@@ -114,7 +114,7 @@ def average(
     # no verdict: it would say that so few sweeps have not converged, and takes longer than they do
     result = make_result(recording)
     if not kernel.estimates:
-        return _indicators(model, result.best_codes), result
+        return _indicators(model, result.best_x), result
     cells: Floats = recording.tapes[0].total + recording.tapes[0].open_batch
     return cells / result.draws, result
 

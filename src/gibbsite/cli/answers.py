@@ -51,6 +51,7 @@ def write(
 def _write_uai(answer: Inference, model: Model, out: str) -> None:
     """Write the answer in the format of the UAI competitions, with sites in the order of the model file."""
     if answer.task == "MAR":
+        assert answer.marginals is not None
         write_uai_mar(answer.marginals, out, model)
     elif answer.task == "MAP":
         assert answer.assignment is not None
@@ -59,6 +60,7 @@ def _write_uai(answer: Inference, model: Model, out: str) -> None:
         assert answer.assignment is not None
         write_uai_mmap({name: answer.assignment[name] for name in _maximised(answer)}, out, model)
     else:
+        assert answer.log_z is not None
         write_uai_pr(answer.log_z, out)
 
 

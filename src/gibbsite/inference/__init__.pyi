@@ -7,7 +7,6 @@ from gibbsite.inference import log_z as log_z
 from gibbsite.inference.advice import Advice as Advice
 from gibbsite.inference.advice import recommend as recommend
 from gibbsite.inference.answer import Inference as Inference
-from gibbsite.inference.answer import Verdict as Verdict
 from gibbsite.inference.asking import infer as infer
 from gibbsite.inference.batch import sample_batch as sample_batch
 from gibbsite.inference.batch import sample_models as sample_models

@@ -1,4 +1,4 @@
-"""An answer of :func:`gibbsite.infer`, and the verdict on it."""
+"""An answer of :func:`gibbsite.infer`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._common.arguments import check_count, checked
+from gibbsite._common.arguments import checked
 from gibbsite._common.wording import Text, argument
 from gibbsite.errors import ArgumentError
+from gibbsite.results.answer import Answer, Diagnostics
 
 if TYPE_CHECKING:
     import pandas
@@ -28,38 +29,8 @@ if TYPE_CHECKING:
 _PIECE = 1 << 16  # sites whose standard errors are computed at a time
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """How far to trust an answer, in the words and numbers of its method.
-
-    Attributes
-    ----------
-    kind : str
-        What the answer is: "exact", "estimate", "approximation", "lower bound", "upper bound" or "best
-        found".
-    text : str
-        The verdict in one line; empty if there is nothing to say.
-    reasons : tuple of str
-        Why the answer cannot be relied upon, one sentence each.
-    numbers : dict
-        Diagnostics as plain data.
-    plan : dict
-        What decided the numbers, as plain data.
-    error_known : bool
-        Whether the method can tell how large the error of its answer is. Where it cannot, as with loopy
-        belief propagation, mean field and bounds, the answer is never called converged.
-    """
-
-    kind: str
-    text: str = ""
-    reasons: tuple[str, ...] = ()
-    numbers: dict[str, Any] = field(default_factory=dict)
-    plan: dict[str, Any] = field(default_factory=dict)
-    error_known: bool = True
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Inference:
+class Inference(Answer):
     """An answer and how it was found.
 
     Attributes
@@ -71,8 +42,6 @@ class Inference:
         What was used, and why.
     result : ExactResult, Result, SearchResult, WeightedResult, LogZInterval, MeanFieldResult or BeliefResult
         The answer with everything that belongs to it.
-    verdict : Verdict
-        What the answer is, and how far to trust it.
     seconds : float
         Time taken.
     assignment : mapping, optional
@@ -80,7 +49,7 @@ class Inference:
     log_potential : float, optional
         Its log-potential; on MMAP the logarithm of the sum over all other sites, which is the log of the
         state's probability plus the log-partition function.
-    best : tuple of RankedState
+    ranked : tuple of RankedState
         The best states (MAP), as many as were asked for: assignment, log-potential, and how many chains have
         found it. An exact answer has the most probable states of all; a search has distinct local maxima
         that it has seen, and there may be others between them.
@@ -104,77 +73,53 @@ class Inference:
     reason: str
     model: FactorGraph
     result: ExactResult | Result | SearchResult | WeightedResult | LogZInterval | MeanFieldResult | BeliefResult
-    verdict: Verdict
     seconds: float
-    assignment: Mapping[str, Any] | None = None
-    log_potential: float | None = None
-    best: tuple[RankedState, ...] = ()
-    log_z_bounds: tuple[float, float] | None = None
+    assignment: Mapping[str, Any] | None = field(default=None)
+    log_potential: float | None = field(default=None)
+    ranked: tuple[RankedState, ...] = ()
+    log_z_bounds: tuple[float, float] | None = field(default=None)
     ties: dict[str, Any] | None = None
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """How far to trust the answer."""
+        return self.result.diagnostics
 
     @property
     def kind(self) -> str:
         """What the answer is: exact, an estimate, an approximation, a bound, or the best found."""
-        return self.verdict.kind
+        return str(self.diagnostics.kind)
 
     @property
-    def marginals(self) -> SiteTable:
-        """Probability of every state of every site."""
-        table: SiteTable | None = getattr(self.result, "marginals", None)
-        if table is None:
-            raise ArgumentError(f"A search for the best state gives no marginals; ask for {argument('task', 'MAR')}.")
-        return table
+    def marginals(self) -> SiteTable | None:
+        """Probability of every state of every site; None if the method gives none."""
+        return self.result.marginals
 
     @property
-    def mcse(self) -> SiteTable:
+    def mcse(self) -> SiteTable | None:
         """Standard error of every marginal; zero for exact answers, NaN where it is not known."""
-        known: SiteTable | None = getattr(self.result, "mcse", None)
-        if known is not None:
-            return known
-        import numpy as np
-
-        from gibbsite.results.table import SiteTable
-
-        table = self.marginals
-        seen = {site: dict.fromkeys(states, 0.0) for site, states in table.observed.items()}
-        return SiteTable(table.domains, np.full(table.cells.shape, np.nan), table.binary, False, seen)
-
-    def joint(self, *sites: str | int) -> Floats:
-        """Return the joint probabilities of a set of sites, one axis per site, as the result has them."""
-        return self._answer("joint")(*sites)  # type: ignore[no-any-return]
-
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return the marginals as a pandas table, as the result has it."""
-        return self._answer("to_dataframe")()
-
-    def _answer(self, name: str) -> Any:
-        """Return a method of the result; a search for the best state has none about probabilities."""
-        method = getattr(self.result, name, None)
-        if method is None:
-            raise ArgumentError(
-                f"A search for the best state gives no probabilities; ask for {argument('task', 'MAR')}."
-            )
-        return method
+        return self.result.mcse
 
     @property
-    def log_z(self) -> float:
+    def log_z(self) -> float | None:
         """Natural logarithm of the partition function, or an estimate, approximation or bound of it."""
-        untempered = "betas" not in getattr(self.result, "kept", {"betas": None})
-        log_z: float | None = None if untempered else getattr(self.result, "log_z", None)
-        if log_z is None:
-            raise ArgumentError(
-                f"This run gives no log-partition function; use {argument('method', 'tempered')} or "
-                f"{argument('method', 'exact')}, or {argument('method', 'mean-field')} for a lower bound."
-            )
-        return log_z
+        return self.result.log_z
 
     @property
     def log_z_error(self) -> float | None:
         """Standard error of the log-partition function: zero if it is exact, None where it is not known."""
-        if self.kind == "exact":
-            return 0.0
-        error: float | None = getattr(self.result, "log_z_error", None)
-        return error
+        return self.result.log_z_error
+
+    def joint(self, *sites: str | int) -> Floats:
+        """Return the joint probabilities of a set of sites, one axis per site, as the result has them."""
+        joint = getattr(self.result, "joint", None)
+        if joint is None:
+            raise ArgumentError(f"This method gives no joint probabilities; ask for {argument('task', 'MAR')}.")
+        return joint(*sites)  # type: ignore[no-any-return]
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Return the answer as a pandas table, as the result has it."""
+        return super().to_dataframe() if self.task in ("MAP", "MMAP") else self.result.to_dataframe()
 
     @checked
     def log_probability_of(self, log_potential: float) -> float | None:
@@ -187,69 +132,33 @@ class Inference:
         return log_potential - self.result.log_z if isinstance(self.result, ExactResult) else None
 
     @property
-    def converged(self) -> bool | None:
-        """Whether the answer can be relied upon: the run has converged, and to the accuracy asked for.
-
-        None for bounds and approximations whose error is not known.
-        """
-        if self.reasons:
-            return False
-        return True if self.verdict.error_known else None
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why the answer cannot be relied upon, one sentence each."""
-        return self.verdict.reasons
-
-    @property
     def remarks(self) -> tuple[str, ...]:
-        """What the method says about its answers beforehand, that no number shows."""
-        return tuple(getattr(self.result, "remarks", ()))
+        """General warnings of the method about its answers."""
+        return self.result.remarks
 
     @property
     def interrupted(self) -> bool:
         """Whether the run was ended early by Ctrl-C."""
-        return bool(getattr(self.result, "interrupted", False))
+        return self.result.interrupted
 
     def line(self) -> str:
         """Return method, reason and verdict in one line."""
         reason = self.reason.marked if isinstance(self.reason, Text) else self.reason
-        return Text(f"{self.method} ({reason})" + (f"; {self.verdict.text}" if self.verdict.text else ""))
+        return Text(f"{self.method} ({reason})" + (f"; {self.result.line()}" if self.diagnostics.text else ""))
 
     def __repr__(self) -> str:
         return f"Inference({self.task} by {self.line()})"
 
-    def __str__(self) -> str:
-        return self.summary()
-
-    def summary(self, most: int = 20) -> str:
-        """Return the answer and the verdict on it as a readable table.
-
-        Parameters
-        ----------
-        most : int
-            Number of sites to show.
-
-        Examples
-        --------
-        >>> import gibbsite as gs
-        >>> print(gs.infer(gs.FactorGraph({"a": ["no", "yes"]}, [("a", [1, 3])])))
-        exact (largest clique 2 entries, about 0.001 s)
-        a  no 0.2500  yes 0.7500
-        """
-        check_count("most", most)
+    def _lines(self, most: int) -> Iterator[str]:
         from gibbsite.inference.showing import answer_lines
 
-        lines = [self.line(), *(f"  {reason}" for reason in self.reasons)]
-        if self.interrupted:
-            lines.append("  interrupted: this is what there was")
-        lines += [f"  note: {remark}" for remark in self.remarks]
-        return "\n".join([*lines, *answer_lines(self, most=most)])
+        return answer_lines(self, most=most)
 
-    def _repr_html_(self) -> str:
-        from gibbsite.inference.showing import answer_html
-
-        return answer_html(self)
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What decided the numbers, as plain data."""
+        plan: Any = self.result.plan
+        return plan if isinstance(plan, dict) else {**plan.to_dict(), "sweeps": self.diagnostics.draws * plan.thin}
 
     def rows(self, sites: Iterable[str] | None = None) -> Iterator[tuple[str, dict[Any, float], dict[Any, float]]]:
         """Yield name, probabilities and standard errors of every site, or of some.
@@ -264,10 +173,12 @@ class Inference:
         [('a', {'no': 0.25, 'yes': 0.75}, {'no': 0.0, 'yes': 0.0})]
         """
         table = self.marginals
+        if table is None:
+            return
         errors = getattr(self.result, "errors_of", lambda names: self.mcse)
         names = iter(table if sites is None else sites)
         while piece := list(islice(names, _PIECE)):
-            known = errors(piece)
+            known: Any = errors(piece)
             for name in piece:
                 yield name, table[name], known[name]
 
@@ -294,7 +205,7 @@ class Inference:
                     "log_potential": one.log_potential,
                     "found": one.found,
                 }
-                for one in self.best
+                for one in self.ranked
             ]
             answer["best_are"] = "most probable states" if self.kind == "exact" else "local maxima found"
             answer["log_potential_is"] = (
@@ -307,11 +218,10 @@ class Inference:
             answer["log_z_error"] = _finite(self.log_z_error)
             if self.log_z_bounds is not None:
                 answer["log_z_bounds"] = [_finite(bound) for bound in self.log_z_bounds]
-        verdict = {**self.verdict.numbers, "converged": self.converged, "reasons": list(self.reasons)}
-        answer["diagnostics"] = {key: _finite(value) for key, value in verdict.items()}
+        answer["diagnostics"] = {key: _finite(value) for key, value in self.diagnostics.to_dict().items()}
         answer["remarks"] = list(self.remarks)
         answer["seconds"] = self.seconds
-        answer["plan"] = self.verdict.plan
+        answer["plan"] = self.plan
         return answer
 
 

@@ -18,7 +18,7 @@ from gibbsite.inference.arguments import check_arguments, check_exact, check_mod
 from gibbsite.inference.choosing import choose
 from gibbsite.inference.maximising import best_states, count_ties, prove, search
 from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, OTHERWISE, TASKS, is_weighted
-from gibbsite.inference.solving import bound_below, certain_bounds, solve
+from gibbsite.inference.solving import bound_below, solve
 
 if TYPE_CHECKING:
     from gibbsite.inference.importance import ImportanceProposal
@@ -180,30 +180,27 @@ def infer(
         bounds = (bound, math.inf)
     until_sure = seconds is None and sweeps is None
     if chosen == "proved":
-        found, verdict, ranked = prove(model, limit, sweeps, progress, run)
+        found = prove(model, limit, sweeps, progress, run)
     elif task in ("MAP", "MMAP") and chosen == "annealed" and not stored:
-        found, verdict = search(model, limit, sweeps, best, progress, run, until_sure)
+        found = search(model, limit, sweeps, best, progress, run, until_sure)
     elif in_turn:
         from gibbsite._numba.jit import announcing_once
         from gibbsite.inference.trying import try_in_turn
 
         with announcing_once():
-            chosen, reason, found, verdict, bounds = try_in_turn(
-                model, task, reason, limit, accuracy, progress, run, asked
-            )
+            chosen, reason, found, bounds = try_in_turn(model, task, reason, limit, accuracy, progress, run, asked)
     else:
-        found, verdict = solved or solve(model, of_states, chosen, limit, sweeps, accuracy, progress, run, asked)
-    if chosen != "proved":
-        ranked = best_states(model, found, best) if task in ("MAP", "MMAP") else ()
+        found = solved or solve(model, of_states, chosen, limit, sweeps, accuracy, progress, run, asked)
+    ranked = best_states(model, found, best) if task in ("MAP", "MMAP") else ()
     if task == "MMAP":
         ranked = tuple(replace(one, assignment={**one.assignment, **whole.evidence}) for one in ranked)
     if task == "PR":
-        bounds = certain_bounds(found, verdict.kind, bounds)
+        bounds = found.log_z_bounds or bounds
     ties = count_ties(model, found) if task == "MAP" else None
     assignment, score = (ranked[0].assignment, ranked[0].log_potential) if ranked else (None, None)
     name = chosen if isinstance(chosen, str) else type(chosen).__name__
     taken = time.monotonic() - begun
-    return Inference(task, name, reason, whole, found, verdict, taken, assignment, score, ranked, bounds, ties)
+    return Inference(task, name, reason, whole, found, taken, assignment, score, ranked, bounds, ties)
 
 
 def _read_query(model: Any, query: Any, task: str) -> list[str] | None:

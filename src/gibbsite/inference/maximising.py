@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gibbsite.inference.answer import Verdict
 from gibbsite.inference.arguments import is_stored
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ def count_ties(model: FactorGraph, found: Any) -> dict[str, Any] | None:
 
 def prove(
     model: FactorGraph, seconds: float | None, sweeps: int | None, progress: Any, run: dict[str, Any]
-) -> tuple[SearchResult, Verdict, tuple[RankedState, ...]]:
+) -> SearchResult:
     """Look for the best state with half of the time, then let toulbar2 prove that there is no better one."""
-    from gibbsite.inference.best_states.found import RankedState
     from gibbsite.inference.best_states.proved import check_toulbar, prove_best
     from gibbsite.inference.best_states.search import search_best
     from gibbsite.sampling.progress import choose_progress
@@ -54,27 +53,12 @@ def prove(
         left = 0.0
     show = choose_progress(progress)
     try:
-        proof = prove_best(model, found.best_codes, seconds=left, show=show) if left > 0.0 else None
+        proof = prove_best(model, found.assignment_codes, seconds=left, show=show) if left > 0.0 else None
     finally:
         show.close()
     if proof is None:
-        text, reasons = "no proof: interrupted before it began", ("interrupted before the proof began.",)
-        return found, Verdict("best found", text, reasons, {"bound": None}, found.plan), found.ranked
-    named = {name: model.labels(i)[proof.codes[i]] for i, name in enumerate(model.sites)}
-    best = RankedState({**named, **model.evidence}, proof.log_potential)
-    numbers = {
-        "bound": proof.bound if math.isfinite(proof.bound) else None,
-        "gap": proof.bound - proof.log_potential if math.isfinite(proof.bound) else None,
-        "tolerance": proof.tolerance,
-        "search_log_potential": found.log_potential,
-        "improved": proof.improved,
-    }
-    if proof.proved:
-        text = f"proved by toulbar2: no state is better by more than {proof.tolerance:.1g}"
-        return found, Verdict("exact", text, (), numbers, found.plan), (best,)
-    said = f"no state is better than {proof.bound:.10g}" if numbers["bound"] is not None else "there is no bound"
-    reasons = (f"toulbar2 has not finished: {said}; give it more time.",)
-    return found, Verdict("best found", f"NOT PROVED: {said}", reasons, numbers, found.plan), (best,)
+        return replace(found, proof="interrupted before the proof began")
+    return replace(found, proof=proof)
 
 
 def search(
@@ -85,8 +69,8 @@ def search(
     progress: Any,
     run: dict[str, Any],
     until_sure: bool,
-) -> tuple[SearchResult, Verdict]:
-    """Look for the best states by annealing; return what was found, and the verdict on it."""
+) -> SearchResult:
+    """Look for the best states by annealing."""
     from gibbsite.inference.best_states.search import search_best
 
     found = search_best(
@@ -98,19 +82,7 @@ def search(
         from gibbsite.errors import ConvergenceWarning
 
         warnings.warn(f"The search has not converged: {found.reasons[0]}", ConvergenceWarning, stacklevel=3)
-    return found, Verdict(
-        kind="best found",
-        text=f"{'NOT CONVERGED' if found.reasons else 'converged'}: {found.line()}",
-        reasons=found.reasons,
-        numbers={
-            "found": found.found,
-            "chains": found.chains,
-            "restarts": found.restarts,
-            "restarts_found": found.hits,
-            "sweeps": found.sweeps,
-        },
-        plan=found.plan,
-    )
+    return found
 
 
 def best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState, ...]:
@@ -123,15 +95,16 @@ def best_states(model: FactorGraph, found: Any, best: int) -> tuple[RankedState,
     from gibbsite.inference.exact import ExactResult
 
     if isinstance(found, SearchResult):
-        return found.ranked
+        proved = found.proof is not None and not isinstance(found.proof, str)
+        return (RankedState(found.assignment, found.log_potential),) if proved else found.ranked
     if isinstance(found, ExactResult):
         if best == 1:
-            return (RankedState(found.best_state, found.log_potential),)
+            return (RankedState(found.assignment, found.log_potential),)
         rows, chains = [*found.rank(best)], None
     else:
         from gibbsite.sampling.climb import climb
 
-        rows = [climb(model, found.best_codes)]
+        rows = [climb(model, found.assignment_codes)]
         chains = None if isinstance(found, BeliefResult) else found.diagnostics.found
     ranked = []
     for codes in rows:

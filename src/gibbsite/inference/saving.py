@@ -15,6 +15,7 @@ from gibbsite.formats.parsing.text import path_text, shortened
 _READERS = {
     "gibbsite result": (2, "gibbsite.results.save", "read_result"),
     "gibbsite result of weighted draws": (1, "gibbsite.inference.importance.save", "read_weighted"),
+    "gibbsite answer": (1, "gibbsite.results.answer", "read_answer"),
     "gibbsite scan": (2, "gibbsite.inference.influence.stored", "read_scan"),
 }
 # What building an object from data that do not fit together may raise.

@@ -56,41 +56,15 @@ def answer_lines(
         yield from _marginal_lines(answer, sites, before, most, more, all_states)
 
 
-def answer_html(answer: Inference) -> str:
-    """Return an answer as a piece of a page: the verdict, and the first sites in a table.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> "0.7500" in answer_html(gs.infer(gs.FactorGraph({"a": 2}, [("a", [1, 3])])))
-    True
-    """
-    from gibbsite.results.html import answer_div, marginals_table, states_table
-
-    lines, table = [repr(answer)], []
-    evidence = answer.model.evidence
-    if answer.task == "MAR":
-        mcse = answer.mcse if answer.kind == "estimate" else None
-        table = marginals_table(answer.marginals, mcse, evidence)
-    elif answer.task == "PR":
-        lines += _log_z_lines(answer, None)
-    elif answer.assignment is not None:
-        table = states_table(answer.assignment, evidence)
-        lines += [line for line in _state_lines(answer, None, 0, "") if not line.startswith("...")]
-    word = answer.kind if answer.converged is not False else "not converged"
-    reasons = [*answer.reasons, *(f"note: {remark}" for remark in answer.remarks)]
-    return answer_div(word, answer.converged, lines, reasons, table)
-
-
 def _marginal_lines(
     answer: Inference, sites: Sequence[str] | None, before: Model | None, most: int | None, more: str, all_states: bool
 ) -> Iterator[str]:
-    evidence = answer.model.evidence
+    evidence, marginals = answer.model.evidence, answer.marginals
     prior = None if before is None or before is answer.model else _prior(before)
     ordered = sites
-    if prior is not None and sites is None:
+    if prior is not None and sites is None and marginals is not None:
         free = [name for name in answer.model.sites if name not in evidence]
-        ordered = sorted(free, key=lambda name: -_change(answer.marginals[name], prior[name]))
+        ordered = sorted(free, key=lambda name: -_change(marginals[name], prior[name]))
     many = answer.model.n_sites if sites is None else len(sites)
     shown = many if most is None else min(many, most)
 
@@ -111,20 +85,21 @@ def _marginal_lines(
 
 def _log_z_lines(answer: Inference, before: Model | None) -> Iterator[str]:
     """Yield the log-partition function, and bounds of it that are certain."""
-    if not math.isfinite(answer.log_z):
+    log_z = answer.log_z
+    if log_z is None or not math.isfinite(log_z):
         yield f"log Z   no {answer.kind} known"
         return
     signs = {"exact": "=", "estimate": "=", "lower bound": ">=", "upper bound": "<="}
     sign, note = signs.get(answer.kind, "~"), "" if answer.kind == "exact" else f"   {answer.kind}"
     error = with_sign(answer.log_z_error or math.nan)
-    log10 = f"{answer.log_z / math.log(10):.10g}"
-    yield f"log Z {sign} {answer.log_z:.10g}{error}   (log10 {log10}){note}"
+    log10 = f"{log_z / math.log(10):.10g}"
+    yield f"log Z {sign} {log_z:.10g}{error}   (log10 {log10}){note}"
     known = answer.log_z_bounds if answer.kind in ("estimate", "approximation") else None
     for way, one in zip((">=", "<="), known or (), strict=False):
         if math.isfinite(one):
             yield f"log Z {way} {one:.10g}   certain"
     if before is not None and before is not answer.model and is_network(before):
-        yield f"P(evidence) {sign} {_probability(answer.log_z)}"
+        yield f"P(evidence) {sign} {_probability(log_z)}"
 
 
 def is_network(model: Any) -> bool:
@@ -148,22 +123,22 @@ def is_network(model: Any) -> bool:
 def _state_lines(answer: Inference, sites: Sequence[str] | None, most: int | None, more: str) -> Iterator[str]:
     """Yield the best states side by side, the best one first, with log-potentials and how often found."""
     evidence = answer.model.evidence
-    whole = list(sites or answer.best[0].assignment)
+    whole = list(sites or answer.ranked[0].assignment)
     names = whole if most is None else whole[:most]
     what, state = "log of the sum" if answer.task == "MMAP" else "log-potential", "state"
-    if sites is not None and len(set(sites)) < len(answer.best[0].assignment):
+    if sites is not None and len(set(sites)) < len(answer.ranked[0].assignment):
         what, state = f"{what} of the best state of all sites", "that state"
-    widths = [max((len(escaped(one.assignment[name])) for name in names), default=0) for one in answer.best]
+    widths = [max((len(escaped(one.assignment[name])) for name in names), default=0) for one in answer.ranked]
     width = max((len(escaped(name)) for name in names), default=0)
     for name in names:
-        states = zip(answer.best, widths, strict=True)
+        states = zip(answer.ranked, widths, strict=True)
         row = "  ".join(f"{escaped(one.assignment[name]):<{each}}" for one, each in states)
         seen = "   (observed)" if name in evidence else ""
         yield f"{escaped(name):<{width}}  {row.rstrip()}{seen}"
     if len(whole) > len(names):
         yield f"... and {len(whole) - len(names):,} more sites{more}"
-    for number, one in enumerate(answer.best, 1):
-        which = f"{number}. " if len(answer.best) > 1 else ""
+    for number, one in enumerate(answer.ranked, 1):
+        which = f"{number}. " if len(answer.ranked) > 1 else ""
         chance = answer.log_probability_of(one.log_potential)
         given = f"{state} | evidence" if evidence else state
         known = "" if chance is None else f"   P({given}) = {_probability(chance)}"
@@ -179,7 +154,7 @@ def _finders(answer: Inference, found: int | None) -> str:
         return ""
     if found == 0:
         return "   put together from the states of several chains"
-    return f"   found by {found} of {int(answer.verdict.numbers['chains'])} chains"
+    return f"   found by {found} of {int(answer.diagnostics.chains)} chains"
 
 
 def _probability(log: float) -> str:

@@ -1,8 +1,7 @@
-"""One method, its result, and the verdict on it."""
+"""One method and its answer."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,23 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
-from gibbsite.inference.answer import Verdict
 from gibbsite.inference.methods import is_weighted
 from gibbsite.kernels.protocols import Replicated, Selecting
 
 if TYPE_CHECKING:
-    from gibbsite.inference.belief import BeliefResult
     from gibbsite.inference.importance import ImportanceProposal, LogZInterval, WeightedResult
-    from gibbsite.inference.mean_field import MeanFieldResult
     from gibbsite.kernels.base import Kernel
     from gibbsite.models import FactorGraph
-    from gibbsite.results.result import Result
 
 # Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
 _PILOT_SHARE, _AGREE = 0.2, 1.1
 # Share of it for a bound of log Z by mean field.
 _BOUND_SHARE = 0.05
-STANDARD_ERRORS = 4.0  # an error of more than so many standard errors is taken to be impossible
+_STANDARD_ERRORS = 4.0  # of a marginal, which together make its accuracy
 
 
 def solve(
@@ -39,20 +34,17 @@ def solve(
     progress: Any,
     run: dict[str, Any],
     query: Sequence[str] | None = None,
-) -> tuple[Any, Verdict]:
-    """Return the result of a method, and the verdict on it."""
+) -> Any:
+    """Return the answer of a method, which judges itself by the task and the accuracy."""
     if method == "exact":
         from gibbsite.inference.exact import solve_exact
 
-        return solve_exact(model, task=task), Verdict(
-            "exact", numbers={"rhat_max": 1.0, "ess_min": None}, plan={"exact": True}
-        )
+        return solve_exact(model, task=task)
     if method == "mean-field":
         from gibbsite.inference.mean_field import mean_field
 
         budget: dict[str, Any] = {} if sweeps is None else {"max_iterations": sweeps}
-        law = mean_field(model, seconds=seconds, progress=progress, **budget, **run)
-        return law, _judge_mean_field(law, task)
+        return replace(mean_field(model, seconds=seconds, progress=progress, **budget, **run), task=task)
     if is_weighted(method):
         return _draw_weighted(model, task, method, seconds, accuracy, progress, run, query)
     if method == "bp":
@@ -60,7 +52,7 @@ def solve(
 
         budget = {} if sweeps is None else {"max_iterations": sweeps}
         beliefs = belief_propagation(model, seconds=seconds, progress=progress, **budget, **_read_messages(run, task))
-        return beliefs, _judge_beliefs(beliefs, task)
+        return replace(beliefs, task=task)
     from gibbsite.inference.sampling import sample
     from gibbsite.kernels.registry import make_kernel
     from gibbsite.models.tempered import temper
@@ -71,14 +63,14 @@ def solve(
         kernel = _best_candidate(model, kernel, seconds, run)
         seconds = max(seconds - (time.monotonic() - begun), seconds * (1.0 - _PILOT_SHARE))
     run = {"record": "best", **run} if task == "MAP" else run
-    target = accuracy / STANDARD_ERRORS if task == "MAR" else None
+    target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
     cooling = _cooling(model, kernel) if task == "MAP" else 1.0
     sampled = model if cooling == 1.0 else temper(model, cooling)
     budget = {"sweeps": sweeps, "seconds": seconds, "error": target, "query": query}
     drawn = sample(sampled, kernel, progress=progress, **budget, **run)
     if cooling != 1.0:  # log-potentials are those of the model that was asked about
         drawn = replace(drawn, bests=drawn.bests / cooling)
-    return drawn, _judge_run(drawn, task, accuracy)
+    return drawn.judged(task=task, accuracy=accuracy)
 
 
 def _cooling(model: FactorGraph, kernel: Kernel) -> float:
@@ -121,8 +113,8 @@ def _draw_weighted(
     progress: Any,
     run: dict[str, Any],
     query: Sequence[str] | None,
-) -> tuple[WeightedResult | LogZInterval, Verdict]:
-    """Draw from a proposal until the draws converge or the budget is used; return the verdict, too.
+) -> WeightedResult | LogZInterval:
+    """Draw from a proposal until the draws converge or the budget is used.
 
     For the log-partition function the whole budget is used: bounds become closer all the time.
     """
@@ -136,9 +128,7 @@ def _draw_weighted(
         drawn = bound_log_z(model, **how)
     else:
         drawn = sample_weighted(model, stop_early=run.get("draws") is None, query=query, **how)
-    return drawn, Verdict(
-        kind="estimate", text=drawn.line(), reasons=drawn.reasons, numbers=drawn.diagnostics.to_dict(), plan=drawn.plan
-    )
+    return drawn
 
 
 def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
@@ -168,46 +158,6 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
     return candidates[scores.index(max(scores))]
 
 
-def _judge_run(result: Result, task: str, accuracy: float) -> Verdict:
-    """Return the verdict on a sampling run."""
-    found = result.diagnostics
-    reasons, largest, whose = found.reasons, found.mcse_max, " of the sites asked for" * found.of_query
-    if largest is None or not math.isfinite(largest):
-        if task == "MAR":
-            reasons = (
-                *reasons,
-                f"there are no standard errors, so nothing shows whether marginals are off by more than {accuracy:g}.",
-            )
-    elif task != "PR" and STANDARD_ERRORS * largest > accuracy:
-        reasons = (
-            *reasons,
-            f"standard errors{whose} are up to {largest:.2g}, so marginals may be off by more than "
-            f"{accuracy:g}{'' if found.unreached else '; run longer, or ask for less accuracy'}.",
-        )
-    if task == "PR" and not math.isfinite(result.log_z_error):
-        reasons = (*reasons, "the standard error of log Z is not known: the run is too short.")
-    word = "NOT CONVERGED" if found.converged and reasons else found.word
-    return Verdict(
-        kind="best found" if task == "MAP" else "estimate",
-        text=f"{word}: {found.figures()}",
-        reasons=reasons,
-        numbers=found.to_dict(),
-        plan={**result.plan.to_dict(), "sweeps": result.draws * result.plan.thin},
-    )
-
-
-def _judge_mean_field(result: MeanFieldResult, task: str) -> Verdict:
-    """Return the verdict on a mean-field answer."""
-    return Verdict(
-        kind="lower bound" if task == "PR" else "approximation",
-        text=result.line(),
-        reasons=result.reasons,
-        numbers={"change": result.change, "sweeps": result.sweeps, "tolerance": result.tolerance},
-        plan=result.plan,
-        error_known=result.exact,
-    )
-
-
 def _read_messages(run: dict[str, Any], task: str) -> dict[str, Any]:
     """Return the arguments of belief propagation: maxima are for a most probable state, sums for the rest."""
     kind = run.get("kind", "max" if task == "MAP" else "sum")
@@ -217,34 +167,3 @@ def _read_messages(run: dict[str, Any], task: str) -> dict[str, Any]:
             f"{argument('task', 'MAP' if kind == 'max' else 'MAR')}."
         )
     return {**run, "kind": kind}
-
-
-def _judge_beliefs(result: BeliefResult, task: str) -> Verdict:
-    """Return the verdict on beliefs."""
-    kinds = {"MAR": "approximation", "MAP": "best found"}
-    bound = "upper bound" if result.kind == "tree-reweighted" else "approximation"
-    return Verdict(
-        kind=kinds.get(task, bound),
-        text=result.line(),
-        reasons=result.reasons,
-        numbers={
-            "residual": result.residual,
-            "messages": result.messages,
-            "edges": result.edges,
-            "tolerance": result.tolerance,
-            "tree": result.exact,
-        },
-        plan=result.plan,
-        error_known=result.exact,
-    )
-
-
-def certain_bounds(found: Any, kind: str, known: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Return a lower and an upper bound of log Z, infinite where there is none; None if there are none."""
-    if kind in ("exact", "lower bound"):
-        return float(found.log_z), float(found.log_z) if kind == "exact" else math.inf
-    own = getattr(found, "log_z_bounds", None)
-    if own is None:
-        return known
-    low, high = own
-    return -math.inf if low is None else float(low), math.inf if high is None else float(high)

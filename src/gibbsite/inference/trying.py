@@ -1,4 +1,4 @@
-"""Methods one after the other, until one converges and stands up to another."""
+"""Methods one after the other, until one converges and a second agrees."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ import math
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gibbsite._common.wording import Text
 from gibbsite._numba.clock import clock
 from gibbsite.errors import ConvergenceWarning, GibbsiteError
-from gibbsite.inference.answer import Verdict
 from gibbsite.inference.choosing import Attempt, plan_attempts
 from gibbsite.inference.methods import is_weighted
-from gibbsite.inference.solving import STANDARD_ERRORS, certain_bounds, solve
+from gibbsite.inference.solving import solve
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
+    from gibbsite.results.answer import Diagnostics
+    from gibbsite.results.verdict.convergence import Check
 
 # Share of a time limit that a check may take, if the answer itself has taken less.
 _CHECK_SHARE = 0.2
 # Share that has to be left for another method to be tried.
 _LEAST_SHARE = 0.05
+_STANDARD_ERRORS = 4.0  # an error of more standard errors than this is taken to be impossible
 _HEAVY_TAIL = 0.7  # of weights: from this Pareto k on, their errors mean nothing
 
 
 class Tried(NamedTuple):
-    """An attempt and what came of it."""
+    """An attempt and its answer."""
 
     attempt: Attempt
     found: Any
-    verdict: Verdict
+
+    @property
+    def verdict(self) -> Diagnostics:
+        """How far to trust the answer."""
+        return self.found.diagnostics  # type: ignore[no-any-return]
 
 
 def try_in_turn(
@@ -44,7 +49,7 @@ def try_in_turn(
     progress: Any,
     run: dict[str, Any],
     query: Sequence[str] | None = None,
-) -> tuple[str, str, Any, Verdict, tuple[float, float] | None]:
+) -> tuple[str, str, Any, tuple[float, float] | None]:
     """Try the methods of :func:`plan_attempts` until one converges; if none does, take the least uncertain.
 
     Bounds of log Z that a method has found hold whichever is taken. Marginals from chains are checked by the
@@ -59,7 +64,7 @@ def try_in_turn(
     def answer(attempt: Attempt, limit: float) -> Tried:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # another method may follow
-            return Tried(attempt, *solve(model, task, attempt.method, limit, None, accuracy, progress, run, query))
+            return Tried(attempt, solve(model, task, attempt.method, limit, None, accuracy, progress, run, query))
 
     for number, attempt in enumerate(attempts, 1):
         before = clock()
@@ -74,7 +79,7 @@ def try_in_turn(
             others.append(attempt.method)
             continue
         tried.append(one)
-        if getattr(one.found, "interrupted", False):
+        if one.found.interrupted:
             break
         if not one.verdict.reasons:
             now = clock()
@@ -82,10 +87,9 @@ def try_in_turn(
             if task == "MAR" and number < len(attempts) and needs_check(one) and limit > 0.0:
                 with suppress(GibbsiteError):  # what cannot take the model says nothing about the answer
                     second = answer(attempts[number], limit)
-                    found = one.found
-                    if getattr(second.found, "interrupted", False):
-                        found = found.judged(interrupted=True)
-                    tried[-1] = Tried(attempt, found, compare_answers(one, second, accuracy, query))
+                    stopped = one.found.interrupted or second.found.interrupted
+                    found = one.found.judged(check=compare_answers(one, second, query), interrupted=stopped)
+                    tried[-1] = Tried(attempt, found)
             break
         others.append(attempt.method)
     chosen = tried[-1]
@@ -100,9 +104,9 @@ def try_in_turn(
         warnings.warn(said, ConvergenceWarning, stacklevel=3)
     bounds: tuple[float, float] | None = None
     for one in tried:
-        bounds = certain_bounds(one.found, one.verdict.kind, bounds)
+        bounds = one.found.log_z_bounds or bounds
     said = reason.marked if isinstance(reason, Text) else reason
-    return chosen.attempt.method, Text(said + why), chosen.found, chosen.verdict, bounds
+    return chosen.attempt.method, Text(said + why), chosen.found, bounds
 
 
 def uncertainty(one: Tried, task: str) -> float:
@@ -111,15 +115,15 @@ def uncertainty(one: Tried, task: str) -> float:
     Errors of weighted draws mean nothing where the tail of the weights is heavy; the share of what was not
     drawn, which is a bound and mostly far too large, counts there.
     """
-    numbers = one.verdict.numbers
+    numbers = one.verdict.figures
     missed = float(numbers["unseen"]) if numbers.get("pareto_k", 0.0) > _HEAVY_TAIL else 0.0
-    worst = max(STANDARD_ERRORS * standard_error(one, task), missed)
+    worst = max(_STANDARD_ERRORS * standard_error(one, task), missed)
     return min(worst, math.inf if task == "PR" else 1.0)
 
 
 def standard_error(one: Tried, task: str) -> float:
     """Return the largest standard error that a method gives, infinite if none; it decides between equals."""
-    error = getattr(one.found, "log_z_error", None) if task == "PR" else one.verdict.numbers.get("mcse_max")
+    error = one.found.log_z_error if task == "PR" else one.verdict.figures.get("mcse_max")
     return float(error) if error is not None and math.isfinite(error) else math.inf
 
 
@@ -132,27 +136,20 @@ def needs_check(one: Tried) -> bool:
     return getattr(one.found, "look", None) not in WITHOUT_LOOK
 
 
-def compare_answers(first: Tried, second: Tried, accuracy: float, query: Sequence[str] | None = None) -> Verdict:
-    """Return the verdict on marginals after a second method has answered the same question.
+def compare_answers(first: Tried, second: Tried, query: Sequence[str] | None = None) -> Check:
+    """Compare marginals with those of a second method: all of them, or those of the sites asked for.
 
-    All are compared, or those of the sites asked for. Two answers that were both called converged differ by
-    at most twice the accuracy; otherwise one of them is wrong, and neither can be relied upon.
+    Two answers that were both called converged differ by at most twice the accuracy; otherwise one of them is
+    wrong, and neither can be relied upon.
     """
     from gibbsite.results import compare
+    from gibbsite.results.verdict.convergence import Check
 
-    verdict, by = first.verdict, second.attempt.method
+    methods = first.attempt.method, second.attempt.method
     if second.verdict.reasons:
-        return replace(verdict, text=f"{verdict.text}; {by} had no time to check it")
+        return Check(*methods, None)
     one, other = first.found.marginals, second.found.marginals
-    apart = max((abs(p - other[site][state]) for site in query or () for state, p in one[site].items()), default=0.0)
-    apart = float(compare(one, other).max_abs) if query is None else apart
-    numbers = {**verdict.numbers, "checked_by": by, "check_difference": apart}
-    if apart <= 2.0 * accuracy:
-        text = f"{verdict.text}; checked by {by}, which differs by {apart:.2g} at most"
-        return replace(verdict, text=text, numbers=numbers)
-    reason = (
-        f"{first.attempt.method} and {by} differ by {apart:.2g}, and both were called converged, so that one "
-        "of them is wrong; run longer."
-    )
-    text = verdict.text.replace("converged", "NOT CONVERGED", 1)
-    return replace(verdict, text=text, reasons=(reason,), numbers=numbers)
+    if query is None:
+        return Check(*methods, float(compare(one, other).max_abs))
+    gaps = (abs(p - other[site][state]) for site in query for state, p in one[site].items())
+    return Check(*methods, max(gaps, default=0.0))

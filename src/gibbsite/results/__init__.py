@@ -4,8 +4,9 @@
 trust them, the other files ways to look at a result and to keep it.
 """
 
+from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.compare import Comparison, compare
 from gibbsite.results.result import Result
 from gibbsite.results.table import SiteTable
 
-__all__ = ["Comparison", "Result", "SiteTable", "compare"]
+__all__ = ["Answer", "Comparison", "Diagnostics", "Result", "SiteTable", "compare"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import xarray
 
     from gibbsite.models.domain import Domains, SiteKind
+    from gibbsite.results.answer import Answer
     from gibbsite.results.result import Result
 
 # Variables, coordinates and attributes of a group.
@@ -101,7 +103,7 @@ def make_datatree(result: Result) -> xarray.DataTree:
         "evidence": json.dumps(result.evidence),
         "draws": result.draws,
         "warmup": result.warmup,
-        "converged": int(result.diagnostics.converged),
+        "converged": int(bool(result.diagnostics.converged)),
         "errors": result.diagnostics.errors,
     }
     groups: dict[str, Group] = {}
@@ -112,21 +114,53 @@ def make_datatree(result: Result) -> xarray.DataTree:
     if not result.draw_sites.size and result.n_marginal and result.trace.shape[1]:
         groups["batch_means"] = _batch_means(result)
     if result.energy.size:
-        lp = {"lp": (("chain", "draw"), result.log_potential), "energy": (("chain", "draw"), result.energy)}
+        lp = {"lp": (("chain", "draw"), 0.0 - result.energy), "energy": (("chain", "draw"), result.energy)}
         groups["sample_stats"] = (lp, _counted(result.energy), {})
     if result.open and result.observables:
         groups["observables"] = _observables(result)
     if result.n_marginal and not numbers.all():
-        groups["marginals"] = _marginals(result, np.flatnonzero(~numbers))
+        wanted = ("probability", "mcse", "ess", "rhat")
+        groups["marginals"] = _marginals(result, result.domains, np.flatnonzero(~numbers), wanted)
     if result.n_marginal and numbers.any():
         groups["moments"] = _moments(result, np.flatnonzero(numbers))
     if result.evidence:
-        groups["observed_data"] = _observed(result)
+        groups["observed_data"] = _states(result.evidence, result.evidence_labels)
     library = {key: attrs[key] for key in ("inference_library", "inference_library_version")}
     datasets = {
         name: xarray.Dataset(variables, coords, {**library, **more})
         for name, (variables, coords, more) in groups.items()
     }
+    return xarray.DataTree.from_dict({"/": xarray.Dataset(attrs=attrs), **datasets})
+
+
+def make_answer_tree(answer: Answer) -> xarray.DataTree:
+    """Turn the answer of any method into a DataTree, with figures of the verdict as attributes of the root.
+
+    Groups are ``marginals`` and ``observed_data``, as in :func:`make_datatree`, and ``assignment``, the best
+    state as variables named as in ``observed_data``.
+    """
+    import xarray
+
+    domains, evidence, labels = answer._sites()
+    verdict = answer.diagnostics
+    known = {name: getattr(answer, name) for name in ("log_z", "log_z_error", "log_potential")}
+    attrs = {
+        "inference_library": "gibbsite",
+        "kind": verdict.kind,
+        "converged": -1 if verdict.converged is None else int(verdict.converged),
+        "reasons": json.dumps(verdict.reasons),
+        "evidence": json.dumps(dict(evidence)),
+        **{name: float(value) for name, value in known.items() if value is not None},
+    }
+    groups: dict[str, Group] = {}
+    if answer.marginals is not None:
+        groups["marginals"] = _marginals(answer, domains, np.arange(domains.n_sites), ("probability", "mcse"))
+    if answer.assignment is not None:
+        sites = {site: domains.labels(k) for k, site in enumerate(domains.names.all())} | dict(labels)
+        groups["assignment"] = _states(answer.assignment, sites)
+    if evidence:
+        groups["observed_data"] = _states(evidence, labels)
+    datasets = {name: xarray.Dataset(*group) for name, group in groups.items()}
     return xarray.DataTree.from_dict({"/": xarray.Dataset(attrs=attrs), **datasets})
 
 
@@ -212,14 +246,14 @@ def _posterior(result: Result, series: dict[str, Floats]) -> Group:
     return variables, {**counted, **coords}, {}
 
 
-def _observed(result: Result) -> Group:
+def _states(states: Mapping[str, Any], labels: Mapping[str, tuple[Any, ...]]) -> Group:
+    """Return one variable for the state, or the value, of each site."""
     columns = []
-    for site, state in result.evidence.items():
-        labels = result.evidence_labels.get(site, ())
-        known = state in labels
-        value = np.array(labels.index(state)) if known else np.array(float(state))
-        columns.append((value, tuple(labels) if known else Interval()))
-    variables, coords = _variables(list(result.evidence), columns, ())
+    for site, state in states.items():
+        known = state in labels.get(site, ())
+        value = np.array(labels[site].index(state)) if known else np.array(float(state))
+        columns.append((value, tuple(labels[site]) if known else Interval()))
+    variables, coords = _variables(list(states), columns, ())
     return variables, coords, {}
 
 
@@ -298,23 +332,23 @@ def _site_names(domains: Domains, sites: Positions) -> NDArray[np.str_]:
     return np.array([names[site] for site in sites.tolist()], dtype=np.str_)
 
 
-def _marginals(result: Result, sites: Positions) -> Group:
+def _marginals(answer: Answer, domains: Domains, sites: Positions, wanted: tuple[str, ...]) -> Group:
     dims = ("site", "state")
-    cards = np.asarray(result.domains.cards)[sites]
-    width = int(cards.max())
+    cards = np.asarray(domains.cards)[sites]
+    width = int(cards.max(initial=0))
     padding = np.arange(width) >= cards[:, None]
     variables: dict[str, Any] = {}
-    for name in ("probability", "mcse", "ess", "rhat"):
-        table = result.marginals if name == "probability" else getattr(result, name)
+    for name in wanted:
+        table = getattr(answer, "marginals" if name == "probability" else name)
         numbers = table.to_array()[sites, :width]
         numbers[padding] = 0.0 if name == "probability" else np.nan
         variables[name] = (dims, numbers)
     coords: dict[str, Any] = {
-        "site": _site_names(result.domains, sites),
+        "site": _site_names(domains, sites),
         "state": np.arange(width),
-        "label_set": ("site", np.array(result.domains.kind_of)[sites]),
+        "label_set": ("site", np.array(domains.kind_of)[sites]),
     }
-    labels = json.dumps([write_kind(kind) for kind in result.domains.kinds])
+    labels = json.dumps([write_kind(kind) for kind in domains.kinds])
     return variables, coords, {"labels": labels}
 
 

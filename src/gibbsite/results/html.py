@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from gibbsite._common.wording import escaped
 
 if TYPE_CHECKING:
-    from gibbsite.results.result import Result
     from gibbsite.results.table import SiteTable
 
 _SITES, _STATES = 10, 8
@@ -18,35 +17,6 @@ _SITES, _STATES = 10, 8
 _GOOD, _BAD, _BAR = "#2a9d5c", "#d1495b", "#5b8fd9"
 _CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
 _LINE = "border-top:1px solid rgba(128,128,128,.35)"
-
-
-def result_html(result: Result) -> str:
-    """Return a result as HTML.
-
-    Parameters
-    ----------
-    result : Result
-        The result.
-
-    Returns
-    -------
-    str
-        One ``<div>`` with inline styles only; all names and labels are escaped.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> result = gs.sample(gs.ising_grid((2, 2)), sweeps=1000, rng=1, progress=False)
-    >>> "converged" in result_html(result)
-    True
-    """
-    verdict = result.diagnostics
-    reasons = [*verdict.reasons, *(["interrupted: this is what there was"] * result.interrupted)]
-    reasons += [f"note: {remark}" for remark in result.remarks]
-    reasons += [result.report_line()] * bool(result.report)
-    table = marginals_table(result.marginals, result.mcse, result.evidence) if result.n_marginal else []
-    lines = [repr(result), verdict.figures()]
-    return answer_div(verdict.word.lower(), verdict.converged, lines, reasons, table)
 
 
 def escape(text: object) -> str:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.archive import write_archive
-from gibbsite._common.arguments import check_count, checked
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32, Positions
 from gibbsite._common.wording import escaped
 from gibbsite.errors import ArgumentError
+from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
 from gibbsite.results.measure.directions import Directions
 from gibbsite.results.measure.measurement import CellNumbers, count_chances, count_states, measure_cells, without_floor
 from gibbsite.results.quantiles import QUARTILES, find_hdi, find_quantile_errors, find_quantiles
 from gibbsite.results.table import SiteTable, observed_cells
-from gibbsite.results.verdict.convergence import INDEPENDENT, MOST_JUDGED, Diagnostics, Look, Unreached, judge
+from gibbsite.results.verdict.convergence import INDEPENDENT, MOST_JUDGED, Check, Look, Unreached, judge
 from gibbsite.results.wording import in_words
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ class JointSets:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
-    """What came out of a run.
+class Result(Answer):
+    """The result of a sampling run: estimates with standard errors, what was recorded, and the verdict.
 
     Attributes
     ----------
@@ -96,6 +95,10 @@ class Result:
         Upper bound of the total variation distance to stationarity at the end of the warmup, estimated by
         coupled chains where that was asked for (``coupling=True``), plus a standard error; one where they
         have not met.
+    task, accuracy : str and float or None
+        What :func:`gibbsite.infer` was asked for: the answer is judged by it.
+    check : Check or None
+        The comparison with a second method, where there was one.
     seconds : float
         Time taken until the result was there, without compiling; not saved, so that a saved result depends
         on the plan alone.
@@ -144,6 +147,9 @@ class Result:
     interrupted: bool = False
     coupling_bound: float | None = None
     means: Floats | None = None
+    task: str = "MAR"
+    accuracy: float | None = None
+    check: Check | None = None
     seconds: float = field(default=float("nan"), compare=False)
 
     # ---- estimates
@@ -266,7 +272,8 @@ class Result:
         if not self.n_marginal and self.domains.n_sites:
             chosen = self._chosen_sites
             if not chosen.size:
-                raise ArgumentError("Marginals were not recorded; add gs.Marginals() to record=.")
+                nothing = np.full(self.domains.n_sites if self.binary else int(self.domains.cards.sum()), np.nan)
+                return SiteTable(self.domains, nothing, self.binary, complement, observed)
             domains = self.domains.among(self.sets.member[self.sets.start[chosen]])
             first = np.repeat(self.sets.cell[chosen] - domains.offset[:-1], domains.cards)
             return SiteTable(domains, cells[first + np.arange(first.size)], False, complement, observed)
@@ -282,7 +289,7 @@ class Result:
         """Probability of every state of every site; of numbers, mean and standard deviation.
 
         Of angles, the mean direction and the resultant length. Where only some sites were recorded, there are
-        only these; positions in the table count them alone.
+        only these; positions in the table count them alone. Where marginals were not recorded, they are NaN.
         """
         return self._table(self.numbers.mean if self.means is None else self.means, True, 1.0, 0.0)
 
@@ -357,6 +364,10 @@ class Result:
             self._observed_numbers() if self.open else (),
             self.doubts,
             asked,
+            task=self.task,
+            accuracy=self.accuracy,
+            log_z_error=self.log_z_error,
+            check=self.check,
         )
 
     def _observed_numbers(self) -> list[tuple[str, float, float]]:
@@ -431,14 +442,14 @@ class Result:
         return replace(found, marginals=SiteTable(self.domains, cells, self.binary, True, observed))
 
     @property
-    def log_z(self) -> float:
-        """Natural logarithm of the partition function, by a tempered run."""
-        return self.tempering.log_z
+    def log_z(self) -> float | None:
+        """Natural logarithm of the partition function, by a tempered run; None otherwise."""
+        return self.tempering.log_z if "betas" in self.kept else None
 
     @property
-    def log_z_error(self) -> float:
+    def log_z_error(self) -> float | None:
         """Standard error of :attr:`log_z`."""
-        return self.tempering.log_z_error
+        return self.tempering.log_z_error if "betas" in self.kept else None
 
     @cached_property
     def recorded(self) -> dict[str, Any]:
@@ -582,27 +593,24 @@ class Result:
         return find_hdi(self, sites, probability)
 
     @property
-    def log_potential(self) -> Floats:
-        """Log-potential of every draw (chains, draws), which is minus its energy; empty if not recorded."""
-        return 0.0 - self.energy
-
-    @property
-    def best(self) -> float | None:
-        """Largest log-potential seen, if it was recorded."""
+    def log_potential(self) -> float | None:
+        """Largest log-potential seen, if the best state was recorded."""
         return float(self.bests.max()) if self.bests.size else None
 
     @property
-    def best_codes(self) -> Array:
-        """State codes, or numbers, of the state of largest log-potential seen, of the free sites."""
-        if self.best is None:
-            raise ArgumentError("The best state was not recorded; add gs.recorders.BestState() to record=.")
-        return self.best_x
+    def assignment_codes(self) -> Array | None:
+        """The same state as codes, or numbers, of the free sites."""
+        return self.best_x if self.bests.size else None
 
     @cached_property
-    def best_state(self) -> dict[str, Any]:
-        """The state of largest log-potential seen, by name and label; observed sites included."""
-        codes = self.best_codes.tolist()
-        real = self.domains.numbers
+    def assignment(self) -> dict[str, Any] | None:
+        """The state of largest log-potential seen, by name and label, observed sites included.
+
+        None if it was not recorded; add ``gs.recorders.BestState()`` to ``record``.
+        """
+        if not self.bests.size:
+            return None
+        codes, real = self.best_x.tolist(), self.domains.numbers
         named = {
             name: codes[i] if real[i] else self.domains.labels(i)[int(codes[i])]
             for i, name in enumerate(self.domains.names.all())
@@ -615,47 +623,30 @@ class Result:
         """Return what the kernel has counted as a line of text; empty if nothing."""
         return ", ".join(f"{name} {in_words(figure)}" for name, figure in self.report.items())
 
-    def summary(self, most: int = 20) -> str:
-        """Return the verdict, a readable table of marginals, and what was observed.
+    def _notes(self) -> list[str]:
+        return [*super()._notes(), *([self.report_line()] * bool(self.report))]
 
-        Parameters
-        ----------
-        most : int
-            Number of sites to show, and of observed quantities.
-        """
-        check_count("most", most)
-        lines = [self.diagnostics.line(), *(f"  {reason}" for reason in self.diagnostics.reasons)]
-        if self.interrupted:
-            lines.append("  interrupted: this is what there was")
-        lines += [f"  note: {remark}" for remark in self.remarks]
-        if self.report:
-            lines.append(f"  {self.report_line()}")
+    def _lines(self, most: int) -> Iterator[str]:
+        """Yield marginals, and what was observed."""
         if self.n_marginal:
-            names = list(self.marginals)[:most] if len(self.marginals) <= 100_000 else None
-            names = names or [self.domains.names[i] for i in range(min(most, self.domains.n_sites))]
+            names = list(islice(self.marginals, most))
             width = max((len(escaped(name)) for name in names), default=0)
             for name in names:
                 texts = self.marginals.texts(name, self.mcse)
                 parts = [f"{escaped(state)} {text}" for state, text in texts.items()]
-                lines.append(f"{escaped(name):>{width}}  {'  '.join(parts)}")
+                yield f"{escaped(name):>{width}}  {'  '.join(parts)}"
             if len(self.marginals) > len(names):
-                lines.append(f"... and {len(self.marginals) - len(names):,} more sites")
+                yield f"... and {len(self.marginals) - len(names):,} more sites"
         observed = [line for each in self.observables.values() for line in each.lines()]
-        lines += [escaped(line) for line in observed[:most]]
+        yield from (escaped(line) for line in observed[:most])
         if len(observed) > most:
-            lines.append(f"... and {len(observed) - most:,} more observed quantities")
-        return "\n".join(lines)
+            yield f"... and {len(observed) - most:,} more observed quantities"
 
     def __repr__(self) -> str:
         return (
             f"Result({self.domains.n_sites:,} sites, {self.chains} chains x {self.draws:,} draws, "
             f"{self.plan.kernel['name']} x {self.plan.scan['name']})"
         )
-
-    def _repr_html_(self) -> str:
-        from gibbsite.results.html import result_html
-
-        return result_html(self)
 
     def to_datatree(self) -> xarray.DataTree:
         """Return draws, marginals and run data as an xarray DataTree, the form ArviZ 1 reads.
@@ -708,11 +699,6 @@ class Result:
         from gibbsite.results.dataframe import make_draws_dataframe
 
         return make_draws_dataframe(self)
-
-    @checked
-    def save(self, path: str | Path) -> None:
-        """Save to an ``.npz`` file, to be read by :func:`gibbsite.load`."""
-        write_archive(Path(path), *self._pack())
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
         from gibbsite.results.save import pack_result

@@ -36,7 +36,7 @@ from gibbsite._common.boundary import Wanted, admit, between, check_growth, chec
 from gibbsite.models.domain import Angle, Domains, Interval, SiteKind, SiteNames, read_labels
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.result import JointSets, Result
-from gibbsite.results.verdict.convergence import Look, Unreached
+from gibbsite.results.verdict.convergence import Check, Look, Unreached
 from gibbsite.sampling.plan import Plan
 from gibbsite.sampling.recorders.base import OpenRecorder, all_recorders
 
@@ -72,6 +72,8 @@ def pack_result(result: Result) -> tuple[dict[str, Any], dict[str, Array]]:
         **({} if result.coupling_bound is None else {"coupling_bound": result.coupling_bound}),
         **sites,
         "look": result.look if isinstance(result.look, str) else asdict(result.look),
+        **({} if result.accuracy is None else {"accuracy": result.accuracy, "task": result.task}),
+        **({} if result.check is None else {"check": asdict(result.check)}),
         "unreached": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.unreached],
     }
     about["open"] = [recorder.restore() for recorder in result.open]
@@ -164,6 +166,9 @@ _LATER = {  # what files of the first versions do not have
     "against": [str],
     "look": (str, {"chains": _COUNT, "sweeps": _COUNT, "complete": bool, "findings": dict}),
     "open": [{"class": str}],
+    "accuracy": (None, float),
+    "task": str,
+    "check": {"method": str, "by": str, "apart": (float, None)},
 }
 
 
@@ -269,6 +274,9 @@ def read_result(about: dict[str, Any], archive: Archive) -> Result:
         asked=arrays.get("asked"),
         look=_read_look(about.get("look", "not needed")),
         doubts=tuple(about.get("against", ())),
+        task=about.get("task", "MAR"),
+        accuracy=about.get("accuracy"),
+        check=Check(**about["check"]) if "check" in about else None,
         open=recorders,
         blocks=blocks,
     )
@@ -335,3 +343,21 @@ def _read_kind(written: Any) -> SiteKind:
     if isinstance(written, dict):
         return Interval(float(written["low"]), float(written["high"]))
     return read_labels(written, "a site")
+
+
+def write_numbers(value: Any) -> Any:
+    """Return plain data in which numbers that JSON cannot express are written as ``{"number": "inf"}``."""
+    if isinstance(value, dict):
+        return {key: write_numbers(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [write_numbers(one) for one in value]
+    return {"number": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_numbers(value: Any) -> Any:
+    """Undo :func:`write_numbers`."""
+    if isinstance(value, dict):
+        return (
+            float(value["number"]) if set(value) == {"number"} else {k: read_numbers(one) for k, one in value.items()}
+        )
+    return [read_numbers(one) for one in value] if isinstance(value, list) else value

@@ -32,10 +32,10 @@ def test_it_answers_map_alone() -> None:
 def test_the_proof_is_right(seed: int, zeros: bool) -> None:
     model = random_model(seed, zeros=zeros)
     levels = gs.exact.enumerate(model)
-    best = float(model.log_potential(levels.best_codes))
+    best = float(model.log_potential(levels.assignment_codes))
     if best == -np.inf:
         pytest.skip("nothing is possible")
-    for start in (None, levels.best_codes):
+    for start in (None, levels.assignment_codes):
         proof = prove_best(model, start, seconds=20)
         assert proof.proved
         assert proof.log_potential == pytest.approx(best, abs=proof.tolerance)

@@ -70,12 +70,11 @@ def test_auto_anneals_where_an_exact_solution_does_not_fit() -> None:
     assert (answer.method, answer.kind) == ("annealed", "best found")
     assert "does not fit" in answer.reason
     assert answer.converged
-    assert answer.result.found == answer.verdict.numbers["found"] >= 2
+    assert answer.result.found == answer.diagnostics.figures["found"] >= 2
     assert "chains, at the end of" in answer.line()
     said = answer.to_dict()
     assert said["diagnostics"]["restarts"] > said["diagnostics"]["restarts_found"] >= 1
-    with pytest.raises(gs.errors.ModelError, match="gives no marginals"):
-        _ = answer.marginals
+    assert answer.marginals is None
 
 
 def test_zeros_that_single_sites_cannot_cross_are_crossed() -> None:
@@ -172,28 +171,28 @@ def test_the_most_probable_states_in_order() -> None:
         answer = ask(model, best=50)
         assert answer.kind == "exact"
         wanted = [model.log_potential(x) for x in listed.rank(50)]
-        assert [one.log_potential for one in answer.best] == pytest.approx(wanted, abs=1e-9)
-        assert len({tuple(one.assignment.items()) for one in answer.best}) == len(answer.best)
-        for one in answer.best:
+        assert [one.log_potential for one in answer.ranked] == pytest.approx(wanted, abs=1e-9)
+        assert len({tuple(one.assignment.items()) for one in answer.ranked}) == len(answer.ranked)
+        for one in answer.ranked:
             assert one.log_potential == pytest.approx(model.log_potential(one.assignment))
-        assert answer.assignment == answer.best[0].assignment
+        assert answer.assignment == answer.ranked[0].assignment
 
 
 def test_impossible_states_are_not_listed() -> None:
     model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 1], [0, 2]])])
-    values = [one.log_potential for one in ask(model, best=10).best]
+    values = [one.log_potential for one in ask(model, best=10).ranked]
     assert np.exp(values) == pytest.approx([3, 2, 1])
     fixed = model.observe({"a": 1})
-    assert [one.assignment for one in ask(fixed, best=5).best] == [{"a": 1, "b": 1}]
-    assert [one.assignment for one in ask(fixed.observe({"b": 1}), best=5).best] == [{"a": 1, "b": 1}]
+    assert [one.assignment for one in ask(fixed, best=5).ranked] == [{"a": 1, "b": 1}]
+    assert [one.assignment for one in ask(fixed.observe({"b": 1}), best=5).ranked] == [{"a": 1, "b": 1}]
 
 
 def test_a_search_lists_distinct_local_maxima() -> None:
     answer = ask(DENSE, best=5, sweeps=600)
-    values = [one.log_potential for one in answer.best]
+    values = [one.log_potential for one in answer.ranked]
     assert len(values) == 5
     assert values == sorted(values, reverse=True)
-    assert len({tuple(one.assignment.values()) for one in answer.best}) == 5
+    assert len({tuple(one.assignment.values()) for one in answer.ranked}) == 5
     for codes in answer.result.codes:
         for site in range(80):
             other = codes.copy()
@@ -269,7 +268,7 @@ def test_sites_that_zeros_tie_together_move_together(seed: int) -> None:
     exact = gs.solve_exact(model, task="MAP")
     found = search_best(model, sweeps=300, rng=1, progress=False)
     assert found.log_potential == pytest.approx(exact.log_potential, abs=1e-9)
-    assert found.log_potential == pytest.approx(model.log_potential(found.best_codes), abs=1e-12)
+    assert found.log_potential == pytest.approx(model.log_potential(found.assignment_codes), abs=1e-12)
 
 
 def test_every_state_found_is_possible() -> None:

@@ -32,7 +32,7 @@ def test_every_state_is_weighed_as_the_model_says(name: str) -> None:
     assert exact.log_z == pytest.approx(math.log(weights.sum()), rel=1e-12)
     assert exact.number(exact.states).tolist() == list(range(len(logs)))
     best = {site: model.labels(site)[c] for site, c in zip(model.sites, exact.states[np.argmax(logs)], strict=True)}
-    assert exact.best_state == best
+    assert exact.assignment == best
 
 
 def test_evidence_enters_log_z_and_marginals() -> None:

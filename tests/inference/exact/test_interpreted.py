@@ -21,5 +21,5 @@ def test_interpreted_equals_compiled(name: str, monkeypatch: pytest.MonkeyPatch)
         marginals, best = gs.solve_exact(model), gs.solve_exact(model, task="MAP")
         draws = best.draw(5, np.random.default_rng(1))
         cells = [p for states in marginals.marginals.values() for p in states.values()]
-        found.append((marginals.log_z, cells, best.best_codes.tolist(), draws.tolist()))
+        found.append((marginals.log_z, cells, best.assignment_codes.tolist(), draws.tolist()))
     assert found[0] == found[1]

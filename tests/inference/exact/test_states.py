@@ -30,7 +30,7 @@ def test_all_states_in_order(seed: int, zeros: float) -> None:
         assert [logs[x] for x in ranked] == pytest.approx(truth[:many], abs=1e-12)
         listed = [logs[tuple(row)] for row in gs.exact.enumerate(model).rank(many).tolist()]
         assert listed == pytest.approx(truth[:many], abs=1e-12)
-    assert logs[tuple(solved.best_codes.tolist())] == pytest.approx(truth[0], abs=1e-12)
+    assert logs[tuple(solved.assignment_codes.tolist())] == pytest.approx(truth[0], abs=1e-12)
 
 
 def test_ties_are_all_listed() -> None:

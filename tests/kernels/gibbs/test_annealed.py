@@ -147,8 +147,8 @@ def test_the_best_labelling_of_a_chain_is_found() -> None:
         model = chain_model(seed)
         exact = gs.solve_exact(model, task="MAP")
         result = gs.sample(model, gs.AnnealedGibbs(sweeps=1000, start=1.0), rng=seed, progress=False)
-        assert result.best_state == exact.best_state
-        assert result.best == pytest.approx(exact.log_potential, rel=1e-12)
+        assert result.assignment == exact.assignment
+        assert result.log_potential == pytest.approx(exact.log_potential, rel=1e-12)
 
 
 @pytest.mark.parametrize("schedule", ["linear", "exponential", np.geomspace(2, 0.05, 400)], ids=str)
@@ -156,7 +156,7 @@ def test_every_schedule_finds_it(schedule: Any) -> None:
     model = chain_model(11, length=20)
     sweeps = 400 if isinstance(schedule, str) else None
     result = gs.sample(model, gs.AnnealedGibbs(schedule, sweeps), rng=1, progress=False)
-    assert result.best_state == gs.solve_exact(model, task="MAP").best_state
+    assert result.assignment == gs.solve_exact(model, task="MAP").assignment
 
 
 def test_any_kernel_keeps_its_best_state() -> None:
@@ -164,7 +164,7 @@ def test_any_kernel_keeps_its_best_state() -> None:
     exact = gs.solve_exact(model, task="MAP")
     for kernel in (gs.Gibbs(), gs.Gibbs("suwa-todo"), gs.AnnealedGibbs(sweeps=500)):
         result = gs.sample(model, kernel, record="best", rng=1, progress=False)
-        assert result.best_state == exact.best_state
+        assert result.assignment == exact.assignment
         assert result.diagnostics.found == 4
         assert result.diagnostics.converged
 
@@ -185,7 +185,7 @@ def test_a_run_is_as_long_as_its_schedule() -> None:
 def test_only_the_best_state_and_energies_are_recorded() -> None:
     kernel = gs.AnnealedGibbs(sweeps=5)
     result = gs.sample(MODELS["glass"], kernel, record="energy", rng=1, progress=False)
-    assert result.best == -result.energy.min()
+    assert result.log_potential == -result.energy.min()
     for record in ("marginals", "draws", "pairs", gs.recorders.Joint([(0, 1)])):
         with pytest.raises(gs.errors.IncompatibleError, match="AnnealedGibbs does not keep the law"):
             gs.sample(MODELS["glass"], kernel, record=record, progress=False)

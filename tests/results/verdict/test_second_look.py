@@ -48,7 +48,7 @@ def test_chains_in_one_mode_are_not_converged() -> None:
     assert blind.diagnostics.converged  # nothing within the run shows it
     assert abs(blind.marginals["x3"][0] - gs.solve_exact(model).marginals["x3"][0]) > 0.5
     assert blind.diagnostics.second_look == "off"
-    assert "no second look, as asked" in blind.diagnostics.line()
+    assert "no dispersed-start check, as asked" in blind.diagnostics.line()
     seen = sample(model, start=start)
     verdict = seen.diagnostics
     assert not verdict.converged
@@ -169,7 +169,7 @@ def test_without_a_comparison_a_run_is_not_converged(monkeypatch: pytest.MonkeyP
     verdict = sample(model).diagnostics
     assert not verdict.converged
     assert verdict.second_look == "impossible"
-    assert "no second look was possible" in verdict.reasons[0]
+    assert "no dispersed-start check was possible" in verdict.reasons[0]
 
 
 COOLED: dict[str, gs.FactorGraph] = {
@@ -293,7 +293,7 @@ def test_tiny_models() -> None:
         called += answer.converged
         if answer.converged and error > ACCURACY:
             false.append((number, error))
-        missed += error <= ACCURACY and not answer.converged and "second look" in " ".join(answer.reasons)
+        missed += error <= ACCURACY and not answer.converged and "dispersed-start" in " ".join(answer.reasons)
     assert not false
     assert called >= 60
     assert missed <= 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,20 +12,19 @@ import numpy as np
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import Text, argument
 from gibbsite.errors import ArgumentError
-from gibbsite.inference.mean_field.result import ApproximateLaw
+from gibbsite.inference.mean_field.result import Approximation
+from gibbsite.results.answer import Diagnostics
 from gibbsite.results.joint import add_observed, find_free
 from gibbsite.results.wording import in_words
 
 if TYPE_CHECKING:
-    import pandas
-
     from gibbsite.inference.belief.readout import JointBeliefs
     from gibbsite.models import FactorGraph
     from gibbsite.results.table import SiteTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BeliefResult(ApproximateLaw):
+class BeliefResult(Approximation):
     """Beliefs: approximate marginals and log-partition function, or a state that is probable.
 
     Exact where the factors form a tree; elsewhere the error is not known, but for the upper bound of
@@ -70,7 +70,7 @@ class BeliefResult(ApproximateLaw):
     binary: bool
     kind: str
     schedule: str
-    log_z: float
+    log_z: float = field()
     messages: int
     edges: int
     residual: float
@@ -81,12 +81,12 @@ class BeliefResult(ApproximateLaw):
     interrupted: bool = False
     seconds: float = float("nan")
     beliefs: JointBeliefs | None = None
+    task: str = "MAR"
 
     @cached_property
-    def marginals(self) -> SiteTable:
-        """Approximate probabilities of the states of all sites, observed ones included."""
-        self._refuse_maxima("marginals")
-        return super().marginals
+    def marginals(self) -> SiteTable | None:
+        """Approximate probabilities of the states of all sites, observed ones included; None for kind "max"."""
+        return None if self.kind == "max" else self._site_table(self.cells, self.binary, 1.0)
 
     def joint(self, *sites: str | int) -> Floats:
         """Return the approximate joint probabilities of sites that share a factor, one axis per site.
@@ -98,11 +98,14 @@ class BeliefResult(ApproximateLaw):
         >>> gs.belief_propagation(model).joint("a", "b").tolist()
         [[0.375, 0.125], [0.125, 0.375]]
         """
-        self._refuse_maxima("joint probabilities")
+        if self.kind == "max":
+            raise ArgumentError(
+                f"Messages of maxima give a state and no joint probabilities; use {argument('kind', 'sum')} for them."
+            )
         free = find_free(sites, self.model.domains, self.model.evidence)
         table: Floats | None = np.ones(())
         if len(free) == 1:
-            table = np.array(list(self.marginals[free[0]].values()))
+            table = np.array(list(self._site_table(self.cells, self.binary, 1.0)[free[0]].values()))
         elif free:
             table = self.beliefs.joint(list(free)) if self.beliefs is not None else None
         if table is None:
@@ -113,45 +116,30 @@ class BeliefResult(ApproximateLaw):
             )
         return add_observed(table, sites, self.model.evidence, self.model.evidence_labels)
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return a pandas table with one row for each state of each site.
-
-        Columns are ``site``, ``state``, ``probability`` and ``observed``; errors are not known.
-        """
-        self._refuse_maxima("marginals")
-        return super().to_dataframe()
-
-    def _refuse_maxima(self, what: str) -> None:
-        if self.kind == "max":
-            raise ArgumentError(
-                f"Messages of maxima give a state and no {what}; use {argument('kind', 'sum')} for them."
-            )
-
     @property
-    def best_codes(self) -> Ints:
+    def assignment_codes(self) -> Ints | None:
         """The state that maxima were decoded to, as codes (kind "max")."""
-        if self.codes is None:
-            raise ArgumentError(f"Only {argument('kind', 'max')} decodes a state, not {self.kind!r}.")
         return self.codes
 
     @property
-    def assignment(self) -> dict[str, Any]:
+    def assignment(self) -> dict[str, Any] | None:
         """The state that maxima were decoded to, by name and label, observed sites included (kind "max")."""
-        codes = self.best_codes
-        named = {name: self.model.labels(i)[int(codes[i])] for i, name in enumerate(self.model.sites)}
+        if self.codes is None:
+            return None
+        named = {name: self.model.labels(i)[int(self.codes[i])] for i, name in enumerate(self.model.sites)}
         return {**named, **self.model.evidence}
 
     @property
-    def log_potential(self) -> float:
+    def log_potential(self) -> float | None:
         """Log-potential of that state; minus infinity if it is impossible (kind "max")."""
-        return float(self.model.log_potential(self.best_codes))
+        return None if self.codes is None else float(self.model.log_potential(self.codes))
 
     @property
-    def log_z_bounds(self) -> tuple[float | None, float | None]:
-        """Guaranteed lower and upper bound of the log-partition function, None where there is none."""
+    def log_z_bounds(self) -> tuple[float, float]:
+        """Guaranteed lower and upper bound of the log-partition function, infinite where there is none."""
         if self.exact and self.kind != "max":
             return self.log_z, self.log_z
-        return None, self.log_z if self.kind == "tree-reweighted" else None
+        return -math.inf, self.log_z if self.kind == "tree-reweighted" else math.inf
 
     @property
     def settled(self) -> bool:
@@ -159,8 +147,8 @@ class BeliefResult(ApproximateLaw):
         return self.residual <= self.tolerance
 
     @cached_property
-    def reasons(self) -> tuple[str, ...]:
-        """Why it has not converged, one sentence each."""
+    def diagnostics(self) -> Diagnostics:
+        """How far to trust the beliefs."""
         reasons = []
         if not self.settled:
             reasons.append(
@@ -172,15 +160,16 @@ class BeliefResult(ApproximateLaw):
                 "the state that was decoded is impossible; search for a possible one with "
                 f"{argument('method', 'annealed')}."
             )
-        return tuple(map(Text, reasons))
-
-    def line(self) -> str:
-        """Return the verdict in one line."""
-        what = "the factors form a tree, so that it is exact" if self.exact else self._how_good()
-        return (
-            f"{self._word()}: largest change {in_words(self.residual, '.2g')} after {self.messages:,} "
-            f"messages; {what}; {self._value('log Z')}"
+        bound = "upper bound" if self.kind == "tree-reweighted" else "approximation"
+        kind = "best found" if self.kind == "max" else bound if self.task == "PR" else "approximation"
+        names = ("residual", "messages", "edges", "tolerance")
+        figures = {**{name: getattr(self, name) for name in names}, "tree": self.exact}
+        good = "the factors form a tree, so that it is exact" if self.exact else self._how_good()
+        text = (
+            f"largest change {in_words(self.residual, '.2g')} after {self.messages:,} messages; {good}; "
+            f"{self._value('log Z')}"
         )
+        return self._diagnose(kind, list(map(Text, reasons)), figures, text)
 
     def _how_good(self) -> str:
         if self.kind == "max":

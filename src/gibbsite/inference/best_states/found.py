@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.models.domain import Domains, Label
+from gibbsite.results.answer import Answer, Diagnostics, verdict_word
 
 if TYPE_CHECKING:
+    from gibbsite.inference.best_states.proved import Proof
     from gibbsite.models import FactorGraph
 
 
@@ -63,7 +67,7 @@ class RankedState:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SearchResult:
+class SearchResult(Answer):
     """What a search has found.
 
     Attributes
@@ -94,6 +98,8 @@ class SearchResult:
         Time taken.
     plan : dict
         What decided the numbers, as plain data.
+    proof : Proof or str or None
+        What toulbar2 has proved about the best state, or why there is no proof; None if none was asked for.
     """
 
     model: FactorGraph
@@ -106,9 +112,10 @@ class SearchResult:
     sweeps: int
     ties: int
     ties_complete: bool
-    interrupted: bool
+    interrupted: bool = field()
     seconds: float
     plan: dict[str, Any] = field(default_factory=dict)
+    proof: Proof | str | None = None
 
     @property
     def chains(self) -> int:
@@ -116,33 +123,66 @@ class SearchResult:
         return len(self.bests)
 
     @property
-    def best_codes(self) -> Array:
+    def assignment_codes(self) -> Array:
         """State codes of the best state."""
-        best: Array = self.codes[0]
+        best: Array = self.codes[0] if self.proof is None or isinstance(self.proof, str) else self.proof.codes
         return best
 
     @property
-    def best_state(self) -> Mapping[str, Any]:
+    def assignment(self) -> Mapping[str, Any]:
         """The best state by name and label, observed sites included."""
-        return self.ranked[0].assignment
+        if self.proof is None or isinstance(self.proof, str):
+            return self.ranked[0].assignment
+        return {**Assignment(self.model.domains, self.proof.codes), **self.model.evidence}
 
     @property
     def log_potential(self) -> float:
         """Log-potential of the best state."""
-        return self.ranked[0].log_potential
+        found = self.proof is None or isinstance(self.proof, str)
+        return self.ranked[0].log_potential if found else self.proof.log_potential  # type: ignore[union-attr]
 
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why the best state cannot be relied upon, one sentence each."""
-        if self.found >= 2 or not self.model.n_sites:
-            return ()
-        who = "one chain" if self.found else "no chain alone, but put together from the states of several,"
-        return (
-            f"the best state was found by {who} of {self.chains}: there may be better ones; run longer, or "
-            "use more chains.",
-        )
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """How often the best state was found; where a proof was asked for, what is proved."""
+        if self.proof is not None:
+            return self._judge_proof(self.proof)
+        reasons: tuple[str, ...] = ()
+        if self.found < 2 and self.model.n_sites:
+            who = "one chain" if self.found else "no chain alone, but put together from the states of several,"
+            reasons = (
+                f"the best state was found by {who} of {self.chains}: there may be better ones; run longer, or "
+                "use more chains.",
+            )
+        figures = {
+            "found": self.found,
+            "chains": self.chains,
+            "restarts": self.restarts,
+            "restarts_found": self.hits,
+            "sweeps": self.sweeps,
+        }
+        text = f"{verdict_word(not reasons)}: {self._found_by()}"
+        return Diagnostics("best found", not reasons, reasons, figures, text)
 
-    def line(self) -> str:
+    def _judge_proof(self, proof: Proof | str) -> Diagnostics:
+        """Return the verdict on a state that toulbar2 was to prove best."""
+        if isinstance(proof, str):
+            return Diagnostics("best found", False, (f"{proof}.",), {"bound": None}, f"no proof: {proof}")
+        bounded = math.isfinite(proof.bound)
+        figures = {
+            "bound": proof.bound if bounded else None,
+            "gap": proof.bound - proof.log_potential if bounded else None,
+            "tolerance": proof.tolerance,
+            "search_log_potential": self.ranked[0].log_potential,
+            "improved": proof.improved,
+        }
+        if proof.proved:
+            text = f"proved by toulbar2: no state is better by more than {proof.tolerance:.1g}"
+            return Diagnostics("exact", True, (), figures, text)
+        said = f"no state is better than {proof.bound:.10g}" if bounded else "there is no bound"
+        reasons = (f"toulbar2 has not finished: {said}; give it more time.",)
+        return Diagnostics("best found", False, reasons, figures, f"NOT PROVED: {said}")
+
+    def _found_by(self) -> str:
         """Return how often the best state was found."""
         if not self.found:
             return (
@@ -155,4 +195,4 @@ class SearchResult:
         )
 
     def __repr__(self) -> str:
-        return f"SearchResult({self.log_potential:.10g}, {self.line()})"
+        return f"SearchResult({self.log_potential:.10g}, {self._found_by()})"

@@ -173,7 +173,7 @@ def search_best(
     --------
     >>> import gibbsite as gs
     >>> found = search_best(gs.ising_grid((8, 8), coupling=0.5, field=0.1), sweeps=200, rng=1, progress=False)
-    >>> set(found.best_state.values()), found.found
+    >>> set(found.assignment.values()), found.found
     ({1}, 4)
     """
     budget = read_budget(model.n_sites, sweeps, None, seconds, 0, 1)

@@ -95,7 +95,7 @@ class Enumeration(ExactResult):
         return enumerate_states(model, self.law.size)
 
     @cached_property
-    def best_codes(self) -> Ints:
+    def assignment_codes(self) -> Ints:
         """State codes of a most probable state."""
         return np.array(np.unravel_index(int(self.law.argmax()), self.law.shape), np.int64)
 

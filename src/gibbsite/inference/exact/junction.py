@@ -67,7 +67,7 @@ class Elimination(ExactResult):
         return SiteTable(self.model.domains, cells, observed=seen)
 
     @cached_property
-    def best_codes(self) -> Ints:
+    def assignment_codes(self) -> Ints:
         """State codes of a most probable state of the free sites."""
         with self._interpreted():
             plan, ring, pool = self._maxima()
@@ -240,7 +240,7 @@ def solve_exact(
         raise ArgumentError(unknown("Task", task, TASKS))
     most = min(MOST_BYTES, usable_memory()) if limit_bytes is None else limit_bytes
     result = Elimination(model, outline(model, rng), Limits(float(most), float(limit_entries), seconds))
-    _ = result.marginals if task == "MAR" else result.log_z if task == "PR" else result.best_codes
+    _ = result.marginals if task == "MAR" else result.log_z if task == "PR" else result.assignment_codes
     return result
 
 

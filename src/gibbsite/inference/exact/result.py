@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_count
 from gibbsite._common.arrays import Floats, Ints
-from gibbsite._common.wording import escaped
+from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.joint import add_observed, find_free
-from gibbsite.results.rows import site_lines
-from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.table import SiteTable
 
 MOST_CONFIGURATIONS = 32_767  # as many as a site may have states
 
 if TYPE_CHECKING:
-    import pandas
-
     from gibbsite.models import FactorGraph
 
 
-class ExactResult(ABC):
+class ExactResult(Answer, ABC):
     """Exact answers about a model; what was not asked for is computed when first used.
 
     Attributes
@@ -37,7 +32,7 @@ class ExactResult(ABC):
     --------
     >>> import gibbsite as gs
     >>> exact = gs.solve_exact(gs.ising_grid((3, 3), coupling=0.5, field=0.1))
-    >>> exact.best_state["4"], round(exact.log_potential, 4)  # 12 couplings and 9 fields
+    >>> exact.assignment["4"], round(exact.log_potential, 4)  # 12 couplings and 9 fields
     (1, 6.9)
     """
 
@@ -55,7 +50,7 @@ class ExactResult(ABC):
 
     @property
     @abstractmethod
-    def best_codes(self) -> Ints:
+    def assignment_codes(self) -> Ints:
         """State codes of a most probable state of the free sites."""
 
     @abstractmethod
@@ -67,16 +62,16 @@ class ExactResult(ABC):
         """Draw independent states of the free sites, as codes (size, sites)."""
 
     @cached_property
-    def best_state(self) -> dict[str, Any]:
+    def assignment(self) -> dict[str, Any]:
         """A most probable state by name and label, observed sites included."""
-        codes = self.best_codes.tolist()
+        codes = self.assignment_codes.tolist()
         named = {name: self.model.labels(i)[codes[i]] for i, name in enumerate(self.model.sites)}
         return {**named, **self.model.evidence}
 
     @cached_property
     def log_potential(self) -> float:
         """Log-potential of the most probable state."""
-        return float(self.model.log_potential(self.best_codes))
+        return float(self.model.log_potential(self.assignment_codes))
 
     def joint(self, *sites: str | int, given: Mapping[Any, Any] | None = None) -> Floats:
         """Return the exact joint probabilities of a set of sites, one axis per site as asked for.
@@ -132,65 +127,37 @@ class ExactResult(ABC):
     def _solve(self, model: FactorGraph) -> ExactResult:
         """Solve another model in the same way."""
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return a pandas table with one row for each state of each site.
-
-        Columns are ``site``, ``state``, ``probability``, ``mcse`` (zero) and ``observed``.
-
-        Examples
-        --------
-        >>> import gibbsite as gs
-        >>> gs.solve_exact(gs.FactorGraph({"a": 2}, [("a", [1, 3])])).to_dataframe().values.tolist()
-        [['a', 0, 0.25, 0.0, False], ['a', 1, 0.75, 0.0, False]]
-        """
-        from gibbsite.results.dataframe import make_dataframe
-
-        return make_dataframe(self.marginals, {"mcse": self.mcse})
-
     @property
     def mcse(self) -> SiteTable:
         """Standard errors: zero."""
-        return SiteTable(
-            self.marginals.domains,
-            np.zeros_like(self.marginals.cells),
-            self.marginals.binary,
-            False,
-            observed_cells(self.model.evidence, self.model.evidence_labels, 0.0),
-        )
+        return self._site_table(np.zeros_like(self.marginals.cells), self.marginals.binary, 0.0)
 
-    def summary(self, most: int = 20) -> str:
-        """Return log Z and the marginals as a readable table.
+    @property
+    def log_z_error(self) -> float:
+        """Standard error of log Z: zero."""
+        return 0.0
 
-        Parameters
-        ----------
-        most : int
-            Number of sites to show.
+    @property
+    def log_z_bounds(self) -> tuple[float, float]:
+        """Bounds of log Z: both are log Z itself."""
+        return self.log_z, self.log_z
 
-        Examples
-        --------
-        >>> import gibbsite as gs
-        >>> print(gs.solve_exact(gs.FactorGraph({"a": ["no", "yes"]}, [("a", [1, 3])])))
-        exact: log Z = 1.386294361
-        a  no 0.2500  yes 0.7500
-        """
-        check_count("most", most)
-        names = list(islice(self.marginals, most))
-        rows = ((name, self.marginals[name], None) for name in names)
-        width = max((len(escaped(name)) for name in names), default=0)
-        lines = [f"exact: log Z = {self.log_z:.10g}"]
-        lines += site_lines(rows, observed=self.model.evidence, width=width)
-        if len(self.marginals) > len(names):
-            lines.append(f"... and {len(self.marginals) - len(names):,} more sites")
-        return "\n".join(lines)
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """The verdict: the answer is exact."""
+        return Diagnostics("exact", True, figures={"rhat_max": 1.0, "ess_min": None})
 
-    def __str__(self) -> str:
-        return self.summary()
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What decided the numbers, as plain data."""
+        return {"exact": True}
 
-    def _repr_html_(self) -> str:
-        from gibbsite.results.html import answer_div, marginals_table
+    def line(self) -> str:
+        """Return log Z in one line."""
+        return f"exact: log Z = {self.log_z:.10g}"
 
-        table = marginals_table(self.marginals, None, self.model.evidence)
-        return answer_div("exact", True, [repr(self)], (), table)
+    def _lines(self, most: int) -> Iterator[str]:
+        yield from self._site_lines(self.marginals, most)
 
     def __repr__(self) -> str:
         return f"ExactResult({self.model.n_sites} sites, log_z={self.log_z:.6g})"

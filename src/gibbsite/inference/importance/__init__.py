@@ -15,7 +15,6 @@ from gibbsite.inference.importance.mini_buckets.metropolis import MiniBucketMetr
 from gibbsite.inference.importance.mini_buckets.proposal import MiniBucket
 from gibbsite.inference.importance.result import WeightedResult
 from gibbsite.inference.importance.run import sample_weighted
-from gibbsite.inference.importance.verdict import WeightDiagnostics
 
 __all__ = [
     "Forward",
@@ -23,7 +22,6 @@ __all__ = [
     "LogZInterval",
     "MiniBucket",
     "MiniBucketMetropolis",
-    "WeightDiagnostics",
     "WeightedResult",
     "WeightedSource",
     "bound_log_z",

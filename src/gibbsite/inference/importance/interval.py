@@ -37,9 +37,9 @@ from gibbsite.inference.importance.mini_buckets.buckets import largest_table, pl
 from gibbsite.inference.importance.mini_buckets.proposal import MiniBucket, pass_upwards
 from gibbsite.inference.importance.mini_buckets.weighted_sum import fill_pool
 from gibbsite.inference.importance.run import sample_weighted
-from gibbsite.inference.importance.verdict import WeightDiagnostics
 from gibbsite.inference.mean_field import mean_field
 from gibbsite.inference.mean_field.trees import bound_by_trees
+from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.wording import in_words
 from gibbsite.sampling.interrupt import whole_runs_only
 
@@ -58,11 +58,13 @@ _DAMPING = 0.5  # of messages, which converge more often with it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LogZInterval:
+class LogZInterval(Answer):
     """Bounds, a probable interval and an estimate of the log-partition function.
 
     Attributes
     ----------
+    model : FactorGraph
+        The model.
     lower, upper : float
         Bounds that are certain.
     probable : tuple of float
@@ -70,10 +72,10 @@ class LogZInterval:
     confidence : float
         That probability.
     log_z, log_z_error : float
-        Estimate from weighted draws, and its standard error; zero if log Z is known.
+        WeightedEstimate from weighted draws, and its standard error; zero if log Z is known.
     lower_by, upper_by : str
         Methods that gave the bounds.
-    diagnostics : WeightDiagnostics
+    diagnostics : Diagnostics
         How far to trust the estimate.
     plan : dict
         Everything that decided the numbers, as plain data.
@@ -91,15 +93,16 @@ class LogZInterval:
     True
     """
 
+    model: FactorGraph
     lower: float
     upper: float
     probable: tuple[float, float]
     confidence: float
-    log_z: float
-    log_z_error: float
+    log_z: float = field()
+    log_z_error: float = field()
     lower_by: str
     upper_by: str
-    diagnostics: WeightDiagnostics
+    diagnostics: Diagnostics = field()
     plan: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
     seconds: float = float("nan")
@@ -109,23 +112,14 @@ class LogZInterval:
         """The bounds that are certain."""
         return self.lower, self.upper
 
-    @property
-    def converged(self) -> bool:
-        """Whether nothing speaks against the estimate."""
-        return self.diagnostics.converged
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why the estimate cannot be relied upon, one sentence each; the bounds can."""
-        return self.diagnostics.reasons
-
     def line(self) -> str:
         """Return estimate, intervals and verdict in one line."""
         low, high = (in_words(bound, ".6g") for bound in self.probable)
+        word, _, figures = self.diagnostics.text.partition(": ")
         return (
-            f"{self.diagnostics.word}: between {in_words(self.lower, '.6g')} ({self.lower_by}) and "
+            f"{word}: between {in_words(self.lower, '.6g')} ({self.lower_by}) and "
             f"{in_words(self.upper, '.6g')} ({self.upper_by}), with probability {self.confidence:g} between "
-            f"{low} and {high}; {self.diagnostics.figures()}"
+            f"{low} and {high}; {figures}"
         )
 
     def __repr__(self) -> str:
@@ -223,6 +217,7 @@ def bound_log_z(
     lower = min(lower, upper)
     low, high = _probable(last, 1.0 - confidence)
     return LogZInterval(
+        model=model,
         lower=lower,
         upper=upper,
         probable=(min(max(low, lower), upper), max(min(high, upper), lower)),

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.archive import write_archive
-from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.importance.estimate import WeightedEstimate
-from gibbsite.inference.importance.verdict import WeightDiagnostics
+from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.joint import add_observed, find_free
-from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.table import SiteTable
 from gibbsite.results.wording import in_words
 
 if TYPE_CHECKING:
-    import pandas
-
     from gibbsite.models.domain import Domains
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WeightedResult:
+class WeightedResult(Answer):
     """Marginals and the log-partition function from weighted draws, with errors and a verdict.
 
     Attributes
@@ -38,7 +33,7 @@ class WeightedResult:
         What was observed, and the states that observed sites have.
     estimate : WeightedEstimate
         Probabilities, log Z and their errors as arrays, those of all proposals combined.
-    diagnostics : WeightDiagnostics
+    diagnostics : Diagnostics
         Effective size, tail of the weights, what may have been missed, and the verdict.
     sources : tuple of dict
         The proposals drawn from, with draws, effective size, log Z and its bound.
@@ -63,7 +58,7 @@ class WeightedResult:
     evidence: Mapping[str, Any]
     evidence_labels: Mapping[str, Any]
     estimate: WeightedEstimate
-    diagnostics: WeightDiagnostics
+    diagnostics: Diagnostics = field()
     sources: tuple[dict[str, Any], ...] = ()
     plan: dict[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
@@ -73,18 +68,16 @@ class WeightedResult:
     @cached_property
     def marginals(self) -> SiteTable:
         """Probabilities of the states of all sites, observed ones included; NaN for sites not asked for."""
-        seen = observed_cells(self.evidence, self.evidence_labels, 1.0)
-        return SiteTable(self.domains, self.estimate.cells, False, observed=seen)
+        return self._site_table(self.estimate.cells, False, 1.0)
 
     @cached_property
     def mcse(self) -> SiteTable:
         """Standard errors of the marginals."""
-        seen = observed_cells(self.evidence, self.evidence_labels, 0.0)
-        return SiteTable(self.domains, self.estimate.errors, False, False, seen)
+        return self._site_table(self.estimate.errors, False, 0.0)
 
     @property
     def log_z(self) -> float:
-        """Estimate of the natural logarithm of the partition function, evidence included."""
+        """WeightedEstimate of the natural logarithm of the partition function, evidence included."""
         return self.estimate.log_z
 
     @property
@@ -97,16 +90,6 @@ class WeightedResult:
         """Draws made."""
         return self.estimate.draws
 
-    @property
-    def converged(self) -> bool:
-        """Whether nothing speaks against the estimates."""
-        return self.diagnostics.converged
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why the estimates cannot be relied upon, one sentence each."""
-        return self.diagnostics.reasons
-
     def joint(self, *sites: str | int) -> Floats:
         """Return the joint probabilities of a site and any observed ones; others were not recorded."""
         free = find_free(sites, self.domains, self.evidence)
@@ -118,47 +101,19 @@ class WeightedResult:
         table = np.array(list(self.marginals[free[0]].values())) if free else np.ones(())
         return add_observed(table, sites, self.evidence, self.evidence_labels)
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return a pandas table with one row for each state of each site.
-
-        Columns are ``site``, ``state``, ``probability``, ``mcse`` and ``observed``.
-        """
-        from gibbsite.results.dataframe import make_dataframe
-
-        return make_dataframe(self.marginals, {"mcse": self.mcse})
-
-    @checked
-    def save(self, path: str | Path) -> None:
-        """Save to an ``.npz`` file, to be read by :func:`gibbsite.load`."""
-        write_archive(Path(path), *self._pack())
-
     def _pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
         from gibbsite.inference.importance.save import pack_weighted
 
         return pack_weighted(self)
 
-    def line(self) -> str:
-        """Return the verdict in one line."""
-        return f"{self.diagnostics.word}: {self.diagnostics.figures()}"
-
-    def summary(self) -> str:
-        """Return verdict, log Z and the proposals drawn from, for people.
-
-        Examples
-        --------
-        >>> import gibbsite as gs
-        >>> found = gs.sample_weighted(gs.example("asia"), draws=1024, rng=1, progress=False)
-        >>> print(found.summary().splitlines()[-2])
-        log Z 0.0000 ±0.0000
-        """
-        lines = [self.line(), *(f"  {reason}" for reason in self.reasons)]
-        lines.append(f"log Z {in_words(self.log_z, '.4f')} ±{in_words(self.log_z_error, '.4f')}")
-        lines += [
-            f"{one['name']}: {one['draws']:,} draws, effective size {one['effective']:,.0f}, log Z "
-            f"{in_words(one['log_z'], '.4f')}, log-weights at most {in_words(one['log_bound'], '.4f')}"
-            for one in self.sources
-        ]
-        return "\n".join(lines)
+    def _lines(self, most: int) -> Iterator[str]:
+        """Yield log Z and the proposals drawn from."""
+        yield f"log Z {in_words(self.log_z, '.4f')} ±{in_words(self.log_z_error, '.4f')}"
+        for one in self.sources:
+            yield (
+                f"{one['name']}: {one['draws']:,} draws, effective size {one['effective']:,.0f}, log Z "
+                f"{in_words(one['log_z'], '.4f')}, log-weights at most {in_words(one['log_bound'], '.4f')}"
+            )
 
     def __repr__(self) -> str:
         return f"WeightedResult({self.domains.n_sites:,} sites; {self.line()})"

@@ -18,7 +18,8 @@ from gibbsite.inference.importance.base import BLOCK, ImportanceProposal, Source
 from gibbsite.inference.importance.estimate import WeightedEstimate, estimate
 from gibbsite.inference.importance.result import WeightedResult
 from gibbsite.inference.importance.tally import GROUPS, Tally
-from gibbsite.inference.importance.verdict import WeightDiagnostics, judge
+from gibbsite.inference.importance.verdict import judge
+from gibbsite.results.answer import Diagnostics
 from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.executor import Executor, read_threads
 from gibbsite.sampling.interrupt import Flag, catch_interrupt
@@ -50,7 +51,7 @@ def sample_weighted(
     threads: int | None = None,
     progress: Any = None,
 ) -> WeightedResult:
-    """Estimate marginals and the log-partition function from independent weighted draws.
+    """WeightedEstimate marginals and the log-partition function from independent weighted draws.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ class _Run:
                 self.done = True
             elif budget.stop_early and self.blocks * BLOCK >= self.judged:
                 self.judged *= 2
-                self.done = self.judge()[1].converged
+                self.done = bool(self.judge()[1].converged)
             if self.done or self.blocks >= until or now >= share * budget.seconds:
                 return
             took = max(now - before, 1e-6)
@@ -236,7 +237,7 @@ class _Run:
                 rest = share * budget.seconds - now
                 pace = max(1, min(pace, math.ceil(many * rest / took)))
 
-    def judge(self) -> tuple[WeightedEstimate, WeightDiagnostics]:
+    def judge(self) -> tuple[WeightedEstimate, Diagnostics]:
         """Return estimates and verdict."""
         return judge(
             self.tallies,

@@ -13,7 +13,6 @@ The content depends on the result alone, so equal results give equal bytes. Entr
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +22,8 @@ from gibbsite._common.archive import Archive
 from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Wanted, check_header
 from gibbsite.inference.importance.estimate import WeightedEstimate
-from gibbsite.inference.importance.verdict import WeightDiagnostics
-from gibbsite.results.save import describe_sites, read_sites
+from gibbsite.inference.importance.verdict import FIGURES, diagnose
+from gibbsite.results.save import describe_sites, read_numbers, read_sites, write_numbers
 
 if TYPE_CHECKING:
     from gibbsite.inference.importance.result import WeightedResult
@@ -39,13 +38,13 @@ def pack_weighted(result: WeightedResult) -> tuple[dict[str, Any], dict[str, Arr
     arrays |= {"cells": numbers.pop("cells"), "errors": numbers.pop("errors")}
     content = {
         "estimate": numbers,
-        "diagnostics": asdict(result.diagnostics),
+        "diagnostics": {**result.diagnostics.figures, "reasons": list(result.diagnostics.reasons)},
         "sources": list(result.sources),
         "plan": result.plan,
         "remarks": list(result.remarks),
         "interrupted": result.interrupted,
     }
-    return {"kind": KIND, "format": FORMAT, **sites, "content": _write(content)}, arrays
+    return {"kind": KIND, "format": FORMAT, **sites, "content": write_numbers(content)}, arrays
 
 
 def _is_number(value: Any) -> bool:
@@ -68,7 +67,7 @@ def read_weighted(about: dict[str, Any], archive: Archive) -> WeightedResult:
     from gibbsite.inference.importance.result import WeightedResult
 
     domains, evidence, labels = read_sites(about, archive)
-    content = _read(about["content"])
+    content = read_numbers(about["content"])
     check_header(content, _CONTENT, archive.fail)
     states = (int(domains.cards.sum()),)
     arrays = archive.admit(
@@ -78,32 +77,16 @@ def read_weighted(about: dict[str, Any], archive: Archive) -> WeightedResult:
         }
     )
     told = content["diagnostics"]
-    if not all(_is_number(one) for name, one in told.items() if name != "reasons"):
+    if set(told) != {"reasons", *FIGURES} or not all(_is_number(told[name]) for name in FIGURES):
         raise ValueError("the verdict is not made of numbers")
     return WeightedResult(
         domains=domains,
         evidence=evidence,
         evidence_labels=labels,
         estimate=WeightedEstimate(arrays["cells"], arrays["errors"], **content["estimate"]),
-        diagnostics=WeightDiagnostics(**{**told, "reasons": tuple(told["reasons"])}),
+        diagnostics=diagnose(tuple(told.pop("reasons")), told),
         sources=tuple(content["sources"]),
         plan=content["plan"],
         remarks=tuple(content["remarks"]),
         interrupted=content["interrupted"],
     )
-
-
-def _write(value: Any) -> Any:
-    """Return plain data with numbers that JSON has no word for in words."""
-    if isinstance(value, dict):
-        return {key: _write(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_write(one) for one in value]
-    return {"number": str(value)} if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _read(value: Any) -> Any:
-    """Undo :func:`_write`."""
-    if isinstance(value, dict):
-        return float(value["number"]) if set(value) == {"number"} else {k: _read(one) for k, one in value.items()}
-    return [_read(one) for one in value] if isinstance(value, list) else value

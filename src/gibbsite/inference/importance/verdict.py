@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from gibbsite.inference.importance.estimate import WeightedEstimate, combine, estimate, estimate_groups
 from gibbsite.inference.importance.tally import Tally
+from gibbsite.results.answer import Diagnostics, verdict_word
 from gibbsite.results.wording import in_words
 
 #: The shape of the tail of weights up to which errors are taken to be known.
@@ -39,75 +39,33 @@ _SPOILS = 4.0
 _FEWEST_VISITS = 100.0
 
 
-@dataclass(frozen=True)
-class WeightDiagnostics:
-    """Numbers about weighted draws, and the verdict on them.
+# The figures of a verdict on weighted draws, in this order.
+FIGURES = (
+    "draws",  # draws made
+    "positive",  # draws of positive weight
+    "effective",  # effective size of the weights
+    "largest",  # share of the largest weight
+    "pareto_k",  # shape of the tail of weights; below 0.7 they can be averaged
+    "gap",  # upper bound of a log-weight minus log Z: how much more a draw may weigh than draws do on average
+    "unseen",  # largest probability of states that no draw has met; infinite if weights have no known bound
+    "groups",  # probability that groups of draws disagree by chance as much as they do
+    "sources",  # the same of proposals
+    "mcse_max",  # largest standard error of a marginal
+    "log_z_error",  # standard error of log Z
+    "accuracy",  # the largest error to be allowed
+)
 
-    Attributes
-    ----------
-    draws, positive : int
-        Draws, and those of positive weight.
-    effective : float
-        Effective size of the weights.
-    largest : float
-        Share of the largest weight.
-    pareto_k : float
-        Shape of the tail of weights; below 0.7 they can be averaged.
-    gap : float
-        Upper bound of a log-weight minus the estimate of log Z: how much more a draw may weigh than they
-        do on average.
-    unseen : float
-        The largest share of the probability that states can have which no draw has met, infinite if weights
-        have no known bound.
-    groups, sources : float
-        Probability that groups of draws, and proposals, disagree by chance as much as they do.
-    mcse_max : float
-        Largest standard error of a marginal.
-    log_z_error : float
-        Standard error of the log-partition function.
-    accuracy : float
-        The largest error to be allowed.
-    reasons : tuple of str
-        Why the run cannot be relied upon, one sentence each.
-    """
 
-    draws: int
-    positive: int
-    effective: float
-    largest: float
-    pareto_k: float
-    gap: float
-    unseen: float
-    groups: float
-    sources: float
-    mcse_max: float
-    log_z_error: float
-    accuracy: float
-    reasons: tuple[str, ...] = ()
-
-    @property
-    def converged(self) -> bool:
-        """Whether nothing speaks against the estimates."""
-        return not self.reasons
-
-    @property
-    def word(self) -> str:
-        """The verdict in a word or two."""
-        return "converged" if self.converged else "NOT CONVERGED"
-
-    def figures(self) -> str:
-        """Return the numbers in one line."""
-        unseen = "not bounded" if math.isinf(self.unseen) else f"at most {min(self.unseen, 1.0):.2g}"
-        equal = self.pareto_k == -math.inf  # no tail at all
-        tail = "largest weights equal" if equal else f"Pareto k {in_words(self.pareto_k, '.2f')}"
-        return (
-            f"{self.draws:,} draws, effective size {self.effective:,.0f}, {tail}, share of what was not "
-            f"drawn {unseen}, largest standard error {in_words(self.mcse_max, '.2g')}"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data."""
-        return {**asdict(self), "converged": self.converged, "reasons": list(self.reasons)}
+def diagnose(reasons: tuple[str, ...], figures: dict[str, Any]) -> Diagnostics:
+    """Return the verdict on weighted draws: converged if there is no reason against it."""
+    unseen = "not bounded" if math.isinf(figures["unseen"]) else f"at most {min(figures['unseen'], 1.0):.2g}"
+    k = figures["pareto_k"]
+    tail = "largest weights equal" if k == -math.inf else f"Pareto k {in_words(k, '.2f')}"
+    text = (
+        f"{verdict_word(not reasons)}: {figures['draws']:,} draws, effective size {figures['effective']:,.0f}, {tail}, "
+        f"share of what was not drawn {unseen}, largest standard error {in_words(figures['mcse_max'], '.2g')}"
+    )
+    return Diagnostics("estimate", not reasons, reasons, figures, text)
 
 
 def judge(
@@ -117,7 +75,7 @@ def judge(
     *,
     marginals: bool = True,
     exact: bool = False,
-) -> tuple[WeightedEstimate, WeightDiagnostics]:
+) -> tuple[WeightedEstimate, Diagnostics]:
     """Return the estimates from the draws of several proposals, and the verdict on them.
 
     Parameters
@@ -155,8 +113,8 @@ def judge(
             "impossible, or the proposal misses what it allows."
         )
         numbers = (math.inf, math.inf, math.nan, math.nan, math.nan, math.nan)
-        nothing = WeightDiagnostics(found.draws, 0, 0.0, math.nan, math.inf, *numbers, accuracy, (reason,))
-        return found, nothing
+        known_of = (found.draws, 0, 0.0, math.nan, math.inf, *numbers, accuracy)
+        return found, diagnose((reason,), dict(zip(FIGURES, known_of, strict=True)))
     known = [k for k in used if each[k].positive]
     gap, unseen = 0.0, MISSED / found.draws
     if not exact:
@@ -202,21 +160,11 @@ def judge(
             f"the standard error of log Z is {found.log_z_error:.2g}, so it may be off by more than "
             f"{accuracy:g}; draw more, or ask for less accuracy."
         )
-    return found, WeightDiagnostics(
-        found.draws,
-        found.positive,
-        found.effective,
-        found.largest,
-        found.k,
-        gap,
-        unseen,
-        groups,
-        sources,
-        worst,
-        found.log_z_error,
-        accuracy,
-        tuple(reasons),
+    values = (
+        *(found.draws, found.positive, found.effective, found.largest, found.k),
+        *(gap, unseen, groups, sources, worst, found.log_z_error, accuracy),
     )
+    return found, diagnose(tuple(reasons), dict(zip(FIGURES, values, strict=True)))
 
 
 def _unseen(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[float]) -> float:

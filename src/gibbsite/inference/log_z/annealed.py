@@ -142,4 +142,4 @@ def _draw_model(path: AnnealingPath, count: int, sweeps: int, entropy: int) -> t
         run = sample(path.model, Tempered(), sweeps=sweeps, rng=entropy, record="draws", progress=False)
     draws = run.values.reshape(-1, path.graph.n_sites)
     pick = np.linspace(0, len(draws) - 1, count).astype(np.intp)
-    return np.ascontiguousarray(draws[pick], path.graph.state_dtype), run.diagnostics.converged
+    return np.ascontiguousarray(draws[pick], path.graph.state_dtype), bool(run.converged)

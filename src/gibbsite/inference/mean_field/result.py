@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.arrays import Floats
+from gibbsite.results.answer import Answer, Diagnostics, verdict_word
 from gibbsite.results.joint import add_observed, find_free
-from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.table import SiteTable
 from gibbsite.results.wording import in_words
 
 if TYPE_CHECKING:
-    import pandas
-
     from gibbsite.models import FactorGraph
 
 
-class ApproximateLaw:
-    """Marginals that were not drawn: tables of them, and what is known about their error.
+class Approximation(Answer):
+    """Marginals that were computed, not drawn: their tables, and the verdict on them.
 
     Attributes
     ----------
@@ -37,43 +36,20 @@ class ApproximateLaw:
     binary: bool
     exact: bool
 
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why it has not converged, one sentence each."""
-        raise NotImplementedError
-
-    @property
-    def converged(self) -> bool | None:
-        """Whether the answer can be relied upon; None where its error is not known.
-
-        False where the iteration has not come to rest; True only where the answer is exact.
-        """
-        if self.reasons:
-            return False
-        return True if self.exact else None
-
-    def _word(self) -> str:
-        """Return the verdict in one or two words."""
-        return {True: "converged", False: "NOT CONVERGED", None: "settled"}[self.converged]
-
     @cached_property
-    def marginals(self) -> SiteTable:
-        """Approximate probabilities of the states of all sites, observed ones included."""
-        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
-        return SiteTable(self.model.domains, self.cells, self.binary, observed=seen)
+    def mcse(self) -> SiteTable | None:
+        """Standard errors: NaN, because nothing was drawn."""
+        nothing = np.full(self.cells.shape, np.nan)
+        return None if self.marginals is None else self._site_table(nothing, self.binary, 0.0)
 
-    def to_dataframe(self) -> pandas.DataFrame:
-        """Return a pandas table with one row for each state of each site.
-
-        Columns are ``site``, ``state``, ``probability`` and ``observed``; errors are not known.
-        """
-        from gibbsite.results.dataframe import make_dataframe
-
-        return make_dataframe(self.marginals, {})
+    def _diagnose(self, kind: str, reasons: list[str], figures: dict[str, Any], text: str) -> Diagnostics:
+        """Return the verdict: settled, with an error that is not known, unless the answer is exact."""
+        converged = False if reasons else True if self.exact else None
+        return Diagnostics(kind, converged, tuple(reasons), figures, f"{verdict_word(converged)}: {text}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MeanFieldResult(ApproximateLaw):
+class MeanFieldResult(Approximation):
     """A product law close to a model: approximate marginals, and a lower bound of the log-partition function.
 
     How far the marginals are from those of the model is not known. There are no standard errors: nothing was
@@ -114,8 +90,14 @@ class MeanFieldResult(ApproximateLaw):
     plan: dict[str, Any] = field(default_factory=dict)
     interrupted: bool = False
     seconds: float = float("nan")
+    task: str = "MAR"
 
     exact = False
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Approximate probabilities of the states of all sites, observed ones included."""
+        return self._site_table(self.cells, self.binary, 1.0)
 
     def joint(self, *sites: str | int) -> Floats:
         """Return the joint probabilities of a set of sites under the law: products of marginals.
@@ -155,8 +137,13 @@ class MeanFieldResult(ApproximateLaw):
         return self.change <= self.tolerance
 
     @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why it has not converged, one sentence each."""
+    def log_z_bounds(self) -> tuple[float, float]:
+        """The lower bound, and no upper one."""
+        return self.log_z, float("inf")
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """How far to trust the approximation."""
         reasons = []
         if not self.settled:
             reasons.append(
@@ -165,17 +152,15 @@ class MeanFieldResult(ApproximateLaw):
             )
         if self.log_z == -np.inf:
             reasons.append(
-                "the law gives a positive probability to something impossible, so it bounds nothing; use "
+                "the approximation gives a positive probability to something impossible, so it bounds nothing; use "
                 "start='support'."
             )
-        return tuple(reasons)
-
-    def line(self) -> str:
-        """Return the verdict in one line."""
-        return (
-            f"{self._word()}: largest change {in_words(self.change, '.2g')} in sweep {self.sweeps:,}; "
-            f"marginals are approximate, their error is not known; {self._bound('log Z')}"
+        figures = {"change": self.change, "sweeps": self.sweeps, "tolerance": self.tolerance}
+        text = (
+            f"largest change {in_words(self.change, '.2g')} in sweep {self.sweeps:,}; marginals are approximate, "
+            f"their error is not known; {self._bound('log Z')}"
         )
+        return self._diagnose("lower bound" if self.task == "PR" else "approximation", reasons, figures, text)
 
     def _bound(self, name: str) -> str:
         return f"{name} >= {self.log_z:.6g}" if np.isfinite(self.log_z) else f"no bound of {name}"
@@ -183,5 +168,5 @@ class MeanFieldResult(ApproximateLaw):
     def __repr__(self) -> str:
         return (
             f"MeanFieldResult({self.model.n_sites:,} sites; approximate marginals, {self._bound('log_z')}, "
-            f"{self._word()} in sweep {self.sweeps:,})"
+            f"{self.diagnostics.word} in sweep {self.sweeps:,})"
         )

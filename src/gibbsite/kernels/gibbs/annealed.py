@@ -111,7 +111,7 @@ class AnnealedGibbs(Kernel):
     [1.0, 0.75, 0.5, 0.25, 0.0]
     >>> model = gs.ising_grid((10, 10), coupling=0.5, field=0.1)
     >>> result = gs.sample(model, gs.AnnealedGibbs(sweeps=100), rng=1, progress=False)
-    >>> set(result.best_state.values())
+    >>> set(result.assignment.values())
     {1}
     """
 

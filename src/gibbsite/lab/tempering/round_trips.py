@@ -93,7 +93,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         Claim(
             "log Z of the model",
             f"{found.log_z:.3f} ({found.log_z_error:.3f}), exactly {exact:.3f}",
-            abs(found.log_z - exact) < 4.0 * found.log_z_error,
+            abs(tempering.log_z - exact) < 4.0 * tempering.log_z_error,
         ),
         Claim(
             "both modes are visited: every site is up half of the time",

@@ -9,6 +9,7 @@ import numpy as np
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats, Positions
+from gibbsite.errors import ArgumentError
 from gibbsite.results.measure.diagnostics import mcse
 from gibbsite.results.measure.measurement import MATERIAL
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, cell_title, finish, new_figure, tidy
@@ -57,6 +58,8 @@ def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figur
     >>> len(plot_convergence(result).axes)
     6
     """
+    if np.isnan(result.marginals.cells).all():
+        raise ArgumentError("Marginals were not recorded; add gs.Marginals() to record=.")
     rhat, ess = result.rhat.cells, result.ess.cells
     mean = result.marginals.cells
     material = (mean > MATERIAL) & (mean < 1.0 - MATERIAL)
@@ -79,7 +82,7 @@ def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figur
         count = f"{judged.size:,} {_kinds_of_cells(result)}"
         _draw_rhat(figure.add_subplot(grid[0, -1]), rhat[judged], count)
         _draw_ess(figure.add_subplot(grid[1, -1]), ess[judged], count)
-    title = f"{verdict.word}\n{verdict.figures()}"
+    title = verdict.line().replace(": ", "\n", 1)
     figure.suptitle(title, fontsize=9.5, color=_GOOD if verdict.converged else _BAD, ha="left", x=0.01)
     return finish(figure, path)
 

@@ -30,12 +30,13 @@ replicates, there are none, and the run is not judged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Bools, Floats
+from gibbsite.results.answer import Diagnostics, verdict_word
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.measure.energies import measure_disagreement
 from gibbsite.results.measure.measurement import FEWEST_REPLICATES, SPREADS, CellNumbers, is_material, source_of_errors
@@ -45,17 +46,18 @@ from gibbsite.results.wording import rhat_text
 MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
+STANDARD_ERRORS = 4.0  # an error of more standard errors than this is taken to be impossible
 #: The same where other sites were asked for: their errors contain what follows from slow moves of these.
 OTHERS_RHAT, OTHERS_ESS = 1.1, 50.0
 _AGREEMENT = 0.005
 _ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few dozen for each chain
-#: Instead of a second look: draws are independent, whatever state a sweep began in.
+#: Instead of a dispersed-start check: draws are independent, whatever state a sweep began in.
 INDEPENDENT = "independent"
 #: The same of draws that are counted: a state that none of them was in may still be possible.
 COUNTED = "independent, counted"
 WITHOUT_LOOK = (INDEPENDENT, COUNTED)
-#: Instead of a second look: chains cross between modes themselves (``Kernel.doubts``).
+#: Instead of a dispersed-start check: chains cross between modes themselves (``Kernel.doubts``).
 CROSSED = "crossed"
 _SETTLED = 1e-5  # standard error at which the number of independent draws does not matter
 _FEWEST_DRAWS = 4  # with fewer there is no R-hat
@@ -78,7 +80,7 @@ class Unreached:
 
 @dataclass(frozen=True)
 class Look:
-    """What a second look at a run has found: many short chains from dispersed starts beside it.
+    """What the dispersed-start check of a run has found: many short chains from dispersed starts beside it.
 
     Attributes
     ----------
@@ -97,124 +99,15 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Diagnostics:
-    """How good a run is.
+class Check:
+    """The comparison of a run with the answer of a second method.
 
-    Attributes
-    ----------
-    converged : bool
-        The verdict.
-    reasons : tuple of str
-        Why not, one sentence each.
-    rhat_max, ess_min : float or None
-        Worst R-hat and effective number of independent draws, with the site and state they belong to.
-    mcse_max : float or None
-        Largest standard error of a probability; that of a mean is counted in standard deviations of its site.
-        These are None where nothing is known about errors.
-    disagreement : float
-        Largest difference between the probability of a chain, or half of one, and the pooled one.
-    frozen : tuple of str
-        Sites that kept one state in every chain although the factors allow others.
-    unreached : tuple of Unreached
-        States no chain could enter.
-    chains, draws : int
-        Number of chains, and of draws in each.
-    found : int, optional
-        Number of chains that have seen a state as good as the best, where a run is judged by it.
-    errors : {"draws", "chains", "sums", "none"}
-        What standard errors are taken from: the dependence of draws, the spread of chains that are
-        replicates, the spread of sums over chains, or nothing.
-    second_look : {"agrees", "differs", "off", "no time", "impossible", "not needed", "independent", ...}
-        What short chains from dispersed starts say: they agree with the run or not, were turned off, had no
-        time, or could not be started; they are not needed where the run has not converged anyway, and where
-        it is judged by the best state. Independent draws need none, nor do chains that cross between modes.
-    look_chains, look_sweeps : int
-        Their number and length.
-    energy_rhat : float or None
-        R-hat of the log-potentials of the chains, where they are known.
-    judged, cells : int
-        Number of probabilities the verdict is about, and of all; of very large models an even selection.
-    mcse_in_sds : bool
-        Whether ``mcse_max`` is that of a number, counted in standard deviations of its site.
-    of_query : bool
-        Whether R-hat, effective draws and standard error are those of the sites that were asked for.
+    ``apart`` is the largest difference of two marginals, None if the second method had no time to converge.
     """
 
-    converged: bool
-    reasons: tuple[str, ...]
-    rhat_max: float | None
-    rhat_at: str
-    ess_min: float | None
-    ess_at: str
-    mcse_max: float | None
-    disagreement: float
-    frozen: tuple[str, ...]
-    unreached: tuple[Unreached, ...]
-    chains: int
-    draws: int
-    errors: str
-    found: int | None = None
-    second_look: str = "not needed"
-    look_chains: int = 0
-    look_sweeps: int = 0
-    energy_rhat: float | None = None
-    judged: int = 0
-    cells: int = 0
-    mcse_in_sds: bool = False
-    of_query: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data."""
-        return asdict(self)
-
-    def __getitem__(self, key: str) -> Any:
-        return getattr(self, key)
-
-    @property
-    def word(self) -> str:
-        """The verdict in a word or two."""
-        if self.converged:
-            return "converged"
-        return "NOT JUDGED" if self.errors == "none" else "NOT CONVERGED"
-
-    def line(self) -> str:
-        """Return the verdict in one line."""
-        return f"{self.word}: {self.figures()}"
-
-    def _agreement(self) -> str:
-        """Say what a second look has not found."""
-        if not self.look_chains:
-            return ""
-        if not self.look_sweeps:
-            return f"; second look: no other mode found from {self.look_chains} starts"
-        return f"; second look: {self.look_chains} short chains agree"
-
-    def figures(self) -> str:
-        """Return the numbers behind the verdict in one line."""
-        if self.found is not None:
-            return f"the best state found by {self.found} of {self.chains} chains x {self.draws:,} draws"
-        size = f"{self.chains} chain{'s' * (self.chains != 1)} x {self.draws:,} draw{'s' * (self.draws != 1)}"
-        if self.rhat_max is None or self.ess_min is None or self.mcse_max is None:
-            return f"no standard errors ({size})"
-        spread = "spread of " if self.errors in SPREADS else ""
-        looked = {
-            "agrees": self._agreement(),
-            "off": "; no second look, as asked" if self.converged else "",
-            INDEPENDENT: "; draws are independent",
-            CROSSED: "; states cross between modes" if self.converged else "",
-        }
-        part = f"; judged at {self.judged:,} of {self.cells:,} sites" if self.judged < self.cells else ""
-        error = f"at most {self.mcse_max:.2g}" if np.isfinite(self.mcse_max) else "not known"
-        unit = " standard deviations" * (self.mcse_in_sds and bool(np.isfinite(self.mcse_max)))
-        rhat = "not known" if self.draws < _FEWEST_DRAWS else "infinite"
-        if np.isfinite(self.rhat_max):
-            text = rhat_text(self.rhat_max, ".4f")
-            rhat = text if text.startswith("above") else f"at most {text}"
-        return (
-            f"R-hat {rhat}, effective draws at least {self.ess_min:,.0f}, "
-            f"standard error {error}{unit} ({spread}{size})"
-            f"{looked.get(self.second_look, '')}{'; judged at the sites asked for' * self.of_query}{part}"
-        )
+    method: str
+    by: str
+    apart: float | None
 
 
 def judge(
@@ -233,16 +126,51 @@ def judge(
     observed: Sequence[tuple[str, float, float]] = (),
     doubts: tuple[str, ...] = (),
     asked: Bools | None = None,
+    *,
+    task: str = "MAR",
+    accuracy: float | None = None,
+    log_z_error: float | None = None,
+    check: Check | None = None,
 ) -> Diagnostics:
-    """Pronounce the verdict.
+    """Judge a run: the one place where convergence and accuracy are decided.
 
     ``name`` turns a cell number into words; ``blind``: no probability was recorded by which to judge;
     ``errors``: what standard errors can be taken from; ``period``: how many draws averages are meant to be
     taken over; ``bests``: largest log-potential of each chain, if they are known; ``pulse``: log-potentials
-    of each chain over its length, if they are known; ``look``: the second look, or why there is none;
+    of each chain over its length, if they are known; ``look``: the dispersed-start check, or why there is none;
     ``n_cells``: number of cells of the run, where not all of them are judged; ``observed``: names, R-hat and
-    effective sizes of observables; ``doubts``: what the kernel says against its chains; ``asked``: which
-    cells were asked for, None: all.
+    effective sizes of observables; ``doubts``: warnings of the kernel about its chains; ``asked``: which
+    cells were asked for, None: all; ``task`` and ``accuracy``: what the run is to answer, and the half-width
+    that four standard errors must stay below; ``check``: the comparison with a second method.
+
+    The figures of the verdict are:
+
+    ``rhat_max``, ``ess_min``, ``rhat_at``, ``ess_at``
+        Worst R-hat and effective number of independent draws, with the site and state they belong to.
+    ``mcse_max``, ``mcse_in_sds``
+        Largest standard error of a probability; that of a mean is counted in standard deviations of its
+        site. The numbers are None where nothing is known about errors.
+    ``disagreement``
+        Largest difference between the probability of a chain, or half of one, and the pooled one.
+    ``unreached``, ``frozen``
+        States no chain could enter, and the sites they belong to.
+    ``chains``, ``draws``
+        Number of chains, and of draws in each.
+    ``found``
+        Number of chains that have seen a state as good as the best, where a run is judged by it.
+    ``errors``
+        What standard errors are taken from: the dependence of "draws", the spread of "chains" that are
+        replicates, the spread of "sums" over chains, or "none".
+    ``second_look``, ``look_chains``, ``look_sweeps``
+        The dispersed-start check: short chains "agrees" or "differs", it was turned "off", had "no time", was
+        "impossible" or "not needed"; draws are "independent", or chains have "crossed" between modes. Then the
+        number and length of the short chains.
+    ``energy_rhat``
+        R-hat of the log-potentials of the chains, where they are known.
+    ``judged``, ``cells``
+        Number of probabilities the verdict is about, and of all; of very large models an even selection.
+    ``of_query``
+        Whether R-hat, effective draws and standard error are those of the sites that were asked for.
     """
     reasons: list[str] = []
     found = None
@@ -306,41 +234,116 @@ def judge(
         reasons += describe_look(look, cells, name)
     elif look == "no time" and not reasons:
         reasons.append(
-            "there was no time for a second look from other starts, so other modes may have been missed; "
-            "allow more time."
+            "there was no time for the dispersed-start check, so other modes may have been missed; allow more time."
         )
     elif look == "impossible" and not reasons:
         reasons.append(
-            "no second look was possible, because no chain could be started elsewhere and compared with the "
+            "no dispersed-start check was possible, because no chain could be started elsewhere and compared with the "
             "run, so other modes may have been missed."
         )
     doubted: dict[str, int] = {}
     for doubt in unreached:
         doubted[doubt.site] = doubted.get(doubt.site, 0) + 1
+    figures: dict[str, Any] = {
+        "rhat_max": worst.rhat,
+        "rhat_at": worst.rhat_at,
+        "ess_min": worst.ess,
+        "ess_at": worst.ess_at,
+        "mcse_max": worst.error,
+        "disagreement": float(cells.spread.max(initial=0.0)),
+        "frozen": tuple(doubted),
+        "unreached": unreached,
+        "chains": chains,
+        "draws": draws,
+        "errors": source,
+        "found": found,
+        "second_look": _look_word(look),
+        "look_chains": look.chains if isinstance(look, Look) else 0,
+        "look_sweeps": look.sweeps if isinstance(look, Look) else 0,
+        "energy_rhat": energy_rhat,
+        "judged": cells.mean.size,
+        "cells": cells.mean.size if n_cells is None else max(n_cells, cells.mean.size),
+        "mcse_in_sds": worst.in_sds,
+        "of_query": asked is not None,
+    }
+    if accuracy is not None:
+        reasons += _judge_accuracy(figures, task, accuracy, log_z_error)
+    checked = ""
+    if check is not None and check.apart is None:
+        checked = f"; {check.by} had no time to check it"
+    elif check is not None and check.apart is not None and accuracy is not None:
+        figures |= {"checked_by": check.by, "check_difference": check.apart}
+        if check.apart > 2.0 * accuracy:
+            reasons.append(
+                f"{check.method} and {check.by} differ by {check.apart:.2g}, and both were called converged, so that "
+                "one of them is wrong; run longer."
+            )
+        else:
+            checked = f"; checked by {check.by}, which differs by {check.apart:.2g} at most"
+    converged = not reasons and source != "none"
     return Diagnostics(
-        converged=not reasons and source != "none",
+        kind="best found" if found is not None or task == "MAP" else "estimate",
+        converged=converged,
         reasons=tuple(reasons),
-        rhat_max=worst.rhat,
-        rhat_at=worst.rhat_at,
-        ess_min=worst.ess,
-        ess_at=worst.ess_at,
-        mcse_max=worst.error,
-        disagreement=float(cells.spread.max(initial=0.0)),
-        frozen=tuple(doubted),
-        unreached=unreached,
-        chains=chains,
-        draws=draws,
-        errors=source,
-        found=found,
-        second_look=_look_word(look),
-        look_chains=look.chains if isinstance(look, Look) else 0,
-        look_sweeps=look.sweeps if isinstance(look, Look) else 0,
-        energy_rhat=energy_rhat,
-        judged=cells.mean.size,
-        cells=cells.mean.size if n_cells is None else max(n_cells, cells.mean.size),
-        mcse_in_sds=worst.in_sds,
-        of_query=asked is not None,
+        figures=figures,
+        text=f"{verdict_word(converged, source)}: {_describe_figures(figures, converged)}{checked}",
     )
+
+
+def _judge_accuracy(figures: dict[str, Any], task: str, accuracy: float, log_z_error: float | None) -> list[str]:
+    """Return why the answer of a run is not as accurate as it was asked for."""
+    if task == "PR":
+        known = log_z_error is not None and np.isfinite(log_z_error)
+        return [] if known else ["the standard error of log Z is not known: the run is too short."]
+    largest = figures["mcse_max"]
+    if largest is None or not np.isfinite(largest):
+        said = f"there are no standard errors, so nothing shows whether marginals are off by more than {accuracy:g}."
+        return [said] if task == "MAR" else []
+    if STANDARD_ERRORS * largest <= accuracy:
+        return []
+    whose = " of the sites asked for" * figures["of_query"]
+    return [
+        f"standard errors{whose} are up to {largest:.2g}, so marginals may be off by more than "
+        f"{accuracy:g}{'' if figures['unreached'] else '; run longer, or ask for less accuracy'}."
+    ]
+
+
+def _describe_figures(figures: dict[str, Any], converged: bool) -> str:
+    """Return the figures of a run in one line."""
+    chains, draws, rhat_max, mcse = (figures[name] for name in ("chains", "draws", "rhat_max", "mcse_max"))
+    if figures["found"] is not None:
+        return f"the best state found by {figures['found']} of {chains} chains x {draws:,} draws"
+    size = f"{chains} chain{'s' * (chains != 1)} x {draws:,} draw{'s' * (draws != 1)}"
+    if rhat_max is None:
+        return f"no standard errors ({size})"
+    spread = "spread of " if figures["errors"] in SPREADS else ""
+    looked = {
+        "agrees": _describe_agreement(figures["look_chains"], figures["look_sweeps"]),
+        "off": "; no dispersed-start check, as asked" if converged else "",
+        INDEPENDENT: "; draws are independent",
+        CROSSED: "; states cross between modes" if converged else "",
+    }.get(figures["second_look"], "")
+    part = f"; judged at {figures['judged']:,} of {figures['cells']:,} sites" * (figures["judged"] < figures["cells"])
+    error = f"at most {mcse:.2g}" if np.isfinite(mcse) else "not known"
+    unit = " standard deviations" * (figures["mcse_in_sds"] and bool(np.isfinite(mcse)))
+    rhat = "not known" if draws < _FEWEST_DRAWS else "infinite"
+    if np.isfinite(rhat_max):
+        text = rhat_text(rhat_max, ".4f")
+        rhat = text if text.startswith("above") else f"at most {text}"
+    return (
+        f"R-hat {rhat}, effective draws at least {figures['ess_min']:,.0f}, "
+        f"standard error {error}{unit} ({spread}{size})"
+        f"{looked}{'; judged at the sites asked for' * figures['of_query']}{part}"
+    )
+
+
+def _describe_agreement(chains: int, sweeps: int) -> str:
+    """Return what a dispersed-start check that has found nothing has done."""
+    if not chains:
+        return ""
+    if not sweeps:
+        return f"; dispersed-start check: no other mode found from {chains} starts"
+    return f"; dispersed-start check: {chains} short chains agree"
 
 
 def _doubted_others(worst: _Worst) -> list[str]:

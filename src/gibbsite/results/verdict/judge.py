@@ -95,7 +95,7 @@ class Judge:
         if self._too_short(recording, first):
             return False
         found = self._scrutinise(recording, first, lambda: False).diagnostics
-        return found.converged and found.mcse_max is not None and found.mcse_max <= self.error
+        return bool(found.converged) and found.mcse_max is not None and found.mcse_max <= self.error
 
     def _too_short(self, recording: Recording, first: Result) -> bool:
         """Tell whether a rare state that lasts for some sweeps could have been missed altogether."""

@@ -1,4 +1,4 @@
-"""What speaks against a run, as sentences: states out of reach, and what a second look has found."""
+"""What speaks against a run, as sentences: states out of reach, and what a dispersed-start check has found."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def put_first(causes: list[str], reasons: list[str]) -> list[str]:
 
 
 def describe_look(look: Look, cells: CellNumbers, name: Any) -> list[str]:
-    """Put what a second look has found into words."""
+    """Describe what a dispersed-start check has found."""
     found = look.findings
     if found.agree:
         return []
     if found.said:
         return [found.said]
-    said = f"a second look with {look.chains} short chains from other starts ({look.sweeps} sweeps each) "
+    said = f"the dispersed-start check with {look.chains} short chains from other starts ({look.sweeps} sweeps each) "
     if found.cells:
         places = ", ".join(name(cell) for cell in found.cells)
         said += (
