@@ -149,7 +149,7 @@ def decode(ring: LogMessages, graph: MessageGraph, state: Messages, sites: Ints,
                 state.belief[cell + a] = -np.inf
 
 
-class Answers(NamedTuple):
+class BeliefAnswers(NamedTuple):
     """Probabilities of states, log-partition function and decoded state; messages and beliefs as logarithms."""
 
     cells: Floats
@@ -159,7 +159,7 @@ class Answers(NamedTuple):
     belief: Floats
 
 
-def read_off(graph: MessageGraph, state: Messages, shares: ForestShares | None, sites: Ints | None) -> Answers:
+def read_off(graph: MessageGraph, state: Messages, shares: ForestShares | None, sites: Ints | None) -> BeliefAnswers:
     """Turn messages in logarithms into answers: a state if ``sites`` are to be decided, otherwise log Z."""
     add_logs(graph, state)
     belief = state.belief.copy()
@@ -172,7 +172,7 @@ def read_off(graph: MessageGraph, state: Messages, shares: ForestShares | None, 
         log_z = upper_bound(LogMessages(False), graph, state, *shares, np.zeros(belief.size))
     else:
         log_z = log_z_of_beliefs(LogMessages(False), graph, state)
-    return Answers(cells, float(log_z), codes, state.message, belief)
+    return BeliefAnswers(cells, float(log_z), codes, state.message, belief)
 
 
 def _normalise(logs: Floats, graph: MessageGraph) -> Floats:

@@ -24,8 +24,8 @@ from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite.inference.importance.base import BLOCK
 from gibbsite.inference.importance.tables import (
     NetworkLayout,
+    NetworkScratch,
     ProposalTables,
-    Scratch,
     draw_blocks,
     make_scratch,
     proposal_tables,
@@ -80,7 +80,9 @@ def learn(
 
 
 @compiled_loop
-def _count(structure: NetworkLayout, tables: ProposalTables, scratch: Scratch, counts: Floats, sums: Floats) -> None:
+def _count(
+    structure: NetworkLayout, tables: ProposalTables, scratch: NetworkScratch, counts: Floats, sums: Floats
+) -> None:
     """Add the weight of each draw of a block to the entries of the tables that it selects."""
     top = -np.inf
     for b in range(BLOCK):
@@ -113,7 +115,7 @@ def _count(structure: NetworkLayout, tables: ProposalTables, scratch: Scratch, c
 
 
 @inlined
-def _add_alone(tables: ProposalTables, scratch: Scratch, b: Integer, square: float, sums: Floats) -> None:
+def _add_alone(tables: ProposalTables, scratch: NetworkScratch, b: Integer, square: float, sums: Floats) -> None:
     """Add weight times weight under each proposal alone, whose mean is the second moment of that proposal."""
     laws = tables.lane.size - 1
     for c in range(laws):

@@ -69,7 +69,7 @@ class ProposalTables(NamedTuple):
     lane: Ints
 
 
-class Scratch(NamedTuple):
+class NetworkScratch(NamedTuple):
     """Space for one block: states, random words, positions in tables, log-weights, logarithms of proposals."""
 
     x: Ints32
@@ -167,9 +167,9 @@ def _fill_tables(
                     weighs[t] = True
 
 
-def make_scratch(structure: NetworkLayout) -> Scratch:
+def make_scratch(structure: NetworkLayout) -> NetworkScratch:
     """Allocate the space for one block."""
-    return Scratch(
+    return NetworkScratch(
         np.zeros((structure.card.size, BLOCK), np.int32),
         np.zeros(BLOCK, np.uint32),
         np.zeros(BLOCK, np.int32),
@@ -188,7 +188,7 @@ def draw_blocks(
     first: int,
     blocks: int,
     step: int,
-    scratch: Scratch,
+    scratch: NetworkScratch,
     tally: Tally,
     group: int,
 ) -> None:
@@ -206,7 +206,7 @@ def draw_block(
     key_0: np.uint32,
     key_1: np.uint32,
     block: Integer,
-    scratch: Scratch,
+    scratch: NetworkScratch,
 ) -> None:
     """Draw one block: states and log-weights."""
     x, at, log_weights = scratch.x, scratch.at, scratch.log_weights
@@ -255,7 +255,7 @@ def draw_block(
 
 
 @called
-def _weigh(tables: ProposalTables, scratch: Scratch) -> None:
+def _weigh(tables: ProposalTables, scratch: NetworkScratch) -> None:
     """Divide weights by the probabilities of the draws under the mixture."""
     laws = tables.lane.size - 1
     for b in range(BLOCK):
@@ -290,7 +290,7 @@ def _settle_ties(
     key_0: np.uint32,
     key_1: np.uint32,
     block: Integer,
-    scratch: Scratch,
+    scratch: NetworkScratch,
     t: Integer,
 ) -> None:
     """Draw 32 more bits where a word equals the upper half of a sum."""
