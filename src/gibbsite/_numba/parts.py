@@ -7,6 +7,7 @@ part         purpose                                             without it
 ``runtime``  option ``_nrt``: loops without reference counting   an update of a table model takes five times as long
 ``stack``    arrays on the stack of a compiled function          they are allocated, and ``runtime`` is not used
 ``files``    compiled code as bytes, in the cache on disk        every process compiles: 2.3 s instead of 0.6 s
+``blas``     ``import numba`` without ``scipy.linalg``             a first call with a warm cache takes a quarter longer
 ``vectors``  vector instructions that the processor offers       an update of many chains takes twice as long
 ``events``   notifications when something is compiled            time limits include compiling, without a message
 ===========  ==================================================  ===========================================
@@ -24,7 +25,7 @@ from collections.abc import Callable
 
 log = logging.getLogger("gibbsite")
 
-PARTS = ("helpers", "runtime", "files", "vectors", "stack", "events")
+PARTS = ("helpers", "runtime", "files", "blas", "vectors", "stack", "events")
 _missing: dict[str, str] = {}
 
 
