@@ -25,8 +25,8 @@ from gibbsite.results.verdict.second_look import SecondLook
 from gibbsite.results.verdict.unreached import find_unreached
 from gibbsite.results.verdict.visits import Visits
 from gibbsite.results.verdict.walkers import can_walk
-from gibbsite.sampling.engine import Recording
-from gibbsite.sampling.interrupt import catch_interrupt
+from gibbsite.sampling.driver import Recording
+from gibbsite.sampling.progress import catch_interrupt
 
 Looker = SecondLook | modes.ModeSearch | settling.Settling | KnownMean
 
@@ -124,7 +124,7 @@ class Judge:
         if self.query is not None:
             found = found.judged(asked=self.query)
         if isinstance(setup.kernel, Independent) and setup.kernel.independent(setup.graph):
-            return found.judged(look=INDEPENDENT if setup.layout.conditional else COUNTED)
+            return found.judged(look=INDEPENDENT if setup.record.conditional else COUNTED)
         doubts = setup.kernel.crossing_warnings(recording.memories) if isinstance(setup.kernel, Replicated) else None
         if doubts is not None:
             return found.judged(look=CROSSED, doubts=doubts)

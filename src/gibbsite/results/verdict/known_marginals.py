@@ -21,7 +21,7 @@ from gibbsite.results.wording import tell_apart
 
 if TYPE_CHECKING:
     from gibbsite.results.result import Result
-    from gibbsite.sampling.engine import Setup
+    from gibbsite.sampling.setup import Setup
 
 MOST_SITES = 1024  # of a component that is solved: elimination takes about 30 microseconds for each
 MOST_ENTRIES = 2.0**20  # of all its tables, which take about 0.03 seconds
@@ -44,7 +44,7 @@ def solve_parts(setup: Setup) -> Parts | None:
     graph, model = setup.graph, setup.model
     if not graph.discrete or graph.on_disk or not isinstance(model, FactorGraph):
         return None
-    if setup.layout.n_marginal != graph.n_cells or not 0 < graph.n_sites <= _READ:
+    if setup.record.n_marginal != graph.n_cells or not 0 < graph.n_sites <= _READ:
         return None
     arrays = compile_graph(model, "table").arrays
     logs = np.concatenate([arrays.log_value, arrays.log_unary])
