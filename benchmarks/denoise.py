@@ -12,7 +12,7 @@ from benchmarks.forms import Bundle
 from benchmarks.measure import Contestant, Spread, Times, race
 from benchmarks.report import Section, Target
 from benchmarks.workloads import grid
-from gibbsite.sampling.chain_layout import choose_scan_and_layout
+from gibbsite.sampling.layout import choose_scan_and_layout
 from gibbsite.sampling.record import lay_out
 
 SIGMA, SWEEPS = 2.0, 30

@@ -20,10 +20,10 @@ from benchmarks.startup import run_fresh
 from benchmarks.workloads import Agreements, Spins, grid, load, potts
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import Team
-from gibbsite.sampling.chain import advance
-from gibbsite.sampling.chain_layout import ChainLayout, pack_chains, pack_sites
-from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.executor import Threads
+from gibbsite.sampling.layout import ChainLayout, pack_chains, pack_sites
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import sweep_chain
 from gibbsite.sampling.tape import LENGTH
 
 GIBBS = gs.Gibbs()
@@ -90,14 +90,14 @@ class Bundle:
         self.tape.counters[LENGTH] = 1 << 20  # as in a long run: batches are closed now and then
         self.arrays, self.schedule = form.arrays(chains), form.schedule()
         self.parameters = kernel.parameters(form.graph)
-        self.executor = Executor(team)
+        self.executor = Threads(team)
 
     def run(self, sweeps: int) -> None:
         gate, n = np.zeros(1, np.int64), self.form.graph.n_sites
 
         def move(member: int) -> None:
             team = Team(member, self.team, gate)
-            advance(self.parameters, self.arrays, self.schedule, self.state, self.tape, sweeps, n, self.keep, team)
+            sweep_chain(self.parameters, self.arrays, self.schedule, self.state, self.tape, sweeps, n, self.keep, team)
 
         self.executor.map(move, range(self.team))
 
@@ -180,11 +180,11 @@ _LATTICE = """
 import json, resource, time, tracemalloc
 import numpy as np
 import gibbsite as gs
-from gibbsite.sampling.chain_layout import pack_sites
+from gibbsite.sampling.layout import pack_sites
 from gibbsite.sampling.record import lay_out
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import alone
-from gibbsite.sampling.chain import advance
+from gibbsite.sampling.sweep import sweep_chain
 def begin(side):
     model = gs.ising_grid((side, side), coupling=0.2)
     graph = gs.graphs.compile_graph(model)
@@ -193,7 +193,7 @@ def begin(side):
 def run(form, state, sweeps):
     n = form.graph.n_sites
     kernel = gs.Gibbs().parameters(form.graph)
-    advance(kernel, form.arrays(1), form.schedule(), state, form.tape(1), sweeps, n, False, alone())
+    sweep_chain(kernel, form.arrays(1), form.schedule(), state, form.tape(1), sweeps, n, False, alone())
 run(*begin(10), 1)
 tracemalloc.start()
 form, state = begin(SIDE)

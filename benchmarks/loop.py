@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import Team
-from gibbsite.sampling.chain import advance, start_chain
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import start_chain, sweep_chain
 
 
 def mover(
@@ -47,7 +47,7 @@ def mover(
 
         def share(member: int) -> None:
             team = Team(member, threads, gate)
-            advance(parameters, graph.arrays, schedule, state, tape, 1, steps, False, team)
+            sweep_chain(parameters, graph.arrays, schedule, state, tape, 1, steps, False, team)
 
         if threads == 1:
             share(0)

@@ -28,7 +28,7 @@ from benchmarks.data import DATA, ROOT
 from benchmarks.networks import Known, largest_error, networks
 from benchmarks.report import format_table
 from gibbsite._numba.clock import clock
-from gibbsite.sampling.executors.choosing import find_crew
+from gibbsite.sampling.executors.choosing import find_executor
 from gibbsite.sampling.executors.tasks import map_tasks
 
 METHODS = ("auto", "gibbs", "blocks", "cutset", "tempered", "forward", "mini-bucket", "bp")
@@ -223,7 +223,7 @@ def main(arguments: list[str] | None = None) -> None:
         cases = [one for one in networks(DATA) if not given.only or any(text in one[0] for text in given.only)]
         commit = _commit()
         runs = [(*case, m) for m in given.methods or METHODS for case in cases if (case[0], m) not in done]
-        with given.out.open("a") as file, find_crew(given.on) as crew:
+        with given.out.open("a") as file, find_executor(given.on) as executor:
 
             def take(run: Run, row: Row) -> None:
                 rows.append(row)
@@ -232,7 +232,7 @@ def main(arguments: list[str] | None = None) -> None:
                 wrong = "WRONG " if is_silently_wrong(row) else ""
                 print(f"{wrong}{run[0]} {run[2]}: {_cell(row)}", flush=True)
 
-            map_tasks(crew, lambda run: measure(*run, given.seconds, commit), runs, take=take, say=print)
+            map_tasks(executor, lambda run: measure(*run, given.seconds, commit), runs, take=take, say=print)
     if given.page is not None:
         given.page.write_text(page(rows), encoding="utf-8")
 

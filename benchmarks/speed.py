@@ -17,8 +17,8 @@ from benchmarks.workloads import Workload, load
 from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.support.start import find_start
 from gibbsite.kernels.base import alone
-from gibbsite.sampling.chain import advance, start_chain
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import start_chain, sweep_chain
 from gibbsite.sampling.tape import LENGTH, Tape
 
 BINARY = ("lattice", "ising")
@@ -104,7 +104,9 @@ class Chain:
 
     def run(self, sweeps: int) -> None:
         n = self.graph.n_sites
-        advance(self.parameters, self.graph.arrays, self.schedule, self.state, self.tape, sweeps, n, self.keep, alone())
+        sweep_chain(
+            self.parameters, self.graph.arrays, self.schedule, self.state, self.tape, sweeps, n, self.keep, alone()
+        )
 
     def rewind(self, length: int = 1) -> None:
         """Empty the tape, as at the start of a run, or as after many draws (``length`` to a batch)."""

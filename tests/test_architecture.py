@@ -120,11 +120,11 @@ def test_every_public_name_exists_and_is_documented() -> None:
 
 
 def test_each_kernel_has_one_signature_per_combination() -> None:
-    from gibbsite.sampling.chain import move
+    from gibbsite.sampling.sweep import sweep_sites
 
     for model in (gibbsite.ising_grid((3, 3)), gibbsite.ising_grid((4, 5), coupling=0.7, field=1.0)):
         for seed in range(2):
             gibbsite.sample(model, sweeps=5, rng=seed, progress=False)
-    lattice = [s for s in move.signatures if "LatticeGraph" in str(s) and "Raster" in str(s)]
+    lattice = [s for s in sweep_sites.signatures if "LatticeGraph" in str(s) and "Raster" in str(s)]
     gibbs = [s for s in lattice if str(s).startswith("(GibbsParameters(HeatBath")]
     assert len(gibbs) == 1

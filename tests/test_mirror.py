@@ -34,6 +34,7 @@ CROSSING = {
     "sampling/executors/test_worker_counts.py": "Results do not depend on the number of workers of Dask.",
     "sampling/test_bad_input.py": "Every argument of a run is refused in a sentence if it is wrong.",
     "sampling/test_every_layout.py": "Runs in every layout resume, use threads and record alike.",
+    "sampling/test_interrupt.py": "Ctrl-C and SIGTERM end runs after a block, and a second one at once.",
     "sampling/test_time_limit.py": "A time limit holds for set-up, sampling, checks and results together.",
     "sampling/test_untrusted_checkpoints.py": "Checkpoints from elsewhere are continued, or refused in a sentence.",
 }

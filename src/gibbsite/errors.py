@@ -1,4 +1,4 @@
-"""What can go wrong, as types: every error of gibbsite is a :class:`GibbsiteError`.
+"""The exceptions of gibbsite, all of them a :class:`GibbsiteError`.
 
 A message says what is wrong, where (file, line, site, factor), and what to do about it. It is a
 :class:`gibbsite._common.wording.Text`: the arguments and kernels it names can be spelled as options of the command
@@ -89,7 +89,7 @@ class FormatError(GibbsiteError, ValueError):
 
 
 class UnknownFormatError(FormatError):
-    """Nothing tells the format of a file, and it has not been given.
+    """The format of a file can neither be recognised nor was it given.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class UnknownFormatError(FormatError):
 
     def __init__(self, path: str, advice: str, way: str = "format=", writing: bool = False) -> None:
         self.advice, self.way, self.writing = advice, way, writing
-        super().__init__(f"the format cannot be told; {advice.format(way)}.", path)
+        super().__init__(f"the format is not known; {advice.format(way)}.", path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UnknownFormatError, (self.path, self.advice, self.way, self.writing)

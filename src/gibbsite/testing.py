@@ -41,8 +41,8 @@ from gibbsite.inference.exact.transition import draw_periods, sweep_matrix, unit
 from gibbsite.kernels.base import Kernel, transition, units_of
 from gibbsite.kernels.protocols import Resolvable, RunOutline, Stateful
 from gibbsite.kernels.registry import registered_kernels
-from gibbsite.sampling.chain import repeatedly, start_chain
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import repeatedly, start_chain
 from gibbsite.scans.base import Scan
 from gibbsite.scans.registry import proof_scans as scans
 

@@ -26,7 +26,7 @@ from typing import Any
 
 import gibbsite as gs
 from gibbsite.sampling.executors import dask as dask_module
-from gibbsite.sampling.executors.partitions.crew import PartitionedCrew
+from gibbsite.sampling.executors.partitions.site_executor import PartitionExecutor
 from tests.sampling.executors.machines import Machines
 
 
@@ -47,13 +47,13 @@ def report_memory(seen: list[tuple[float, float, int]]) -> None:
 def count_repeated() -> list[int]:
     """Return a list to which partitioned runs add how many blocks are to be made again, whenever some are."""
     found: list[int] = []
-    go_back = PartitionedCrew._go_back
+    go_back = PartitionExecutor._go_back
 
-    def counting(crew: PartitionedCrew, chains: Any) -> None:
-        found.append(len(crew.steps))
-        go_back(crew, chains)
+    def counting(executor: PartitionExecutor, chains: Any) -> None:
+        found.append(len(executor.steps))
+        go_back(executor, chains)
 
-    PartitionedCrew._go_back = counting  # type: ignore[method-assign]
+    PartitionExecutor._go_back = counting  # type: ignore[method-assign]
     return found
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.cli import main
-from gibbsite.sampling import engine
-from gibbsite.sampling.interrupt import catch_interrupt, whole_runs_only
+from gibbsite.sampling.driver import Driver
+from gibbsite.sampling.progress import Status, catch_interrupt, whole_runs_only
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -85,14 +86,16 @@ def test_runs_that_are_parts_of_something_larger_are_whole_or_raise() -> None:
 @pytest.fixture
 def interrupted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Interrupt every run when it begins to record; return a list with an entry for each such run."""
-    record, runs = engine._Run.record, []
+    run, runs = Driver.run, []
 
-    def record_and_interrupt(self: engine._Run) -> None:
-        runs.append(1)
-        signal.raise_signal(signal.SIGINT)
-        record(self)
+    def run_and_interrupt(self: Driver) -> Iterator[Status]:
+        for status in run(self):
+            if status.phase == "sampling" and not self.flag.up:
+                runs.append(1)
+                signal.raise_signal(signal.SIGINT)
+            yield status
 
-    monkeypatch.setattr(engine._Run, "record", record_and_interrupt)
+    monkeypatch.setattr(Driver, "run", run_and_interrupt)
     return runs
 
 

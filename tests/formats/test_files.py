@@ -95,8 +95,8 @@ def test_openings(text: str, format: str, tmp_path: Path) -> None:
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model"
     for content, message in [
-        (b"hello", "the format cannot be told; say which it is with format=, one of bif, bqm"),
-        (b"\x89PNG\0\0", "the format cannot be told"),
+        (b"hello", "the format is not known; say which it is with format=, one of bif, bqm"),
+        (b"\x89PNG\0\0", "the format is not known"),
         (b"MARKOV\0", "binary file"),
         (b"", "empty"),
     ]:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 import gibbsite as gs
 from gibbsite.results.measure.diagnostics import mcse
 from gibbsite.results.verdict.unreached import _left_out
-from gibbsite.sampling import crew
-from gibbsite.sampling.chain import move
+from gibbsite.sampling import executor
+from gibbsite.sampling.sweep import sweep_sites
 from gibbsite.testing import tiny_models
 
 MODELS = tiny_models()
@@ -327,8 +327,8 @@ def chain_marginals(length: int, coupling: float, field: float) -> NDArray[np.fl
     move = np.exp(coupling * np.outer(spin, spin) + field * spin)
     forward, backward = [np.exp(field * spin)], [np.ones(2)]
     for _ in range(length - 1):
-        forward.append(forward[-1] @ move / move.sum())
-        backward.append(move @ backward[-1] / move.sum())
+        forward.append(forward[-1] @ move / sweep_sites.sum())
+        backward.append(move @ backward[-1] / sweep_sites.sum())
     weight = np.array(forward) * np.array(backward[::-1])
     return weight[:, 1] / weight.sum(axis=1)
 
@@ -360,10 +360,10 @@ def test_reweighted_model_gives_the_result_of_a_fresh_one(tmp_path: Path) -> Non
     weights = [new_edges[i, j] for i, j in group.scopes.tolist()]
     new = old.reweight(couplings=weights, fields=[0.1, 0.2, -0.3, 0.4])
     fresh = gs.ising(new_edges, [0.1, 0.2, -0.3, 0.4])
-    compiled = len(move.signatures)
+    compiled = len(sweep_sites.signatures)
     assert saved(run(new, sweeps=200), tmp_path) == saved(run(fresh, sweeps=200), tmp_path)
     assert saved(run(new, sweeps=200), tmp_path) != saved(run(old, sweeps=200), tmp_path)
-    assert len(move.signatures) == compiled, "new weights must not cost a compilation"
+    assert len(sweep_sites.signatures) == compiled, "new weights must not cost a compilation"
 
 
 def test_reweighting_forgets_the_zeros_of_the_old_weights() -> None:
@@ -394,7 +394,7 @@ def test_blocks_do_not_change_a_byte(budget: dict[str, int], tmp_path: Path, mon
     record = ["marginals", "draws", "energy", "best", "pairs"]
     files = set()
     for seconds in (0.0, 0.001, 10.0):
-        monkeypatch.setattr(crew.Threads, "block_seconds", seconds)
+        monkeypatch.setattr(executor.Threads, "block_seconds", seconds)
         files.add(saved(run(MODELS["tables"], record=record, **budget), tmp_path))
     assert len(files) == 1
 

@@ -15,7 +15,7 @@ from gibbsite.learn.crf.objective import Objective, Weights
 from gibbsite.learn.crf.quasi_newton import minimise
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Structure
-from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.executor import Threads
 
 FEATURES, LENGTHS = 7, (4, 1, 5, 3)
 LABELS = {
@@ -135,7 +135,7 @@ def test_spans_have_their_joint_probability(scheme: str, order: int) -> None:
 def test_gradients_agree_with_finite_differences(scheme: str | None, order: int, values: bool) -> None:
     chain, data = make(scheme, order, values=values)
     codes = chain.best(data)[0]  # an allowed labelling
-    with Executor(1) as executor:
+    with Threads(1) as executor:
         objective = Objective(chain.weights, data, codes, 0.3, executor)
         x = 0.5 * chain.x
         value, gradient = objective(x)
@@ -174,7 +174,7 @@ def test_an_l1_penalty_leaves_the_subgradient_at_zero() -> None:
         data, codes, chain.labels, FEATURES, scheme="bio", l1=0.4, l2=0.1, iterations=500, tolerance=1e-9, flatness=0
     )
     x = training.chain.x
-    with Executor(1) as executor:
+    with Threads(1) as executor:
         _, gradient = Objective(training.chain.weights, data, codes, 0.1, executor)(x)
     assert (x == 0).any()
     assert (x != 0).any()

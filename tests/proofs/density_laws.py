@@ -14,8 +14,8 @@ import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import units_of
 from gibbsite.kernels.protocols import Adaptive, Fallible, Stateful
-from gibbsite.sampling.chain import repeatedly, start_chain
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import repeatedly, start_chain
 
 Floats = NDArray[np.float64]
 Law = Callable[[Floats], dict[str, tuple[Floats, Callable[[Floats], Floats]]]]

@@ -17,9 +17,9 @@ from gibbsite.graphs.color import markov_graph
 from gibbsite.kernels.base import alone
 from gibbsite.kernels.clusters.agreement import find_agreements
 from gibbsite.kernels.clusters.houdayer import exchange, exchange_around, exchange_memory
-from gibbsite.sampling.chain import advance
-from gibbsite.sampling.chain_layout import PlainLayout
+from gibbsite.sampling.layout import PlainLayout
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import sweep_chain
 from gibbsite.testing import check_kernel, tiny_models
 from tests.data import DATA, needs_data
 
@@ -213,7 +213,7 @@ def test_wolff_measures_how_many_clusters_make_a_sweep() -> None:
         assert 0.5 < visited / model.n_sites < 2
     chains = gs.PersistentChains(model, gs.Wolff(), chains=2, rng=1)
     chains.run(200)
-    made = chains._standing.states[0].memory.tally
+    made = chains._driver.states[0].memory.tally
     assert 0.5 < made[1] / (200 * model.n_sites) < 2
 
 
@@ -234,7 +234,7 @@ def test_the_first_sweep_of_wolff_costs_a_sweep() -> None:
     layout = lay_out(model, graph, kernel, gs.Marginals(rao_blackwell=False))
     form = PlainLayout(graph, kernel, gs.Systematic(), layout, model)
     state = form.start([x], [np.arange(1, 5, dtype=np.uint64)])
-    advance(
+    sweep_chain(
         kernel.parameters(graph),
         form.arrays(1),
         form.schedule(),

@@ -169,14 +169,14 @@ def test_hash_tables_grow_and_stay_small() -> None:
     graph, kernel = gs.graphs.compile_graph(model), gs.HerdedGibbs(storage="hash")
     from gibbsite._numba.random.generators import stream
     from gibbsite.kernels.base import alone
-    from gibbsite.sampling.chain import advance, start_chain
     from gibbsite.sampling.record import lay_out
+    from gibbsite.sampling.sweep import start_chain, sweep_chain
 
     scan, layout = gs.Systematic(), lay_out(model, graph, kernel, "draws")
     state = start_chain(graph, kernel, scan, np.zeros(20, np.int8), stream(1, 0), False)
     tape = layout.grow(layout.empty_tape(graph), 10_000)
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)
-    advance(parameters, graph.arrays, schedule, state, tape, 10_000, 20, True, alone())
+    sweep_chain(parameters, graph.arrays, schedule, state, tape, 10_000, 20, True, alone())
     ledger = state.memory.ledger
     assert isinstance(ledger, Hashed)
     slots, keys, lost = ledger.fill.tolist()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.sampling import chain_layout as forms
+from gibbsite.sampling import layout as forms
 
 pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
 

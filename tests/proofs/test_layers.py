@@ -19,8 +19,8 @@ from gibbsite.inference.exact.enumeration import Enumeration, enumerate_states
 from gibbsite.kernels.batched import layers
 from gibbsite.kernels.batched.heatbath import exponential, unit
 from gibbsite.kernels.batched.layers import DRAW_ERROR, PIECE, TILE, LayeredGraph, pack_layers
-from gibbsite.sampling import crew
-from gibbsite.sampling.chain_layout import ReplicatedLayout, choose_scan_and_layout
+from gibbsite.sampling import executor
+from gibbsite.sampling.layout import ReplicatedLayout, choose_scan_and_layout
 from gibbsite.sampling.progress import Status
 from gibbsite.sampling.record import lay_out
 from gibbsite.testing import FALSE_ALARM, law_p_value
@@ -396,7 +396,7 @@ def test_threads_checkpoints_and_interrupts_change_nothing(tmp_path: Path, monke
     model = medium()["usual"]
     whole = run(model, sweeps=60, threads=1)
     assert whole.plan.form == "layered"
-    monkeypatch.setattr(crew.Threads, "block_seconds", 1e-9)
+    monkeypatch.setattr(executor.Threads, "block_seconds", 1e-9)
     path = tmp_path / "run.npz"
 
     def interrupt(status: Status) -> None:

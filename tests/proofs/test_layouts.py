@@ -15,8 +15,8 @@ from gibbsite.graphs.local import weights
 from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.kernels.base import Team, alone
 from gibbsite.kernels.batched.colored import MOST_ODDS
-from gibbsite.sampling.chain import advance, repeatedly
-from gibbsite.sampling.chain_layout import (
+from gibbsite.sampling.executor import Threads
+from gibbsite.sampling.layout import (
     ChainLayout,
     PackedLayout,
     ReplicatedLayout,
@@ -24,8 +24,8 @@ from gibbsite.sampling.chain_layout import (
     pack_chains,
     pack_sites,
 )
-from gibbsite.sampling.executor import Executor
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import repeatedly, sweep_chain
 from gibbsite.testing import FALSE_ALARM, law_p_value, tiny_models
 
 GIBBS = gs.Gibbs()
@@ -153,7 +153,7 @@ class Runner:
 
     def run(self, sweeps: int, keep: bool = False, steps: int | None = None) -> Any:
         length = self.form.graph.n_sites if steps is None else steps
-        advance(*self.fixed, self.state, self.tape, sweeps, length, keep, alone())
+        sweep_chain(*self.fixed, self.state, self.tape, sweeps, length, keep, alone())
         return self
 
     def states(self) -> Any:
@@ -304,7 +304,7 @@ def test_teams_equal_one_thread(name: str, members: int) -> None:
     gate = np.zeros(1, np.int64)
 
     def move(member: int) -> None:
-        advance(
+        sweep_chain(
             GIBBS.parameters(graph),
             form.arrays(1),
             form.schedule(),
@@ -316,7 +316,7 @@ def test_teams_equal_one_thread(name: str, members: int) -> None:
             Team(member, members, gate),
         )
 
-    with Executor(members) as executor:
+    with Threads(members) as executor:
         executor.map(move, range(members))
     assert (single.states() == shared.states()).all()
     assert (single.sums() == shared.sums()).all()

@@ -17,8 +17,8 @@ from gibbsite.kernels.clusters.houdayer import exchange_around, exchange_memory
 from gibbsite.kernels.tempered import exchange
 from gibbsite.kernels.tempered.side_by_side import lanes_for
 from gibbsite.models.tempered import blend
-from gibbsite.sampling.chain import advance, start_chain
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import start_chain, sweep_chain
 from gibbsite.testing import law_p_value
 from tests.proofs.test_tempered import joint_chain
 
@@ -103,7 +103,7 @@ def test_exact_draws_stay_in_the_joint_law(rule: str) -> None:
                 many[2] = state.x if ladder is memory.one else memory.state
             ladder.counts[exchange.BEGUN] = 1
             rows.append(many)
-        advance(parameters, graph.arrays, schedule, state, tape, 4, n, False, alone())
+        sweep_chain(parameters, graph.arrays, schedule, state, tape, 4, n, False, alone())
         target[c] = *state.x, *memory.state
         middle[c] = *rows[0][memory.one.place[1]], *rows[1][memory.other.place[1]]
         assert memory.tally[0] > 0 or (target[c, :n] == target[c, n:]).all()
@@ -127,7 +127,7 @@ def test_u_is_kept_up_to_date() -> None:
     parameters, memory = kernel.parameters(graph), state.memory
     for sweeps in (1, 5, 60, 200):
         schedule = gs.Systematic().schedule(graph)
-        advance(parameters, graph.arrays, schedule, state, tape, sweeps, 16, False, alone())
+        sweep_chain(parameters, graph.arrays, schedule, state, tape, sweeps, 16, False, alone())
         for ladder, x in ((memory.one, state.x), (memory.other, memory.state)):
             states = ladder.states.reshape(16, -1).T[ladder.place].copy()
             states[-1] = x  # its lane takes it over at the next sweep

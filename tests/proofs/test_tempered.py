@@ -28,8 +28,8 @@ from gibbsite.kernels.tempered.exchange import swap_chance
 from gibbsite.kernels.tempered.ladder import Ladder
 from gibbsite.kernels.tempered.side_by_side import SideParameters, lanes_for
 from gibbsite.models.tempered import blend
-from gibbsite.sampling.chain import advance, start_chain
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import start_chain, sweep_chain
 from gibbsite.testing import law_p_value
 
 pytestmark = pytest.mark.long
@@ -227,7 +227,7 @@ def test_the_first_rung_forgets_its_state_whatever_the_kernel(inner: gs.kernels.
         state = start_chain(graph, kernel, gs.Systematic(), np.zeros(3), stream(1, c), False)
         state.memory.counts[exchange.SWEEPS] = 1  # no swap of the only pair
         tape = layout.empty_tape(graph)
-        advance(parameters, graph.arrays, schedule, state, tape, 1, graph.n_units, False, alone())
+        sweep_chain(parameters, graph.arrays, schedule, state, tape, 1, graph.n_units, False, alone())
         x[:] = state.memory.states
     even = enumerate_states(gs.ising_grid((1, 3), coupling=0.0))
     assert law_p_value(even, states)[0] > 1e-6
@@ -320,7 +320,7 @@ def test_exact_draws_stay_in_the_joint_law(rule: str) -> None:
         many = memory.states.reshape(3, lanes).T if rule == "heat-bath" else memory.states.reshape(2, 3)
         many[:2] = [law.draw(1, rng)[0] for law in laws[:-1]]
         memory.counts[exchange.BEGUN] = 1
-        advance(parameters, graph.arrays, schedule, state, tape, 4, 3, False, alone())
+        sweep_chain(parameters, graph.arrays, schedule, state, tape, 4, 3, False, alone())
         ends[:, c] = *many[memory.place[:2]], state.x
     for law, states in zip(laws, ends, strict=True):
         assert law_p_value(law, states)[0] > 1e-6
@@ -335,7 +335,7 @@ def test_side_by_side_keeps_u_up_to_date() -> None:
     state = start_chain(graph, kernel, scan, np.zeros(12), stream(1, 0), True)
     parameters, memory, tape = kernel.parameters(graph), state.memory, layout.empty_tape(graph)
     for sweeps in (1, 5, 60, 200):
-        advance(parameters, graph.arrays, scan.schedule(graph), state, tape, sweeps, 12, True, alone())
+        sweep_chain(parameters, graph.arrays, scan.schedule(graph), state, tape, sweeps, 12, True, alone())
         states = memory.states.reshape(12, -1).T[memory.place]
         assert (states[-1] == state.x).all()
         u = [model.log_potential(x) + 12 * np.log(2.0) for x in states]

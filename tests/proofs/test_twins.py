@@ -14,8 +14,8 @@ from gibbsite.graphs.compile import KINDS
 from gibbsite.kernels.base import alone
 from gibbsite.kernels.gibbs.lfsr import TABLES
 from gibbsite.kernels.rules import RULES
-from gibbsite.sampling.chain import advance, start_chain
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import start_chain, sweep_chain
 from gibbsite.testing import tiny_models
 from tests.proofs import naive
 from tests.proofs.cover import cover
@@ -35,7 +35,7 @@ def compiled_run(
     layout = lay_out(model, graph, kernel, None)
     tape = layout.empty_tape(graph)
     state = start_chain(graph, kernel, scan, x0, words, layout.conditional)
-    advance(
+    sweep_chain(
         kernel.parameters(graph), graph.arrays, scan.schedule(graph), state, tape, sweeps, graph.n_sites, True, alone()
     )
     return state, tape.total + tape.open_batch

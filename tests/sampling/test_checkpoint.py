@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.sampling import crew, engine
-from gibbsite.sampling.chain import move
+from gibbsite.sampling import checkpoint, driver, executor
 from gibbsite.sampling.checkpoint import load_checkpoint, restore
 from gibbsite.sampling.progress import Status
+from gibbsite.sampling.sweep import sweep_sites
 
 GLASS = np.triu(np.random.default_rng(5).normal(size=(6, 6)), 1)
 MODEL = gs.ising(GLASS, np.linspace(-1, 1, 6))
@@ -64,7 +64,7 @@ def saved(result: gs.Result, folder: Path) -> bytes:
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """One sweep per block."""
-    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)
+    monkeypatch.setattr(executor.Threads, "block_seconds", 0.0)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ KILL_SCRIPT = """
     import os, random, signal, sys, time
     import numpy as np
     import gibbsite as gs
-    from gibbsite.sampling import crew, engine
+    from gibbsite.sampling import executor
     from gibbsite.sampling.checkpoint import load_checkpoint, restore
     from pathlib import Path
 
@@ -94,7 +94,7 @@ KILL_SCRIPT = """
     settings = dict(sweeps=3000, warmup=40, chains=3, rng=11, record=kept, progress=False)
 
     def child(every):
-        crew.Threads.block_seconds = 0.0  # a block is one sweep, and slow, so that the run lasts
+        executor.Threads.block_seconds = 0.0  # a block is one sweep, and slow, so that the run lasts
         gs.sample(model, checkpoint=place, checkpoint_every=every, resume=True, threads=2,
                   **{**settings, "progress": lambda status: time.sleep(0.001)})
 
@@ -222,7 +222,7 @@ def test_a_checkpoint_is_written_at_the_end_only(place: Path) -> None:
 @pytest.mark.parametrize("every", [1.0, 60.0, 1e6])
 def test_the_first_checkpoint_comes_within_seconds(every: float, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    for module in (engine, crew):
+    for module in (checkpoint, driver, executor):
         monkeypatch.setattr(module, "clock", lambda: now)
     waited: list[float] = []
 
@@ -255,9 +255,9 @@ def test_a_run_cut_short_in_the_warmup_resumes_there(place: Path) -> None:
 @pytest.mark.parametrize("model", [MODEL, gs.potts_grid((2, 3), 3, 0.5)], ids=["ising", "potts"])
 def test_resuming_compiles_nothing(model: gs.FactorGraph, place: Path) -> None:
     run_until_killed(place, 9, model=model)
-    before = len(move.signatures)
+    before = len(sweep_sites.signatures)
     run(place, model=model, resume=True)
-    assert len(move.signatures) == before, "loaded arrays must have the types of fresh ones"
+    assert len(sweep_sites.signatures) == before, "loaded arrays must have the types of fresh ones"
 
 
 # ---- another plan
@@ -416,8 +416,8 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*args: Any, **kwargs: Any) -> None:
         raise AssertionError("work was done before the place was checked")
 
-    monkeypatch.setattr(crew, "advance", fail)
-    monkeypatch.setattr("gibbsite.inference.sampling.start_states", fail)
+    monkeypatch.setattr(executor, "sweep_chain", fail)
+    monkeypatch.setattr("gibbsite.sampling.setup.start_states", fail)
 
 
 @pytest.mark.usefixtures("no_work")

@@ -11,9 +11,9 @@ import pytest
 import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import alone
-from gibbsite.sampling import chain_layout as forms
-from gibbsite.sampling.chain import advance
+from gibbsite.sampling import layout as forms
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import sweep_chain
 
 
 def model(kind: str) -> gs.FactorGraph:
@@ -144,7 +144,7 @@ def test_potts_runs_agree_with_exact_marginals(uniform: bool, steps: float) -> N
         state, tape = form.start([rng.integers(0, 3, n)], [stream(7, c)]), form.tape(1)
         for rounds, length, keep in ((100, n, False), (800, int(steps * n), True)):
             arrays, parameters = form.arrays(1), kernel.parameters(graph)
-            advance(parameters, arrays, form.schedule(), state, tape, rounds, length, keep, alone())
+            sweep_chain(parameters, arrays, form.schedule(), state, tape, rounds, length, keep, alone())
         ((_, released),) = form.release(state, tape, 1)
         means.append((released.total + released.open_batch) / 800)
     exact = gs.solve_exact(here).marginals

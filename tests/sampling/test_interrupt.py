@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.sampling import crew
-from gibbsite.sampling.interrupt import catch_interrupt
-from gibbsite.sampling.progress import Status
+from gibbsite.sampling import executor
+from gibbsite.sampling.progress import Status, catch_interrupt
 
 MODEL = gs.ising(np.array([[0, 0.5], [0.5, 0]]), [0.1, -0.2])
 
@@ -27,7 +26,7 @@ SCRIPT = """
     import sys
     import numpy as np
     import gibbsite as gs
-    from gibbsite.sampling import crew, engine, progress
+    from gibbsite.sampling import executor, progress
 
     def say(message):
         os.write(1, (message + "\\n").encode())
@@ -37,7 +36,7 @@ SCRIPT = """
             say("ready")
 
     progress.Callback.say = lambda self, message: say(message)
-    crew.Threads.block_seconds = float(sys.argv[1])
+    executor.Threads.block_seconds = float(sys.argv[1])
     model = gs.ising(np.array([[0, 0.5], [0.5, 0]]), [0.1, -0.2])
     result = gs.sample(model, sweeps=10**12, warmup=10, rng=1, chains=3, threads=2, progress=ready)
     print("result", result.draws, result.interrupted, abs(result.marginals["0"][1] - 0.5) < 0.2)
@@ -126,7 +125,7 @@ def run(**kwargs: Any) -> gs.Result:
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)
+    monkeypatch.setattr(executor.Threads, "block_seconds", 0.0)
 
 
 def test_the_draws_made_so_far_are_those_of_the_whole_run() -> None:

@@ -17,8 +17,7 @@ import pytest
 import gibbsite as gs
 from gibbsite._numba import cache, clock, jit
 from gibbsite._numba.clock import compiling_message
-from gibbsite.inference import sampling
-from gibbsite.sampling import crew, progress
+from gibbsite.sampling import executor, progress, setup
 from gibbsite.sampling.progress import Callback, Lines, Live, Silent, Status, choose_progress
 
 MODEL = gs.ising(np.array([[0, 0.5], [0.5, 0]]), [0.1, -0.2])
@@ -35,7 +34,7 @@ def status(**kwargs: Any) -> Status:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)
+    monkeypatch.setattr(executor.Threads, "block_seconds", 0.0)
 
 
 class Terminal(io.StringIO):
@@ -159,7 +158,7 @@ def test_the_live_line_goes_away_after_an_error(monkeypatch: pytest.MonkeyPatch)
     terminal = use_terminal(monkeypatch)
     monkeypatch.setattr(progress, "_QUIET_SECONDS", 0.0)
     calls = 0
-    real = crew.advance
+    real = executor.sweep_chain
 
     def fail(*args: Any) -> None:
         nonlocal calls
@@ -168,7 +167,7 @@ def test_the_live_line_goes_away_after_an_error(monkeypatch: pytest.MonkeyPatch)
             raise ZeroDivisionError
         real(*args)
 
-    monkeypatch.setattr(crew, "advance", fail)
+    monkeypatch.setattr(executor, "sweep_chain", fail)
     with pytest.raises(ZeroDivisionError):
         run()
     assert terminal.getvalue().count("\x1b[?25h") == 1
@@ -287,7 +286,7 @@ def test_compiling_is_said_whatever_is_compiled(
     def double(x: float) -> float:
         return 2.0 * x
 
-    real = sampling.start_states
+    real = setup.start_states
 
     def start_states(*args: Any) -> Any:
         monkeypatch.setattr(cache, "cache_directory", lambda: None)
@@ -296,6 +295,6 @@ def test_compiling_is_said_whatever_is_compiled(
 
     run(progress=False)
     monkeypatch.setattr(clock, "_PATIENCE", 0.0)
-    monkeypatch.setattr(sampling, "start_states", start_states)
+    monkeypatch.setattr(setup, "start_states", start_states)
     run()
     assert capfd.readouterr().err == compiling_message("the default kernel") + "\n"

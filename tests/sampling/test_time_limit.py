@@ -12,8 +12,8 @@ import gibbsite as gs
 from gibbsite.inference import sampling
 from gibbsite.results import result as results
 from gibbsite.results.verdict import judge
-from gibbsite.sampling import crew, engine
-from gibbsite.sampling.chain_layout import PlainLayout
+from gibbsite.sampling import driver, executor, setup
+from gibbsite.sampling.layout import PlainLayout
 
 MODEL = gs.ising_grid((6, 6), coupling=0.1)
 
@@ -23,25 +23,25 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, sweep: float, row: float, setting_up: float) -> None:
         self.now, self.sweep = 100.0, sweep
-        for place in (crew, engine, sampling, judge):
+        for place in (executor, driver, sampling, judge):
             monkeypatch.setattr(place, "clock", lambda: self.now)
-        advance, release, lay_out = crew.advance, PlainLayout.release, sampling.lay_out
+        advance, release, lay_out = executor.sweep_chain, PlainLayout.release, setup.lay_out
 
         def advancing(*given: Any) -> None:
             self.now += sweep * given[5] * given[6] / MODEL.n_sites  # rounds times their length
             advance(*given)
 
         def releasing(form: Any, state: Any, tape: Any, chains: int) -> Any:
-            self.now += row * (2 + int(tape.counters[engine.BATCHES]))
+            self.now += row * (2 + int(tape.counters[driver.BATCHES]))
             return release(form, state, tape, chains)
 
         def laying_out(*given: Any) -> Any:
             self.now += setting_up
             return lay_out(*given)
 
-        monkeypatch.setattr(crew, "advance", advancing)
+        monkeypatch.setattr(executor, "sweep_chain", advancing)
         monkeypatch.setattr(PlainLayout, "release", releasing)
-        monkeypatch.setattr(sampling, "lay_out", laying_out)
+        monkeypatch.setattr(setup, "lay_out", laying_out)
 
     def run(self, **more: Any) -> tuple[gs.Result, float]:
         begun = self.now

@@ -6,6 +6,7 @@ What an annotation cannot express, such as the range of a number, functions chec
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import re
 import sys
@@ -21,6 +22,8 @@ from gibbsite.errors import ArgumentError
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST_SHOWN = 60  # characters of a wrong argument
+#: Larger numbers of these are mistakes: lists of that length would fill the memory before anything is drawn.
+_LARGEST = {"chains": 10_000_000, "particles": 100_000_000, "repeats": 10_000_000}
 
 
 def is_path(value: Any) -> bool:
@@ -150,6 +153,22 @@ def check_flags(**given: Any) -> None:
     for name, value in given.items():
         if value is not True and value is not False and not is_flag(value):
             raise ArgumentError(f"{argument(name)} must be True or False, got {describe(value)}.")
+
+
+def check_integer(name: str, value: Any, least: int) -> int:
+    """Return a whole number given as an argument; refuse anything else by name.
+
+    Examples
+    --------
+    >>> check_integer("chains", 4.0, 1)
+    4
+    """
+    whole = type(value) is int or (is_number(value) and math.isfinite(value) and int(value) == value)
+    if not whole or value < least:
+        raise ArgumentError(f"{argument(name)} must be a whole number of at least {least}, got {describe(value)}.")
+    if value > _LARGEST.get(name, math.inf):
+        raise ArgumentError(f"{argument(name)} must be at most {_LARGEST[name]:,}, got {describe(value)}.")
+    return int(value)
 
 
 def describe(value: Any) -> str:

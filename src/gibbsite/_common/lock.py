@@ -1,8 +1,8 @@
 """Locks: a file, or a folder, has one writer at a time.
 
 A lock is a file beside what it protects, ``.NAME.lock``, and is held by ``flock``, which ends with its
-process. Where there is no ``flock`` (Windows, some network disks), the file says who holds it, and the lock
-of a process of this machine that has ended counts no more.
+process. Where there is no ``flock`` (Windows, some network disks), the file names its holder, and the lock
+of a process of this machine that has ended is void.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _flock(descriptor: int) -> bool:
 
 
 def _claim(descriptor: int) -> None:
-    """Write into a lock who holds it, unless somebody does who is still there."""
+    """Write the holder into a lock, unless another process that still runs holds it."""
     mine = f"{socket.gethostname()} {os.getpid()}"
     holder = os.read(descriptor, 1000).decode("utf-8", "replace")
     if holder and _is_there(holder):

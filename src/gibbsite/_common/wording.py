@@ -2,7 +2,7 @@
 
 In Python one writes ``chains=4`` and ``gs.Gibbs()``, on the command line ``--chains 4`` and ``--method gibbs``. A
 message is written once; what it names is marked by :func:`argument` and :func:`part`. As a :class:`Text` it reads as
-for Python, and keeps the marks for whoever spells them otherwise (:mod:`gibbsite.cli.wording`).
+for Python, and keeps the marks for other spellings (:mod:`gibbsite.cli.wording`).
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def escaped(text: object, keep: str = "") -> str:
 
 
 def unknown(what: str, name: object, known: Iterable[object], also: str = "") -> str:
-    """Return the message on a name that nobody knows: the nearest known one, and all of them.
+    """Return the message about an unknown name: the nearest known one, and all of them.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def unknown(what: str, name: object, known: Iterable[object], also: str = "") ->
     name : object
         The name.
     known : iterable
-        The names there are.
+        The known names.
     also : str
         What else may be given, opening with a comma or "or".
     """

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gibbsite as gs
+from gibbsite._common.arguments import check_integer, is_number
 from gibbsite._common.arrays import Array, Floats, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.methods import DENOISING, PRIORS
@@ -32,7 +33,6 @@ from gibbsite.applications.noise import (
 from gibbsite.applications.pixels import Pixels, nearest_level, read_pixels
 from gibbsite.applications.posterior import average, flip_strength, grey_model, two_level_model
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.sampling.budget import check_integer, is_real
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -360,7 +360,7 @@ def _read_means(means: Any) -> tuple[float, float]:
 
 
 def _number(name: str, value: Any, low: float, high: float, low_too: bool = False) -> float:
-    if is_real(value) and (low < value < high or (low_too and value == low)):
+    if is_number(value) and (low < value < high or (low_too and value == low)):
         return float(value)
     bounds = f"between {low:g} and {high:g}" if high < math.inf else f"{'at least' if low_too else 'above'} {low:g}"
     raise ArgumentError(f"{argument(name)} must be a number {bounds}, got {value!r}.")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
@@ -21,11 +21,11 @@ from gibbsite.formats.objects.bqm import import_extra
 from gibbsite.inference.sampling import record_chains
 from gibbsite.kernels.gibbs.temperature import temperature_range
 from gibbsite.models.reals import read_real, read_reals
-from gibbsite.sampling.budget import check_integer, read_budget
-from gibbsite.sampling.engine import Recording
+from gibbsite.sampling.driver import Recording
 from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.plan import package_version
 from gibbsite.sampling.progress import choose_progress
+from gibbsite.sampling.setup import prepare, read_length
 
 _SWEEPS = 1000
 
@@ -121,18 +121,17 @@ class DimodSampler:
         inverse = _inverse_temperatures(model, beta_range, sweeps) if beta is None else np.array([float(beta)])
         kernel: gs.kernels.Kernel = gs.Gibbs() if beta is not None else gs.AnnealedGibbs(1.0 / inverse)
         start = "random" if initial_state is None else _read_state(initial_state)
-        recording = record_chains(
+        setup = prepare(
             model,
             kernel,
-            scan=None,
-            length=partial(read_budget, sweeps=sweeps, steps=None, seconds=None, warmup=0, thin=1),
-            chains=reads,
+            None,
+            gs.recorders.BestState() if beta is None else gs.Marginals(rao_blackwell=False, batches=False),
+            reads,
             rng=seed,
             start=start,
-            record=gs.recorders.BestState() if beta is None else gs.Marginals(rao_blackwell=False, batches=False),
-            threads=read_threads(threads),
-            progress=choose_progress(progress),
+            length=read_length(sweeps=sweeps, warmup=0),
         )
+        recording = record_chains(setup, threads=read_threads(threads), progress=choose_progress(progress))
         info = {
             "beta_range": [float(inverse[0]), float(inverse[-1])],
             "seconds": recording.seconds,

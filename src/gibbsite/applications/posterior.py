@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,10 @@ from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.inference.sampling import record_chains
 from gibbsite.results.make import make_result
-from gibbsite.sampling.budget import read_budget
 from gibbsite.sampling.climb import climb
 from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.progress import choose_progress, name_kernel
+from gibbsite.sampling.setup import prepare, read_length
 
 #: The first visit to a conditional takes its more probable state: better over few sweeps than chance.
 _KERNELS: dict[str, gs.kernels.Kernel] = {
@@ -100,17 +99,16 @@ def average(
     averages = gs.Marginals(rao_blackwell=False if states else None, batches=False)
     show = choose_progress(progress)
     with announcing(show.say, name_kernel(kernel)):
-        recording = record_chains(
+        setup = prepare(
             model,
             kernel,
-            scan=scan,
-            length=partial(read_budget, sweeps=sweeps, steps=None, seconds=None, warmup=0, thin=1),
+            scan,
+            averages if kernel.estimates else gs.recorders.BestState(),
             rng=rng,
             start="random" if start is None else start.ravel(),
-            record=averages if kernel.estimates else gs.recorders.BestState(),
-            threads=read_threads(None),
-            progress=show,
+            length=read_length(sweeps=sweeps, warmup=0),
         )
+        recording = record_chains(setup, threads=read_threads(None), progress=show)
     # no verdict: it would say that so few sweeps have not converged, and takes longer than they do
     result = make_result(recording)
     if not kernel.estimates:

@@ -126,7 +126,7 @@ def pairings(model: FactorGraph) -> Iterator[tuple[Kernel, Sequence[Scan]]]:
     import gibbsite.inference.importance  # registers a kernel of its own
     from gibbsite.graphs.compile import compile_graph
     from gibbsite.kernels.registry import registered_kernels
-    from gibbsite.sampling.recipe import fit_graph
+    from gibbsite.sampling.setup import fit_graph
     from gibbsite.scans.registry import proof_scans
 
     for one in registered_kernels():
@@ -162,7 +162,7 @@ def _sample_target(target: Model, kernels: list[Kernel]) -> None:
 
 def _sample_at_once(model: FactorGraph) -> None:
     import gibbsite as gs
-    from gibbsite.sampling.chain_layout import LEAST_CHAINS
+    from gibbsite.sampling.layout import LEAST_CHAINS
 
     for kernel, chains in _at_once(LEAST_CHAINS):
         gs.sample(model, kernel, scan=gs.Chromatic(), chains=chains, sweeps=8, rng=1, progress=False)

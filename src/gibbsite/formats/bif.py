@@ -11,9 +11,8 @@ import re
 
 from gibbsite.errors import ModelError
 from gibbsite.formats.network import build_network, network_tables
-from gibbsite.formats.parsing.bif_tables import Block, Resolver, Row, Variable
-from gibbsite.formats.parsing.bif_text import Cursor, quoted
-from gibbsite.formats.parsing.decimals import decimals
+from gibbsite.formats.parsing.bif_text import Block, Cursor, Resolver, Row, Variable, quoted
+from gibbsite.formats.parsing.numerals import decimals
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import register
 from gibbsite.models.factor import find_cycle

@@ -22,8 +22,8 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
         The file, plain or gzip; ``"-"`` is standard input.
     format : {"bif", "bqm", "coo", "edges", "rudy", "uai", "xmlbif"}, optional
         By default from the suffix (.bif .bqm .coo .edges .edgelist .rudy .gset .mc .uai .xmlbif .bifxml .xml,
-        each also with .gz), or from the content when the suffix says nothing: so are files of Gset and
-        Biq Mac known, but not edge lists.
+        each also with .gz), or from the content when the suffix is unknown: files of Gset and Biq Mac
+        are recognised in this way, edge lists are not.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
     Raises
     ------
     FormatError
-        When the format cannot be told or the file cannot be written.
+        When the format is not known or the file cannot be written.
     IncompatibleError
         When the format cannot hold the model.
 
@@ -111,7 +111,7 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
 
 
 def find_lost_names(model: FactorGraph, path: PathLike, format: str | None = None) -> str:
-    """Say which names a file will not hold; nothing if it holds all."""
+    """Return a sentence about the names that a file will not hold; empty if it holds all."""
     chosen = _format_to_write(path, format)
     unnamed, unlabelled = not chosen.keeps_sites(model), not chosen.keeps_states(model)
     first = {"sites": chosen.first_site} if unnamed else {}

@@ -51,7 +51,7 @@ def store_edges(
 
     Couplings are kept as 32-bit floats; those of a pair that is listed twice add up. A coupling that is that
     of all pairs is kept once, which takes half of the space, and of up to 256 distinct ones a byte for each
-    pair and direction says which it is.
+    pair and direction is its number among them.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def store_edges(
 
 
 class _Spins:
-    """What is kept of an Ising model: the log-odds of state 1, with x = 0 and 1 for s = 2 x - 1."""
+    """The arrays of an Ising model: the log-odds of state 1, with x = 0 and 1 for s = 2 x - 1."""
 
     scale = 4.0  # of couplings
     version = 2
@@ -156,12 +156,12 @@ class _Spins:
         return {"field": 2.0 * fields - 2.0 * sums}
 
     def about(self, total: float) -> dict[str, Any]:
-        """Return what the manifest says of the model, given the sum of all couplings."""
+        """Return the entries of the manifest about the model, given the sum of all couplings."""
         return {"log_offset": total - float(np.broadcast_to(self.fields, (self.sites,)).sum())}
 
 
 class _Potts:
-    """What is kept of a Potts model: its couplings, and the fields of states, for each site or for all."""
+    """The arrays of a Potts model: its couplings, and the fields of states, for each site or for all."""
 
     scale = 1.0
     version = 4
@@ -190,7 +190,7 @@ class _Potts:
         return {"field": fields, OFFSET: len(self.labels) * np.arange(low, last)}
 
     def about(self, total: float) -> dict[str, Any]:
-        """Return what the manifest says of the model."""
+        """Return the entries of the manifest about the model."""
         return {"log_offset": 0.0, "states": list(self.labels)}
 
 

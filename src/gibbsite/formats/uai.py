@@ -15,15 +15,14 @@ import numpy as np
 from gibbsite._common.arrays import Floats, Ints, Ints32, Positions
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
-from gibbsite.formats.parsing.decimals import HIGHEST, LOWEST, decimals
-from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.numerals import HIGHEST, LOWEST, Numbers, decimals
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import register, sites_are_counted, states_are_counted
 from gibbsite.models.domain import MOST_STATES, Domains, SiteNames
 from gibbsite.models.factor import TableFactors, check_network, find_cycle
 from gibbsite.models.factorgraph import FactorGraph, _restore
 
-# States of variables in no factor have no table behind them; so many are allowed on top of the numbers.
+# States of variables in no factor have no table behind them; this many are allowed on top of the numbers.
 _FREE_STATES = 100_000
 
 _HEADER = re.compile(rb"(?:\s+|(?:#|//)[^\n]*(?:\n|\Z))*+([^\s#]*)")

@@ -14,8 +14,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE, build_network, network_tables
-from gibbsite.formats.parsing.decimals import decimals
-from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.numerals import Numbers, decimals
 from gibbsite.formats.parsing.text import PathLike, Source, load, save, shortened
 from gibbsite.formats.parsing.xml import Element, parse_xml
 from gibbsite.formats.registry import register

@@ -64,7 +64,7 @@ def markov_graph(graph: Graph) -> tuple[Words32, Words32]:
     arrays: Any = graph.arrays
     if hasattr(arrays, "neighbour"):
         return arrays.start, arrays.neighbour
-    if not hasattr(arrays, "pairs"):  # a kind that does not say
+    if not hasattr(arrays, "pairs"):  # a kind without a list of pairs
         return markov_graph(as_tables(graph))
     rows = build_rows(arrays.pairs(), graph.n_sites)
     return rows.start, rows.neighbour

@@ -31,7 +31,7 @@ def _compile_other(model: Any, kind: str | None) -> Graph:
     declared = kind_of(type(model))
     if declared is None:
         raise ArgumentError(
-            f"There is no model here, but {type(model).__name__}; make one with gs.FactorGraph, gs.ising and so on."
+            f"Expected a model, got {type(model).__name__}; make one with gs.FactorGraph, gs.ising and so on."
         )
     graph: Graph | None = model.cache.get(Graph)
     if graph is None:

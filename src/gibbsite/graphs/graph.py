@@ -134,7 +134,7 @@ class Graph:
         return _count_bytes(self.arrays)
 
     def require_model(self) -> FactorGraph:
-        """Return the model that was compiled, for whoever reads more of it than the arrays.
+        """Return the model that was compiled, for code that reads more of it than the arrays.
 
         Raises
         ------

@@ -1,6 +1,6 @@
-"""Orders of sites in which neighbours are near each other: what is near in memory is in the cache.
+"""Orders of sites in which neighbours are near each other in memory, and therefore in the cache.
 
-A model's own order may be any: sites at random positions, edges of a graph as a file lists them. Then most
+The order of a model is arbitrary: sites at random positions, edges of a graph as a file lists them. Then most
 of the time of an update is spent waiting for the states of its neighbours.
 """
 
@@ -22,9 +22,9 @@ from gibbsite.models.factorgraph import FactorGraph, _restore
 from gibbsite.models.lattice import FieldFactors
 from gibbsite.models.weighted import AgreementFactors, SpinFactors
 
-#: Sites that are so many positions apart, or fewer, count as near.
+#: Sites that are at most this many positions apart count as near.
 WINDOW = 1 << 15
-# An order is worth while if so many of the pairs that were far apart are near in it.
+# An order is worthwhile if this share of the pairs that were far apart are near in it.
 _GAIN = 0.5
 _BITS = 20  # of each coordinate of a position
 
@@ -43,7 +43,7 @@ def share_far(start: Array, neighbour: Array, rank: Ints | None = None) -> float
 def rank_sites(start: Array, neighbour: Array) -> Ints | None:
     """Rank the sites of a graph, given as rows of neighbours, so that neighbours have near ranks.
 
-    None: they have so already, or no order is found in which many of them have. Tried are the order of a
+    Return None if they have already, or if no order is found in which many of them have. It tries the order of a
     breadth-first search (reverse Cuthill-McKee), which makes a band of graphs that have few sites at each
     distance, and that of a depth-first walk, in which long paths lie in one piece.
     """

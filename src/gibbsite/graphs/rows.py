@@ -1,4 +1,4 @@
-"""Compressed rows: where they begin, and from a list of pairs to neighbours by site, in linear time."""
+"""Compressed rows: where they begin, and how a list of pairs becomes rows of neighbours, in linear time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _STEPS = 2.0  # of plain Python, for one entry
 class Rows(NamedTuple):
     """Neighbours of every site.
 
-    Row i is ``start[i]`` to ``start[i + 1]``. Entry k stems from pair ``source[k]``; ``side[k]`` says at
-    which end of the pair the row's site stands (0 first, 1 second).
+    Row i is ``start[i]`` to ``start[i + 1]``. Entry k stems from pair ``source[k]``; ``side[k]`` is
+    the end of the pair at which the site of the row stands (0 first, 1 second).
     """
 
     start: Words32
@@ -34,7 +34,7 @@ def row_starts(counts: Any, dtype: Any = np.int64) -> Array:
 
 
 def row_lengths(start: Array) -> Ints:
-    """Return how many entries the rows of a compressed list have; unsigned starts are welcome."""
+    """Return how many entries the rows of a compressed list have; starts may be unsigned."""
     lengths: Ints = np.diff(start.astype(np.int64)).astype(np.int64, copy=False)
     return lengths
 

@@ -1,4 +1,4 @@
-"""Small models that between them need every graph kind: to prove kernels with, and to compile them for."""
+"""Small models that between them need every graph kind, for the verification and the compilation of kernels."""
 
 from __future__ import annotations
 

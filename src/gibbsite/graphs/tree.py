@@ -1,8 +1,8 @@
-"""A tree over positions, and what it says about sums of a falling function of the distance.
+"""A tree over positions, and bounds on sums of a decreasing function of the distance.
 
 Every node is a run of points in the tree's order and the box around them. For one point the others fall
 into a few nodes, small ones near by and large ones far away, so that couplings differ by no more
-than a given ratio inside each, or sums up to next to nothing: ``list_nodes``. Its largest value in a box
+than a given ratio inside each, or add up to a negligible sum: ``list_nodes``. Its largest value in a box
 times the number of points bounds the sum from above.
 """
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._common.arguments import is_number
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.graphs.compile import compile_graph
@@ -18,7 +19,6 @@ from gibbsite.inference.efficiency import measure_efficiency
 from gibbsite.kernels.base import Kernel, is_quick
 from gibbsite.kernels.registry import default_kernel, registered_kernels
 from gibbsite.results.wording import in_words
-from gibbsite.sampling.budget import is_real
 from gibbsite.scans.base import Scan
 from gibbsite.scans.chromatic import Chromatic
 
@@ -116,7 +116,7 @@ def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any =
     >>> len(gs.recommend(target, seconds=0.5).candidates)
     4
     """
-    if not (is_real(seconds) and 0 < seconds < math.inf):
+    if not (is_number(seconds) and 0 < seconds < math.inf):
         raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
     graph = compile_graph(model)
     candidates = _candidates(graph)

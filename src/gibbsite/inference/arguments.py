@@ -79,13 +79,14 @@ def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:
     """Refuse values that a run or a search would refuse."""
     import numpy as np
 
-    from gibbsite.sampling.budget import check_integer, read_budget
+    from gibbsite._common.arguments import check_integer
     from gibbsite.sampling.checkpoint import read_checkpoint
     from gibbsite.sampling.executor import read_threads
     from gibbsite.sampling.plan import read_entropy
+    from gibbsite.sampling.setup import read_length
 
     length: dict[str, Any] = {name: given.get(name) for name in ("sweeps", "steps", "seconds", "warmup")}
-    read_budget(model.n_sites, **length, thin=given.get("thin", 1))
+    read_length(**length, thin=given.get("thin", 1))
     chains = check_integer("chains", given.get("chains", 4), 1)
     read_threads(given.get("threads"))
     read_checkpoint(given.get("checkpoint"), given.get("checkpoint_every", 60.0), given.get("resume", False))
@@ -134,7 +135,7 @@ def _check_stored(task: str, method: str | Kernel | ImportanceProposal) -> None:
 
 def read_best(best: Any, task: str, method: str | Kernel | ImportanceProposal, search: bool = True) -> int:
     """Return how many states are asked for; a run that is no search for them has one."""
-    from gibbsite.sampling.budget import check_integer
+    from gibbsite._common.arguments import check_integer
 
     many = check_integer("best", best, 1)
     if many > 1 and task not in ("MAP", "MMAP"):

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError
+from gibbsite.inference.persistent import refuse_meetings
 from gibbsite.inference.sampling import check_parts
 from gibbsite.kernels.base import Kernel
-from gibbsite.kernels.protocols import Finite
 from gibbsite.results.result import Result
 from gibbsite.results.verdict.judge import Judge
-from gibbsite.sampling.budget import Budget, check_integer, read_budget
-from gibbsite.sampling.engine import Recording, Setup
-from gibbsite.sampling.executor import Executor, read_threads
+from gibbsite.sampling.driver import Driver
+from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.plan import read_entropy
 from gibbsite.sampling.progress import choose_progress, name_kernel
 from gibbsite.sampling.record import keep_marginals
-from gibbsite.sampling.standing import Standing
+from gibbsite.sampling.setup import prepare, read_length
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph, Model
@@ -76,28 +77,21 @@ def sample_models(
     chains, threads = check_integer("chains", chains, 1), read_threads(threads)
     seeds = _read_seeds(rng, len(listed))
     show = choose_progress(progress)
-    standing: list[Standing] = []
-    budgets = []
+    length = read_length(sweeps=sweeps, warmup=warmup)
     with announcing(show.say, name_kernel(kernel)):
+        kept = keep_marginals(record, kernel)
+        drivers = []
         for model, seed in zip(listed, seeds, strict=True):
-            one = Standing(model, kernel, scan, keep_marginals(record, kernel), chains, seed, start, sweeps)
-            span = one.kernel.natural_sweeps(model.n_sites) if isinstance(one.kernel, Finite) else None
-            budgets.append(
-                read_budget(
-                    one.graph.n_units, sweeps, None, None, warmup, 1, natural_sweeps=span, warms=one.kernel.estimates
-                )
-            )
-            standing.append(one)
+            setup = prepare(model, kernel, scan, kept, chains, rng=seed, start=start, length=length, tune=False)
+            refuse_meetings(setup)
+            drivers.append(Driver(setup))
         begun = time.monotonic()
-        with Executor(threads) as executor:
-            executor.map(lambda pair: _run(*pair), list(zip(standing, budgets, strict=True)))
+        with Threads(threads) as pool:
+            pool.map(_run, drivers)
     seconds = time.monotonic() - begun
     show.close()
     judge = Judge(None, second_look, threads, None)
-    return [
-        judge.conclude(_recording(one, budget.warmup or 0, seconds))
-        for one, budget in zip(standing, budgets, strict=True)
-    ]
+    return [judge.conclude(replace(driver.recording(), seconds=seconds)) for driver in drivers]
 
 
 def sample_batch(model: FactorGraph, kernel: Kernel | None = None, *, rng: Any = None, **given: Any) -> list[Result]:
@@ -163,23 +157,13 @@ def _read_seeds(rng: Any, many: int) -> list[int]:
     return [read_entropy(child) for child in np.random.SeedSequence(read_entropy(rng)).spawn(many)]
 
 
-def _run(one: Standing, budget: Budget) -> None:
+def _run(driver: Driver) -> None:
     """Make the warmup and the draws of one model; on the thread that calls."""
+    budget = driver.setup.budget
+    assert budget is not None and budget.draws is not None and budget.warmup is not None
     if budget.warmup:
-        for move in one.moves(budget.warmup, False, 1):
-            move()
-    one.freeze()
-    for move in one.moves(budget.draws or 0, True, 1):
-        move()
-
-
-def _recording(one: Standing, warmup: int, seconds: float) -> Recording:
-    """Return what the run of one model leaves behind."""
-    one.inspect()
-    released = one.released()
-    remarks = one.kernel.warnings(one.model, one.graph, one.scan)
-    setup = Setup(one.model, one.kernel, one.scan, one.layout, one.form, one.plan(warmup), remarks)
-    memories = tuple(state.memory for state in one.states)
-    report = one.kernel.report(memories)
-    states, tapes = [x for x, _ in released], [tape for _, tape in released]
-    return Recording(setup, states, tapes, warmup, seconds, False, report, memories)
+        driver.advance(budget.warmup)
+    driver.freeze()
+    driver.advance(budget.draws, keep=True)
+    driver.inspect()
+    driver.counts.warmup = budget.warmup

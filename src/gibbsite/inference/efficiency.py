@@ -16,7 +16,7 @@ import numpy as np
 
 from gibbsite.errors import ConvergenceWarning
 from gibbsite.inference.sampling import sample
-from gibbsite.sampling.interrupt import whole_runs_only
+from gibbsite.sampling.progress import whole_runs_only
 
 if TYPE_CHECKING:
     from gibbsite.kernels.base import Kernel

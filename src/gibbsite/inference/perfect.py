@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Integers
 from gibbsite.errors import SamplingError
 from gibbsite.inference.sampling import check_parts, record_chains
 from gibbsite.kernels.perfect.perfect import Perfect
 from gibbsite.results.make import make_result
-from gibbsite.sampling.budget import check_integer, read_budget
 from gibbsite.sampling.executor import read_threads
-from gibbsite.sampling.interrupt import whole_runs_only
-from gibbsite.sampling.progress import choose_progress
+from gibbsite.sampling.progress import choose_progress, whole_runs_only
 from gibbsite.sampling.record import keep_marginals
+from gibbsite.sampling.setup import prepare, read_length
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -54,21 +53,12 @@ def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng:
     count = check_integer("n", n, 1)
     kernel = Perfect(sweeps)
     check_parts(model, kernel, None)
-    length = partial(read_budget, sweeps=count, steps=None, seconds=None, warmup=0, thin=1)
+    setup = prepare(
+        model, kernel, None, keep_marginals("draws", kernel), rng=rng, length=read_length(sweeps=count, warmup=0)
+    )
     try:
-        # no verdict: it would be about marginals, which nobody asked for
-        with whole_runs_only():
-            recording = record_chains(
-                model,
-                kernel,
-                scan=None,
-                length=length,
-                rng=rng,
-                start=None,
-                record=keep_marginals("draws", kernel),
-                threads=read_threads(None),
-                progress=choose_progress(False),
-            )
+        with whole_runs_only():  # no verdict: it would be about marginals, which were not asked for
+            recording = record_chains(setup, threads=read_threads(None), progress=choose_progress(False))
     except SamplingError as wrong:
         wrong.result = None if wrong.recording is None else make_result(wrong.recording)
         raise

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite.errors import ArgumentError
+from gibbsite.graphs.support.start import start_states
 from gibbsite.inference.sampling import check_parts
 from gibbsite.kernels.base import Kernel
+from gibbsite.kernels.protocols import Stateful
+from gibbsite.models import Model
 from gibbsite.results.make import make_result
 from gibbsite.results.result import Result
 from gibbsite.results.table import SiteTable, observed_cells
-from gibbsite.sampling.budget import check_integer
-from gibbsite.sampling.checkpoint import flatten, restore
-from gibbsite.sampling.engine import Recording, Setup
-from gibbsite.sampling.executor import Executor, read_threads
+from gibbsite.sampling.checkpoint import flatten, is_rebuildable, restore
+from gibbsite.sampling.driver import Driver
+from gibbsite.sampling.executor import Threads, read_threads
+from gibbsite.sampling.layout import PlainLayout
 from gibbsite.sampling.plan import read_entropy
 from gibbsite.sampling.record import Marginals, read_pairs
-from gibbsite.sampling.standing import Standing
+from gibbsite.sampling.setup import Setup, lay_out_chains, prepare
 
 if TYPE_CHECKING:
-    from gibbsite.models import Model
     from gibbsite.scans.base import Scan
 
 _SMALL = 200_000  # updates of a call below which threads cost more than they gain
@@ -80,15 +84,24 @@ class PersistentChains:
         check_parts(model, kernel, scan)
         record = Marginals(batches=False) if record is None and (kernel is None or kernel.estimates) else record
         self._threads = read_threads(threads)
-        self._arguments = (model, kernel, scan, record, check_integer("chains", chains, 1), read_entropy(rng), start)
-        self._standing = Standing(*self._arguments)
-        self._standing.freeze()
+        self._asked = (kernel, scan, record, check_integer("chains", chains, 1))
+        self._given = (model, read_entropy(rng), start)
+        self._driver = self._begin()
         self._latest = self._total = self._epoch = 0
+
+    def _begin(self) -> Driver:
+        """Make the chains as they are before the first sweep."""
+        model, entropy, start = self._given
+        setup = prepare(model, *self._asked, rng=entropy, start=start, tune=False)
+        refuse_meetings(setup)
+        driver = Driver(setup)
+        driver.freeze()
+        return driver
 
     @property
     def model(self) -> Model:
         """The model with its present weights."""
-        return self._standing.model
+        return cast(Model, self._driver.setup.model)
 
     @property
     def sweeps(self) -> int:
@@ -113,18 +126,16 @@ class PersistentChains:
         sweeps = check_integer("sweeps", sweeps, 1)
         if model is not None:
             self._move_to(model)
-        standing = self._standing
-        standing.erase()
-        updates = sweeps * standing.form.graph.n_units * standing.chains
-        threads = 1 if updates < _SMALL else self._threads
-        moves = standing.moves(sweeps, True, threads)
-        if len(moves) == 1 or threads == 1:
-            for move in moves:
-                move()
+        driver, setup = self._driver, self._driver.setup
+        driver.erase()
+        updates = sweeps * setup.graph.n_units * len(setup.starts)
+        if updates < _SMALL or self._threads == 1:
+            driver.advance(sweeps, keep=True)
         else:
-            with Executor(threads) as executor:
-                executor.map(lambda move: move(), moves)
-        standing.inspect()
+            with Threads(self._threads) as driver.executor:
+                driver.advance(sweeps, keep=True)
+            driver.executor = driver.threads
+        driver.inspect()
         self._latest, self._total = sweeps, self._total + sweeps
         return self
 
@@ -144,8 +155,24 @@ class PersistentChains:
 
     def _move_to(self, model: Model) -> None:
         check_parts(model, None, None)
+        driver, old = self._driver, self._driver.setup
+        if not np.array_equal(model.cards, old.model.cards):
+            raise ArgumentError("Chains can only go on in a model of the same sites with as many states each.")
         self._epoch += 1
-        self._standing.reweight(model, self._epoch)
+        setup = replace(lay_out_chains(model, *self._asked), entropy=old.entropy, starts=old.starts, start=old.start)
+        if _arrangement(setup) != _arrangement(old):  # chains are laid out anew, with new random numbers
+            starts = tuple(driver.states_by_chain())
+            self._driver = Driver(replace(setup, starts=starts), first=self._epoch * len(starts))
+            self._driver.setup = setup
+            return
+        driver.adopt(setup)
+        driver.arrays = [setup.layout.arrays(size) for size in driver.sizes]
+        if isinstance(setup.layout, PlainLayout):  # memories must not remember the old weights
+            for k, state in enumerate(driver.states):
+                if is_rebuildable(state.memory):
+                    driver.states[k] = state._replace(memory=setup.kernel.memory(setup.graph, state.rng))
+                elif isinstance(setup.kernel, Stateful):
+                    setup.kernel.forget(state.memory)
 
     # ---- what there is
 
@@ -164,12 +191,15 @@ class PersistentChains:
         >>> chains.states.tolist(), chains.run(3).states.shape
         ([[0, 0, 0, 0], [1, 1, 1, 1]], (2, 4))
         """
-        return self._standing.form.codes(self._standing.states, self._standing.sizes)
+        return self._driver.layout.codes(self._driver.states, self._driver.sizes)
 
     @states.setter
     def states(self, given: Any) -> None:
         self._epoch += 1
-        self._standing.put(given, self._epoch)
+        setup = self._driver.setup
+        starts = start_states(setup.model, setup.graph, len(setup.starts), given, setup.entropy)
+        self._driver.place(starts, self._epoch * len(starts))
+        self._driver.freeze()
 
     @property
     def labels(self) -> Array:
@@ -183,14 +213,13 @@ class PersistentChains:
     @property
     def marginals(self) -> SiteTable:
         """Probability of every state of every site: averages over the latest call and all chains."""
-        standing, model = self._standing, self.model
-        if not self._latest or not standing.layout.n_marginal or not standing.graph.discrete:
+        driver, record, graph = self._driver, self._driver.setup.record, self._driver.setup.graph
+        if not self._latest or not record.n_marginal or not graph.discrete:
             return self.result().marginals
-        bundles = zip(standing.tapes, standing.sizes, strict=True)
-        sums = np.sum([standing.form.sums(*bundle) for bundle in bundles], axis=0)
-        cells = sums[: standing.layout.n_marginal] / (self._latest * standing.chains)
-        seen = observed_cells(model.evidence, model.evidence_labels, 1.0)
-        return SiteTable(model.domains, cells, standing.graph.binary, True, seen)
+        sums = np.sum([driver.layout.sums(*bundle) for bundle in zip(driver.tapes, driver.sizes, strict=True)], axis=0)
+        cells = sums[: record.n_marginal] / (self._latest * sum(driver.sizes))
+        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
+        return SiteTable(self.model.domains, cells, graph.binary, True, seen)
 
     def pair_moments(self, pairs: Any = "edges") -> tuple[Ints32, Floats]:
         """Return pairs of sites, and the mean product of their labels over the chains as they stand.
@@ -210,24 +239,19 @@ class PersistentChains:
         """Return the latest call as a result of sampling, with what was recorded."""
         if not self._latest:
             raise ArgumentError("The chains have not moved yet; call run() first.")
-        standing = self._standing
-        released = standing.released()
-        setup = Setup(standing.model, standing.kernel, standing.scan, standing.layout, standing.form, standing.plan(0))
-        recording = Recording(
-            setup, [x for x, _ in released], [tape for _, tape in released], 0, float("nan"), False, {}
-        )
+        recording = replace(self._driver.recording(), seconds=float("nan"), report={}, memories=(), kept={})
         return make_result(recording).judged(look="off")
 
     # ---- keeping
 
     def __getstate__(self) -> dict[str, Any]:
-        kept: dict[str, list[Any]] = {"state": [*self._standing.states], "tape": [*self._standing.tapes]}
         arrays: dict[str, Array] = {}
-        for name, parts in kept.items():
-            for k, part in enumerate(parts):
-                arrays.update(flatten(f"{name}/{k}", part))
+        for k, (state, tape) in enumerate(zip(self._driver.states, self._driver.tapes, strict=True)):
+            arrays.update(flatten(f"state/{k}", state))
+            arrays.update(flatten(f"tape/{k}", tape))
         return {
-            "arguments": self._arguments,
+            "asked": self._asked,
+            "given": self._given,
             "model": self.model,
             "epoch": self._epoch,
             "threads": self._threads,
@@ -236,15 +260,26 @@ class PersistentChains:
         }
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self._arguments, self._threads = kept["arguments"], kept["threads"]
-        self._epoch = kept["epoch"]
+        self._asked, self._given, self._threads = kept["asked"], kept["given"], kept["threads"]
         self._latest, self._total = kept["sweeps"]
-        standing = self._standing = Standing(*self._arguments)
-        standing.freeze()
-        standing.reweight(kept["model"], self._epoch)
-        states = [restore(f"state/{k}", old, kept["arrays"]) for k, old in enumerate(standing.states)]
-        tapes = [restore(f"tape/{k}", old, kept["arrays"]) for k, old in enumerate(standing.tapes)]
-        standing.states, standing.tapes = states, tapes
+        self._driver, self._epoch = self._begin(), kept["epoch"] - 1
+        self._move_to(kept["model"])
+        driver = self._driver
+        driver.states = [restore(f"state/{k}", old, kept["arrays"]) for k, old in enumerate(driver.states)]
+        driver.tapes = [restore(f"tape/{k}", old, kept["arrays"]) for k, old in enumerate(driver.tapes)]
 
     def __repr__(self) -> str:
-        return f"PersistentChains({self._standing.chains} chains, {self.model!r}, {self._total:,} sweeps)"
+        return f"PersistentChains({sum(self._driver.sizes)} chains, {self.model!r}, {self._total:,} sweeps)"
+
+
+def refuse_meetings(setup: Setup) -> None:
+    """Refuse recorders that see all chains together, which only :func:`gibbsite.sample` can record."""
+    if setup.record.meetings:
+        raise ArgumentError(f"{type(setup.record.meetings[0]).__name__} is recorded by gs.sample only.")
+
+
+def _arrangement(setup: Setup) -> tuple[Any, ...]:
+    """Return what decides how states are laid out; orders follow from the structure of the model."""
+    layout, graph = setup.layout, setup.graph
+    structure = None if isinstance(layout, PlainLayout) else id(graph.shared)
+    return type(layout), layout.name, layout.width, graph.kind, structure

@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._common.arguments import check_flags, read_query
-from gibbsite._common.boundary import between, check_header, fits
+from gibbsite._common.arguments import check_flags, check_integer, is_number, read_query
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError, SamplingError
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.support.start import start_states
-from gibbsite.inference.coupling.couple import prepare_couple, run_couple
 from gibbsite.kernels.base import Kernel
-from gibbsite.kernels.protocols import Finite, Resolvable, RunOutline, Tunable
-from gibbsite.kernels.registry import default_kernel
 from gibbsite.results.make import make_result
 from gibbsite.results.result import Result
 from gibbsite.results.verdict.judge import Judge, foresee
-from gibbsite.sampling.budget import Budget, check_integer, is_real, read_budget
-from gibbsite.sampling.chain_layout import choose_scan_and_layout
-from gibbsite.sampling.checkpoint import failure, hold_checkpoint, load_checkpoint, read_checkpoint
-from gibbsite.sampling.crew import Crew
-from gibbsite.sampling.engine import TUNED, Recording, Setup, run_chains
-from gibbsite.sampling.executor import read_threads
-from gibbsite.sampling.executors.choosing import find_crew
-from gibbsite.sampling.interrupt import whole_runs_only
-from gibbsite.sampling.pilot import ChainPilot
-from gibbsite.sampling.plan import make_plan, read_entropy, start_text
-from gibbsite.sampling.progress import Progress, choose_progress, name_kernel
-from gibbsite.sampling.recipe import Recipe, fit_graph
-from gibbsite.sampling.record import keep_marginals, lay_out
+from gibbsite.sampling.driver import Driver, Recording
+from gibbsite.sampling.executor import Executor, read_threads
+from gibbsite.sampling.progress import Progress, Silent, catch_interrupt, choose_progress, name_kernel, whole_runs_only
+from gibbsite.sampling.record import keep_marginals
+from gibbsite.sampling.setup import Setup, prepare, read_length
 from gibbsite.scans.base import Scan
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
+    from gibbsite.sampling.checkpoint import Saving
 
 # Pairs of coupled chains that tell how far a run was from stationarity, and sweeps that they have at least.
 _COUPLED_PAIRS, _LEAST_COUPLED = 100, 1000
@@ -161,50 +148,51 @@ def sample(
     chains = check_integer("chains", chains, 1)
     check_flags(resume=resume, second_look=second_look, coupling=coupling)
     threads = read_threads(threads)
-    if error is not None and not (is_real(error) and 0 < error < 1):
+    if error is not None and not (is_number(error) and 0 < error < 1):
         raise ArgumentError(f"{argument('error')} must be a number between 0 and 1, got {error!r}.")
     if error is not None and kernel is not None and not kernel.estimates:
         raise IncompatibleError(
             f"{type(kernel).__name__} estimates no probabilities: there is no error to stop at; leave it out."
         )
-    length = partial(read_budget, sweeps=sweeps, steps=steps, seconds=seconds, warmup=warmup, thin=thin)
-    length(model.n_sites)  # refuses what makes no sense before any work
+    length = read_length(sweeps, steps, seconds, warmup, thin)
     show = choose_progress(progress)
     judge = Judge(error, second_look, threads, seconds, read_query(model, query))
     if coupling:
+        from gibbsite.inference.coupling.couple import prepare_couple
+
         prepare_couple(model, kernel, scan, start)  # refuses before any work
-    path = read_checkpoint(checkpoint, checkpoint_every, resume)
-    asked = clock()
-    with (
-        hold_checkpoint(path, bool(resume)),
-        announcing(show.say, name_kernel(kernel)),
-        find_crew(on, partitions) as crew,
-    ):
-        begun += clock() - asked  # a cluster that is started first takes no time of the budget
-        if resume and path is not None and path.exists():
-            rng, warmup = _continued(path, rng, warmup)
-            length = partial(length, warmup=warmup)
+    with ExitStack() as stack:
+        saving = None
+        if checkpoint is not None or resume or checkpoint_every != 60.0:
+            from gibbsite.sampling.checkpoint import open_checkpoint
+
+            saving = stack.enter_context(open_checkpoint(checkpoint, checkpoint_every, bool(resume)))
+        if not isinstance(show, Silent):
+            stack.enter_context(announcing(show.say, name_kernel(kernel)))
+        executor = None
+        if on is not None or partitions is not None:
+            from gibbsite.sampling.executors.choosing import find_executor
+
+            asked = clock()
+            executor = stack.enter_context(find_executor(on, partitions))
+            begun += clock() - asked  # starting a cluster takes no time of the budget
+        if saving is not None and saving.stored is not None:
+            rng, length = saving.continued(rng, length)
+        setup = prepare(
+            model,
+            kernel,
+            scan,
+            keep_marginals(record, kernel),
+            chains,
+            rng=rng,
+            start=start,
+            length=length,
+            threads=threads,
+            tuned=None if saving is None else saving.tuned,
+        )
         try:
             recording = record_chains(
-                model,
-                kernel,
-                crew=crew,
-                scan=scan,
-                length=length,
-                thin=int(thin),
-                chains=chains,
-                rng=rng,
-                start=start,
-                record=keep_marginals(record, kernel),
-                threads=threads,
-                progress=show,
-                checkpoint=path,
-                checkpoint_every=checkpoint_every,
-                resume=resume,
-                enough=None if error is None else judge.is_enough,
-                reserve=judge.reserve(kernel),
-                foresee=foresee,
-                begun=begun,
+                setup, threads=threads, progress=show, executor=executor, judge=judge, saving=saving, begun=begun
             )
         except SamplingError as wrong:
             wrong.result = None if wrong.recording is None else make_result(wrong.recording)
@@ -213,7 +201,9 @@ def sample(
         if coupling:
             result = result.judged(coupling_bound=_bound_distance(recording, start, result.warmup, threads))
         verdict = result.diagnostics
-    said = [remark.text for remark in recording.setup.remarks if remark.grave]
+    said: list[str] = []
+    for remark in setup.remarks:
+        said += [remark.text] * remark.grave
     if verdict.reasons:
         word = "was not judged" if verdict.errors == "none" else "has not converged"
         said = [f"The run {word}: {verdict.reasons[0]}", *verdict.reasons[1:], *said]
@@ -224,6 +214,8 @@ def sample(
 
 def _bound_distance(recording: Recording, start: Any, warmup: int, threads: int) -> float:
     """Return an upper bound of the distance to stationarity after the warmup, from coupled chains."""
+    from gibbsite.inference.coupling.couple import prepare_couple, run_couple
+
     setup = recording.setup
     what = prepare_couple(setup.model, setup.kernel, setup.scan, start)
     with warnings.catch_warnings():
@@ -262,110 +254,74 @@ def try_out(
     >>> try_out(gs.ising_grid((4, 4), coupling=0.2), gs.Gibbs(), seconds=0.1, rng=1).chains
     4
     """
-    length = partial(read_budget, sweeps=None, steps=None, seconds=seconds, warmup=None, thin=1)
-    recording = record_chains(
-        model,
-        kernel,
-        scan=None,
-        length=length,
-        chains=chains,
-        rng=rng,
-        start=start,
-        record=keep_marginals(None, kernel),
-        threads=read_threads(threads),
-        progress=choose_progress(False),
-    )
+    threads = read_threads(threads)
+    length = read_length(seconds=seconds)
+    setup = prepare(model, kernel, None, None, chains, rng=rng, start=start, length=length, threads=threads)
+    recording = record_chains(setup, threads=threads, progress=choose_progress(False))
     return Judge(None, False, 1, None).first(recording)
 
 
-def _continued(path: Path, rng: Any, warmup: int | None) -> tuple[Any, int | None]:
-    """Return seed and warmup of a run that is continued: those of the checkpoint, unless others are given."""
-    plan = load_checkpoint(path, TUNED)[0]["plan"]
-    natural = between(0, 1 << 62)
-    check_header(
-        {"entropy": 0, "warmup": None, **plan},
-        {"entropy": lambda given: fits(given, int) and given >= 0, "warmup": (None, natural)},
-        failure(path),
-    )
-    return plan.get("entropy") if rng is None else rng, plan.get("warmup") if warmup is None else warmup
-
-
 def record_chains(
-    model: Model,
-    kernel: Kernel | None,
+    setup: Setup,
     *,
-    scan: Scan | None,
-    length: Callable[..., Budget],
-    thin: int = 1,
-    chains: int = 1,
-    rng: Any,
-    start: Any,
-    record: Any,
+    threads: int,
     progress: Progress,
-    crew: Crew | None = None,
-    **how: Any,
+    executor: Executor | None = None,
+    judge: Judge | None = None,
+    saving: Saving | None = None,
+    begun: float | None = None,
 ) -> Recording:
-    """Compile a model and run its chains; nothing is judged.
+    """Run chains to the end of their budget, an interrupt, or the time limit.
 
-    ``length`` tells the budget of a kernel (see :func:`read_budget`); ``how`` is passed to
-    :func:`run_chains`.
+    Parameters
+    ----------
+    setup : Setup
+        What runs.
+    threads : int
+        Threads of this process.
+    progress : Progress
+        Where progress is shown.
+    executor : Executor, optional
+        Where the chains run, if not on threads of this process.
+    judge : Judge, optional
+        Decides whether the answer is good enough, and how much of a time limit the verdict needs.
+    saving : Saving, optional
+        The checkpoint.
+    begun : float, optional
+        When the clock of the time limit was started; now by default.
     """
-    kernel = scan.kernel() if kernel is None and scan is not None else kernel
-    graph = compile_graph(model, among=kernel.kinds if kernel is not None else ())
-    kernel = default_kernel(graph) if kernel is None else kernel
-    kernel.check(graph)
-    graph = fit_graph(graph, kernel)
-    layout = lay_out(model, graph, kernel, record)
-    entropy = read_entropy(rng)
-    wanted = scan
-    scan, form = choose_scan_and_layout(model, graph, kernel, wanted, layout, chains)
-    asked = length(graph.n_units)
-    visits = asked.visits if asked.counted else None
-    if isinstance(kernel, Resolvable):
-        kernel = kernel.resolve(RunOutline(type(scan).__name__, scan.cycle(graph, model), graph.n_units, thin, visits))
-        scan, form = choose_scan_and_layout(model, graph, kernel, wanted, layout, chains)
-    kernel.parameters(graph)  # refuses what makes no sense before any work
-    budget = length(
-        graph.n_units,
-        natural_sweeps=kernel.natural_sweeps(model.n_sites) if isinstance(kernel, Finite) else None,
-        warms=kernel.estimates,
-    )
-    starts = start_states(model, graph, chains, start, entropy)
-    if isinstance(kernel, Tunable) and kernel.tunes:
-        pilot = ChainPilot(model, graph, scan, starts, entropy, how["threads"], budget)
-        kernel = _tune(kernel, pilot, how)
-        scan, form = choose_scan_and_layout(model, graph, kernel, wanted, layout, chains)
-    plan = make_plan(
-        graph,
-        kernel,
-        scan,
-        layout,
-        form=form.name,
-        chains=chains,
-        thin=thin,
-        warmup=budget.warmup,
-        entropy=entropy,
-        start=start_text(start),
-    )
-    setup = Setup(model, kernel, scan, layout, form, plan, kernel.warnings(model, graph, scan))
-    if crew is not None:
-        crew = crew.employ(Recipe(model, kernel, wanted, record, chains), progress.say, form)
-    return run_chains(setup, starts, budget, progress=progress, crew=crew, **how)
-
-
-def _tune(kernel: Any, pilot: ChainPilot, how: dict[str, Any]) -> Kernel:
-    """Let a kernel find out what it needs; a run that is continued takes what it had found."""
-    path: Path | None = how.get("checkpoint")
-    if path is not None and how.get("resume") and path.exists():
-        known = {name.removeprefix(TUNED): one for name, one in load_checkpoint(path, TUNED)[1].items()}
-        try:
-            found: Kernel = kernel.retuned(known) if known else kernel  # of another kernel: the plan tells
-            found.parameters(pilot.graph)
-        except (TypeError, ValueError, IndexError) as reason:
-            raise failure(path)(f"what its kernel had found is damaged ({reason})") from None
-        return found
-    tuned: Kernel = kernel.tune(pilot)
-    return tuned
+    if executor is not None:
+        assert setup.recipe is not None
+        executor = executor.employ(setup.recipe, progress.say, setup.layout)
+    try:
+        driver = Driver(setup, executor, threads=threads)
+        with driver.threads, catch_interrupt(progress.say) as driver.flag:
+            driver.begun = driver.begun if begun is None else begun
+            if judge is not None:
+                driver.checks = judge.error is not None
+                driver.reserve = judge.reserve(setup.kernel) * driver.budget.seconds if driver.timed else 0.0
+            if saving is not None:
+                saving.begin(driver)
+            try:
+                for status in driver.run():
+                    progress.show(status)
+                    if saving is not None:
+                        saving.update(driver)
+                    if judge is not None and driver.timed and driver.wants_foresight:
+                        began = clock()
+                        part = driver.recording(1)
+                        driver.foresee(clock() - began + foresee(part))
+                    if judge is not None and driver.checks and driver.is_check and judge.is_enough(driver.recording()):
+                        driver.stop()
+            except SamplingError:  # the chains are as they were before the block that failed
+                if saving is not None:
+                    saving.end(driver)
+                raise
+            if saving is not None:
+                saving.end(driver)
+            return driver.recording()
+    finally:
+        progress.close()
 
 
 def check_parts(model: Any, kernel: Any, scan: Any) -> None:

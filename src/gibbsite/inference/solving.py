@@ -94,7 +94,7 @@ def bound_below(model: FactorGraph, seconds: float | None) -> tuple[float, float
 
     from gibbsite.errors import ConvergenceWarning
     from gibbsite.inference.mean_field import mean_field
-    from gibbsite.sampling.interrupt import whole_runs_only
+    from gibbsite.sampling.progress import whole_runs_only
 
     begun = time.monotonic()
     with warnings.catch_warnings(), whole_runs_only():

@@ -20,11 +20,10 @@ from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import check_writable, save
 from gibbsite.lab.findings import Findings
-from gibbsite.sampling.crew import Crew
-from gibbsite.sampling.executors.choosing import find_crew
+from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.executors.choosing import find_executor
 from gibbsite.sampling.executors.tasks import map_tasks
-from gibbsite.sampling.interrupt import whole_runs_only
-from gibbsite.sampling.progress import Progress, Status, choose_progress
+from gibbsite.sampling.progress import Progress, Status, choose_progress, whole_runs_only
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,11 +67,11 @@ class Meter:
     total: int = 0
     done: int = 0
     begun: float = field(default_factory=time.monotonic)
-    crew: Crew | None = None
+    executor: Executor | None = None
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Apply a pure function to each item, which is one part each; workers do not change the results."""
-        return map_tasks(self.crew, function, items, take=lambda item, found: self.tick(), say=self.display.say)
+        return map_tasks(self.executor, function, items, take=lambda item, found: self.tick(), say=self.display.say)
 
     def expect(self, parts: int) -> None:
         """Announce more parts."""
@@ -195,8 +194,8 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
     display = choose_progress(progress)
     begun = time.monotonic()
     try:
-        with find_crew(on) as crew, whole_runs_only():
-            findings = experiment.run(bool(quick), rng, Meter(name, display, crew=crew))
+        with find_executor(on) as executor, whole_runs_only():
+            findings = experiment.run(bool(quick), rng, Meter(name, display, executor=executor))
     finally:
         display.close()
     seconds = time.monotonic() - begun

@@ -12,8 +12,8 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import alone
-from gibbsite.sampling.chain import advance, start_chain
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import start_chain, sweep_chain
 
 _THREADS = 2
 
@@ -49,7 +49,7 @@ def follow(
         state = start_chain(graph, kernel, scan, x0, stream(rng, chain), layout.conditional)
         tape, done = layout.empty_tape(graph), 0
         for k, sweeps in enumerate(lengths.tolist()):
-            advance(parameters, graph.arrays, schedule, state, tape, sweeps - done, graph.n_sites, True, alone())
+            sweep_chain(parameters, graph.arrays, schedule, state, tape, sweeps - done, graph.n_sites, True, alone())
             done = sweeps
             found[chain, k] = (tape.total + tape.open_batch) / sweeps
         tick()

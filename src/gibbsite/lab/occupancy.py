@@ -20,7 +20,7 @@ from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.kernels.base import step
 from gibbsite.kernels.protocols import Fallible
-from gibbsite.sampling.chain import State, start_chain
+from gibbsite.sampling.sweep import State, start_chain
 from gibbsite.scans.base import period, refresh, site_at
 
 _THREADS = 2

@@ -15,8 +15,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 from gibbsite.learn.expectation import Estimate, Oracle
 from gibbsite.learn.family import Family
-from gibbsite.sampling.interrupt import Flag
-from gibbsite.sampling.progress import Progress, Status
+from gibbsite.sampling.progress import Flag, Progress, Status
 
 _STRIDE = 0.01  # of the step that judges the result, against the curvature
 _MOST_KEPT = 1000  # parameters on the way

@@ -18,7 +18,7 @@ from gibbsite.inference.influence.certificate import make_site_decay
 from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.learn.family import Family
 from gibbsite.models import FactorGraph, TableFactors
-from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.executor import Threads
 from gibbsite.sampling.repeat import make_short_run
 from gibbsite.scans.base import Scan
 from gibbsite.scans.chromatic import Chromatic
@@ -133,7 +133,7 @@ class Sampled:
                 self.kept[part] = rows
             return self.family.mean(rows) * (many / self.chains)
 
-        with Executor(self.threads) as executor:
+        with Threads(self.threads) as executor:
             means = executor.map(make, range(-(-self.chains // run.part)))
         # each pair, and each site, is off by at most its total variation times the diameter of its statistics
         each = np.minimum(bounds[self.family.pairs].sum(axis=1), 1.0)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer, is_number
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
@@ -20,9 +21,7 @@ from gibbsite.learn.family import Family, make_spins, make_tables
 from gibbsite.learn.inputs import read_codes, read_numbers, read_pairs
 from gibbsite.learn.screening import screen_pairs
 from gibbsite.learn.settings import Settings
-from gibbsite.sampling.budget import check_integer, is_real
-from gibbsite.sampling.interrupt import catch_interrupt
-from gibbsite.sampling.progress import choose_progress
+from gibbsite.sampling.progress import catch_interrupt, choose_progress
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -284,7 +283,7 @@ def fit_pairwise(
     True
     """
     chosen = Settings(**settings)
-    if states is not None and is_real(states):
+    if states is not None and is_number(states):
         states = check_integer("states", states, 2)
     k = None if states is None else states if isinstance(states, int) else len(states)
     if data is not None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer, is_number
 from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.learn.expectation import SCANS, Exact, Sampled
 from gibbsite.learn.family import Family
-from gibbsite.sampling.budget import check_integer, is_real
 from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.plan import read_entropy
 from gibbsite.scans.base import Scan
@@ -94,7 +94,7 @@ class Settings:
     def __post_init__(self) -> None:
         if self.gradient not in ("sampled", "exact"):
             raise ArgumentError(f"{argument('gradient')} must be sampled or exact, got {self.gradient!r}.")
-        if not (is_real(self.ridge) and 0.0 <= self.ridge < np.inf):
+        if not (is_number(self.ridge) and 0.0 <= self.ridge < np.inf):
             raise ArgumentError(f"{argument('ridge')} must be a number of at least 0, got {self.ridge!r}.")
         for name, most in {
             "box": np.inf,
@@ -104,7 +104,7 @@ class Settings:
             "confidence": 1.0,
         }.items():
             value, limit = getattr(self, name), "" if most == np.inf else f" and below {most:g}"
-            if value is not None and not (is_real(value) and 0.0 < value < most):
+            if value is not None and not (is_number(value) and 0.0 < value < most):
                 raise ArgumentError(f"{argument(name)} must be a number above 0{limit}, got {value!r}.")
         if isinstance(self.scan, str):
             if self.scan != "dogs" and self.scan not in SCANS:

@@ -1,4 +1,4 @@
-"""What is asked: sites, factors, evidence, and builders for well-known models.
+"""Models: sites, factors, evidence, and builders for well-known models.
 
 Models are immutable and named; ``observe`` folds evidence in, ``reweight`` changes weights. Files are in
 :mod:`gibbsite.formats`, compiled arrays in :mod:`gibbsite.graphs`.

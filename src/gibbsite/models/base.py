@@ -1,4 +1,4 @@
-"""What every model has, whatever it is made of: named sites, and a digest of its content."""
+"""The interface of all models: named sites, and a digest of the content."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Model(ABC):
         return {}
 
     def observe(self, evidence: Mapping[Any, Any]) -> Model:
-        """Return the model given evidence, where there is a way to fold it in."""
+        """Return the model given evidence, for models that can fold it in."""
         raise IncompatibleError(
             f"A {type(self).__name__} cannot fold evidence in: give it functions of the other sites, with "
             "the observed values put in; gs.FactorGraph, gs.ContinuousModel and gs.Gaussian have observe."
@@ -90,7 +90,7 @@ class Model(ABC):
         return ", ".join(parts) + (", ..." if self.n_sites > most else "")
 
     def draw_start(self, rng: np.random.Generator) -> Floats:
-        """Return a random place for a chain to start at, of models some sites of which are numbers.
+        """Return a random start of a chain, for models some sites of which are numbers.
 
         Uniform where a site has bounds or states, otherwise normal.
         """

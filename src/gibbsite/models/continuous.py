@@ -117,7 +117,7 @@ class ContinuousModel(Model):
 
     @property
     def evidence_labels(self) -> dict[str, tuple[Label, ...]]:
-        """State labels of the observed sites, or what is told of numbers."""
+        """State labels of the observed sites, or the moments reported of numbers."""
         seen = np.flatnonzero(~np.isnan(self._observed)).tolist()
         return {self._whole.names[i]: self._whole.labels(i) for i in seen}
 

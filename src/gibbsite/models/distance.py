@@ -199,7 +199,7 @@ def _along(coupling: Any, distances: Floats) -> Floats:
 
 
 def _check_coupling(coupling: Any, positions: Floats, owner: str) -> None:
-    """Refuse a function that is no number, negative, or rises, at some of many distances."""
+    """Refuse a function that is not a number, is negative, or rises, at some of many distances."""
     if not callable(coupling):
         raise ModelError(f"coupling of {owner} must be a function of the distance, got {coupling!r}.")
     if not len(positions):

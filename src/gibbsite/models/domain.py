@@ -73,7 +73,7 @@ class Interval:
 
     low: float = -math.inf
     high: float = math.inf
-    #: What is told of such a site, in place of the probabilities of its states.
+    #: The moments reported of such a site, in place of the probabilities of its states.
     moments: ClassVar[tuple[Label, ...]] = ("mean", "sd")
 
     def __post_init__(self) -> None:
@@ -98,7 +98,7 @@ class Interval:
 class Angle(Interval):
     """The values of a site that is an angle: after the last one comes the first.
 
-    Proposals go round, and results tell the mean direction and the resultant length (1: always the same
+    Proposals go round, and results report the mean direction and the resultant length (1: always the same
     direction, 0: none) in place of mean and standard deviation.
 
     Parameters
@@ -255,7 +255,7 @@ class Domains:
         return self.kinds[int(self.kind_of[position])]
 
     def labels(self, position: int) -> tuple[Label, ...]:
-        """Return the state labels of one site, or what is told of a number."""
+        """Return the state labels of one site, or the moments reported of a number."""
         kind = self.kinds[int(self.kind_of[position])]
         return kind.moments if isinstance(kind, Interval) else kind
 
@@ -442,7 +442,7 @@ def _read_kind(given: Sequence[Label] | int | Interval, owner: str) -> SiteKind:
 
 
 def read_labels(given: Sequence[Label] | int, owner: str) -> tuple[Label, ...]:
-    """Return the state labels of a site, which messages call ``owner``; refuse what are none."""
+    """Return the state labels of a site, which messages call ``owner``; refuse anything else."""
     if isinstance(given, (str, bool)) or not (isinstance(given, (int, np.integer)) or is_iterable(given)):
         raise ModelError(f"{owner} needs a sequence of state labels or a number of states, got {given!r}.")
     if isinstance(given, (int, np.integer)):

@@ -50,7 +50,7 @@ class FunctionFactors:
         By how much f changes at most, per unit of (Euclidean) distance in the box; or a function as for
         ``bounds``. :class:`gibbsite.kernels.TunaMH` needs them.
     degree : int, optional
-        If f is a polynomial of degree 1 or 2 in each of its sites (the others fixed) say so: conditionals can
+        If f is a polynomial of degree 1 or 2 in each of its sites (the others fixed), its degree: conditionals can
         then be drawn from without approximation.
     always : bool
         Minibatch methods evaluate these factors at every update: for a few important ones, as priors.
@@ -153,7 +153,7 @@ class FunctionFactors:
         return self.scopes.ndim == 1
 
     def steepest(self, low: Floats, high: Floats) -> Floats | None:
-        """Return by how much each factor changes at most per unit of distance, None if nobody has said."""
+        """Return by how much each factor changes at most per unit of distance, None if it is not known."""
         if self.slopes is None:
             return None
         scopes = np.broadcast_to(np.atleast_2d(self.scopes), (self.size, self.arity))

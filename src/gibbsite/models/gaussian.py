@@ -85,7 +85,7 @@ class Gaussian(Model):
 
     @property
     def evidence_labels(self) -> dict[str, tuple[Label, ...]]:
-        """What is told of the observed sites, which are numbers."""
+        """The moments reported of the observed sites, which are numbers."""
         return dict.fromkeys(self._evidence, Interval.moments)
 
     @property
@@ -133,7 +133,7 @@ class Gaussian(Model):
     def observe(self, evidence: Mapping[Any, Any]) -> Gaussian:
         """Return the distribution of the other sites given the values of some, which results then show.
 
-        The law is that of :meth:`condition`, which leaves the known sites out of results.
+        The distribution is that of :meth:`condition`, which leaves the known sites out of results.
 
         Examples
         --------

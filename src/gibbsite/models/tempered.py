@@ -1,4 +1,4 @@
-"""A model at another temperature, and models between a product law and a model."""
+"""A model at another temperature, and models between a product distribution and a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gibbsite.models.lattice import FieldFactors, LatticeFactors
 
 
 def temper(model: FactorGraph, beta: float) -> FactorGraph:
-    """Return the model whose law is that of ``model`` to the power ``beta``, an inverse temperature.
+    """Return the model whose distribution is that of ``model`` to the power ``beta``, an inverse temperature.
 
     Zeros stay zeros. The structure, and with it the kind of graph, is that of the model.
     """
@@ -23,7 +23,7 @@ def temper(model: FactorGraph, beta: float) -> FactorGraph:
 
 def _scaled(group: FactorGroup, beta: float) -> FactorGroup:
     if isinstance(group, TableFactors):
-        # a power of a conditional table is none
+        # a power of a conditional table is not one
         return TableFactors(group.scopes, _times(beta, group.weights), False, group.name)
     weights: Any = group.weights
     if isinstance(weights, tuple):
@@ -45,7 +45,7 @@ SOFT = 20.0
 def blend(model: FactorGraph, scale: float, pull: float, log_reference: Floats) -> FactorGraph:
     """Return the model with log-potential ``scale`` times that of ``model`` plus ``pull`` times a reference.
 
-    The reference is a product law of all sites. With ``scale`` beta and ``pull`` 1 - beta these models lead
+    The reference is a product distribution of all sites. With ``scale`` beta and ``pull`` 1 - beta these models lead
     from the reference to the model. Zeros of factors of several sites are softened (:func:`soften`), so that
     all states are connected on the way; those of single sites stay, and count for nothing in the reference.
     The structure, and with it the kind of graph, is that of the model.

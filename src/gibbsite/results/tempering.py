@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gibbsite._common.arguments import is_number
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.results.measure.measurement import measure_errors
-from gibbsite.sampling.budget import is_real
 
 if TYPE_CHECKING:
     from gibbsite.results.table import SiteTable
@@ -155,7 +155,7 @@ class Tempering:
         True
         """
         low, high = float(self.betas[0]), float(self.betas[-1])
-        if not (is_real(beta) and low <= beta <= high):
+        if not (is_number(beta) and low <= beta <= high):
             raise ArgumentError(f"{argument('beta')} must be a number from {low:g} to {high:g}, got {beta!r}.")
         if min(self.kept[name].shape[1] for name in ("gains", "averages")) < 2 * _BLOCKS:
             raise ArgumentError("The run is too short to tell about other temperatures; run longer.")

@@ -1,7 +1,7 @@
-"""Let it run: chains, blocks, checkpoints, and what is recorded.
+"""Run chains: ``setup`` decides everything once, ``driver`` advances, ``sweep`` is the compiled loop.
 
-``chain`` has the loop, ``engine`` blocks, budgets and checkpoints, ``tape`` what compiled code writes,
-``recorders/`` what else can be recorded, ``chain_layout`` how chains are laid out.
+``layout`` lays chains out for compiled code, ``record`` and ``tape`` are what is recorded, ``recorders/`` what else
+can be recorded, ``executor`` and ``executors/`` where chains run, ``checkpoint`` how runs are saved.
 """
 
 from gibbsite._common.public_names import attach_stub

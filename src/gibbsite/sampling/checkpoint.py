@@ -9,20 +9,31 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gibbsite._common.archive import open_archive, write_archive
 from gibbsite._common.arguments import describe, is_number, is_path
 from gibbsite._common.arrays import Array
-from gibbsite._common.boundary import Fail, Wanted, check_description, check_header, check_values
+from gibbsite._common.boundary import Fail, Wanted, between, check_description, check_header, check_values, fits
 from gibbsite._common.lock import hold
 from gibbsite._common.wording import argument
+from gibbsite._numba.jit import clock
 from gibbsite.errors import ArgumentError, CheckpointError
+from gibbsite.kernels.protocols import Tunable
+from gibbsite.sampling.tape import DRAWS
+from gibbsite.scans.base import period
+
+if TYPE_CHECKING:
+    from gibbsite.sampling.driver import Driver
+    from gibbsite.sampling.setup import Length
 
 FORMAT = 3
+#: Prefix of the names of arrays that a kernel had found out before the run.
+TUNED = "kernels/"
 _STEP = 1 << 16  # numbers
 
 
@@ -224,3 +235,166 @@ def failure(path: Path) -> Fail:
     return lambda reason: CheckpointError(
         f"{path} is not a gibbsite checkpoint, or a damaged one: {reason}; remove it to start afresh."
     )
+
+
+# ---- drivers
+
+_FIRST_SAVE = 2.0  # seconds until the first checkpoint, at most
+
+
+@dataclass
+class Saving:
+    """The checkpoint of a run: where it is, how often it is saved, and what the run continues from, if anything."""
+
+    path: Path
+    every: float
+    stored: tuple[dict[str, Any], dict[str, Array]] | None
+    saved: float = 0.0
+    complete: bool = False  # nothing after this belongs to the run that can be resumed
+
+    @property
+    def tuned(self) -> dict[str, Array] | None:
+        """What the kernel of a run that is continued had found out before it began."""
+        if self.stored is None:
+            return None
+        return {name.removeprefix(TUNED): one for name, one in self.stored[1].items() if name.startswith(TUNED)}
+
+    def continued(self, rng: Any, length: Length) -> tuple[Any, Length]:
+        """Return seed and length of a run that is continued: those of the checkpoint, unless others are given."""
+        assert self.stored is not None
+        plan = self.stored[0]["plan"]
+        check_header(
+            {"entropy": 0, "warmup": None, **plan},
+            {"entropy": lambda given: fits(given, int) and given >= 0, "warmup": (None, between(0, 1 << 62))},
+            failure(self.path),
+        )
+        if length.warmup is None:
+            length = length._replace(warmup=plan.get("warmup"))
+        return plan.get("entropy") if rng is None else rng, length
+
+    def begin(self, driver: Driver) -> None:
+        """Continue the run, if there is one; the first checkpoint comes soon."""
+        if self.stored is not None:
+            driver.restore(self.path, self.stored)
+            self.stored = None
+        self.saved = clock() - max(self.every - _FIRST_SAVE, 0.0)
+
+    def update(self, driver: Driver) -> None:
+        """Save if it is time to, or if the run was cut short in its warmup.
+
+        The one draw that follows then, so that there is an answer, is not part of the run to be resumed.
+        """
+        cut = not driver.counts.draws and driver.over()
+        if not self.complete and (cut or clock() - self.saved >= self.every):
+            driver.save(self.path)
+            self.saved, self.complete = clock(), cut
+
+    def end(self, driver: Driver) -> None:
+        """Save the end of a run."""
+        if not self.complete:
+            driver.save(self.path)
+
+
+@contextlib.contextmanager
+def open_checkpoint(checkpoint: Any, every: float, resume: bool) -> Iterator[Saving | None]:
+    """Check the arguments that are about the checkpoint of a run; hold it while the run lasts."""
+    path = read_checkpoint(checkpoint, every, resume)
+    if path is None:
+        yield None
+        return
+    with hold_checkpoint(path, resume):
+        yield Saving(path, every, load_checkpoint(path) if resume and path.exists() else None)
+
+
+def save_driver(driver: Driver, path: Path) -> None:
+    """Save the chains of a run, and what its kernel had found out before."""
+    kernel = driver.setup.kernel
+    tuned = kernel.tuned() if isinstance(kernel, Tunable) else {}
+    save_checkpoint(
+        path,
+        driver.setup.plan.to_dict(),
+        vars(driver.counts),
+        list(zip(driver.states, driver.tapes, strict=True)),
+        {f"meetings/{k}": np.array(found) for k, found in enumerate(driver.meetings)}
+        | {f"{TUNED}{name}": found for name, found in tuned.items()},
+    )
+
+
+def restore_driver(driver: Driver, path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Continue a run from a checkpoint; refuse one of another plan."""
+    setup, fail = driver.setup, failure(path)
+    _check_plan(driver, path, about)
+    counts = _read_counts(driver, path, about)
+    cards = np.asarray(setup.graph.cards)
+    meetings = [arrays.get(f"meetings/{k}", np.zeros(0)) for k in range(len(driver.meetings))]
+    for recorder, met in zip(setup.record.meetings, meetings, strict=True):
+        if len(met) != counts["draws"] // recorder.every or (len(met) and met.ndim != 3):
+            raise fail("it has other meetings of chains than draws")
+    states, tapes = driver.states, driver.tapes
+    for k in range(len(states)):
+        check_stored(f"{k}/state", states[k], arrays, cards, fail)
+        check_stored(f"{k}/tape", tapes[k], arrays, cards, fail)
+        setup.record.check_stored(f"{k}/tape/observed", tapes[k].observed, arrays, counts["draws"], fail)
+        states[k] = restore(f"{k}/state", states[k], arrays)
+        tape = tapes[k] = restore(f"{k}/tape", tapes[k], arrays)
+        if tape.counters[DRAWS] != counts["draws"] or (tape.counters != tapes[0].counters).any():
+            raise fail("it has other numbers of draws in its header and on its tapes")
+        for each, kept in ((tape.values, tape.sites.size), (tape.energy, setup.record.energy)):
+            if len(each) < counts["draws"] if kept else each.size:
+                raise fail("it has other numbers of recorded draws than its header says")
+    _check_states(driver, fail)
+    vars(driver.counts).update(counts)
+    driver.meetings = tuple(list(met) for met in meetings)
+
+
+def _check_plan(driver: Driver, path: Path, about: dict[str, Any]) -> None:
+    differences = driver.setup.plan.differences(about["plan"])
+    if differences:
+        begun = [
+            argument(name, about["plan"].get(key))
+            for key, name in (("entropy", "rng"), ("warmup", "warmup"), ("chains", "chains"))
+            if key in differences
+        ]
+        hint = f" ({', '.join(begun)} there; what is left out is taken from it)" if begun else ""
+        named = ", ".join("the seed" if name == "entropy" else name for name in differences)
+        verb = "differs" if len(differences) == 1 else "differ"
+        raise CheckpointError(
+            f"{path} belongs to another run: {named} {verb}{hint}; use the same "
+            "arguments, or start afresh with another file."
+        )
+
+
+def _read_counts(driver: Driver, path: Path, about: dict[str, Any]) -> dict[str, int]:
+    """Return how far the saved run is; refuse one that the budget does not extend."""
+    names, budget = vars(driver.counts), driver.setup.budget
+    assert budget is not None
+    check_header(about["progress"], dict.fromkeys(names, between(0, 1 << 62)), failure(path))
+    counts: dict[str, int] = {name: about["progress"][name] for name in names}
+    draws, rest = counts["draws"], counts["rest_done"]
+    if budget.draws is not None and draws > budget.draws + bool(budget.rest):
+        raise CheckpointError(
+            f"{path} holds {draws} draws already, more than the {budget.draws} asked for; ask for at least as many."
+        )
+    if rest and (rest != budget.rest or draws <= (budget.draws or 0)):
+        raise CheckpointError(f"{path} ended with an incomplete sweep and cannot be extended; start afresh.")
+    return counts
+
+
+def _check_states(driver: Driver, fail: Fail) -> None:
+    """Refuse states that sites cannot have, and positions that the schedule cannot be at."""
+    setup, layout = driver.setup, driver.layout
+    codes, cards = layout.codes(driver.states, driver.sizes), np.asarray(setup.graph.cards)
+    numbers = np.asarray(setup.model.domains.numbers)
+    states = codes[:, ~numbers] if numbers.any() else codes
+    if not np.isfinite(codes).all() or (states < 0).any() or (states >= cards[~numbers]).any():
+        raise fail("a chain is in a state that its sites do not have")
+    if states.dtype.kind == "f" and (states != np.floor(states)).any():
+        raise fail("a chain is in a state that its sites do not have")
+    steps = int(period(driver.schedule))
+    for state in driver.states:
+        if not 0 <= state.position[0] < max(steps, 1) or not 0 <= state.position[1] < 1 << 62:
+            raise fail("a chain stands beyond the end of its scan")
+        fresh, order = setup.scan.buffer(layout.moving), np.sort(state.order)
+        shuffled = fresh.size > 1 and fresh[-1] == fresh.size - 1  # all sites, in any order
+        if order.size and (order[0] < 0 or order[-1] >= order.size or (shuffled and not np.array_equal(order, fresh))):
+            raise fail("the order in which sites are visited is none")

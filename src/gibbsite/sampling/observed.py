@@ -70,11 +70,13 @@ class Observed(NamedTuple):
         return ("block",)
 
 
-def observe_nothing() -> Observed:
-    """Return the open recorders of a chain that has none."""
-    longs, none = np.zeros(0, np.int64), np.zeros(0)
-    code = ObservedCode(longs, np.zeros((0, 4), np.uint64), none, longs, np.zeros(0, np.int32), none)
-    return Observed(code, np.zeros(1, np.int64), none)
+_NO_INTS, _NO_FLOATS = np.zeros(0, np.int64), np.zeros(0)
+#: The open recorders of a chain that has none.
+NOTHING_OBSERVED = Observed(
+    ObservedCode(_NO_INTS, np.zeros((0, 4), np.uint64), _NO_FLOATS, _NO_INTS, np.zeros(0, np.int32), _NO_FLOATS),
+    np.zeros(1, np.int64),
+    _NO_FLOATS,
+)
 
 
 def observed_arrays(seen: Observed) -> list[tuple[Array, np.dtype[Any]]]:

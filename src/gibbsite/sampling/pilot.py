@@ -1,25 +1,21 @@
-"""Short runs before a run, by which a kernel finds out what it needs (``Kernel.tune``)."""
+"""Short pilot runs, by which a kernel finds out what it needs (``Kernel.tune``)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from gibbsite._common.arrays import Array
 from gibbsite._numba.jit import clock
-from gibbsite._numba.random.generators import stream
-from gibbsite.errors import SupportError
+from gibbsite.errors import CheckpointError, SupportError
 from gibbsite.graphs.support.start import start_states
-from gibbsite.kernels.base import alone
-from gibbsite.kernels.protocols import Adaptive, Trial, Tunable
-from gibbsite.sampling.budget import Budget
-from gibbsite.sampling.chain import advance
-from gibbsite.sampling.chain_layout import PlainLayout
-from gibbsite.sampling.executor import Executor
-from gibbsite.sampling.record import lay_out
+from gibbsite.kernels.protocols import Trial, Tunable
+from gibbsite.sampling.driver import Driver
+from gibbsite.sampling.setup import Budget, Setup, lay_out_plainly
+from gibbsite.scans.systematic import Systematic
 
 if TYPE_CHECKING:
     from gibbsite.graphs.graph import Graph
@@ -27,23 +23,46 @@ if TYPE_CHECKING:
     from gibbsite.models import Model
     from gibbsite.scans.base import Scan
 
-# Sweeps of all short runs together, where the run is counted in sweeps: its warmup, but at least so many.
+# Sweeps of all pilot runs together, where the run is counted in sweeps: its warmup, but at least this many.
 _LEAST_SWEEPS = 400
 # Share of a time limit for them.
 _SHARE = 0.15
-# By what factor they may exceed it, because a run has a shortest length, before the next one is the last.
+# Factor by which they may exceed that share, because a run has a shortest length, before the next one is the last.
 _PATIENCE = 2.0
-# Sweeps of one short run, at least; the same where time is over; part of each that is not recorded.
+# Sweeps of one pilot run, at least; the same where time is over; share of each that is not recorded.
 _FEWEST, _FEWEST_LATE, _FORGOTTEN = 8, 3, 1 / 3
-# Sweeps between two looks whether the user wants to stop.
+# Seconds between two chances for the user to interrupt.
 _BLOCK_SECONDS = 0.2
+# Streams of random numbers of pilot runs begin here, a million for each run.
+_STREAMS = 1 << 41
+
+
+def tune_kernel(
+    setup: Setup, starts: list[Array], entropy: int, threads: int, budget: Budget | None, tuned: dict[str, Array] | None
+) -> Kernel:
+    """Return the kernel of a run with what pilot runs tell, or what earlier ones have told (``tuned``)."""
+    kernel: Any = setup.kernel
+    if tuned is None:
+        whole = Budget(None, None, setup.graph.n_units, 0, math.inf) if budget is None else budget
+        return cast(
+            "Kernel", kernel.tune(ChainPilot(setup.model, setup.graph, setup.scan, starts, entropy, threads, whole))
+        )
+    try:
+        found: Kernel = kernel.retuned(tuned) if tuned else kernel  # the plan tells whether it is of another kernel
+        found.parameters(setup.graph)
+    except (TypeError, ValueError, IndexError) as reason:
+        raise CheckpointError(
+            f"The checkpoint is a damaged one: what its kernel had found out makes no sense ({reason}); remove it "
+            "to start afresh."
+        ) from None
+    return found
 
 
 def tune_in(seconds: float | None, model: Model, graph: Graph, kernel: Kernel) -> Kernel:
-    """Return a kernel with what it finds out about a model in about so many seconds.
+    """Return a kernel tuned to a model in about the given number of seconds.
 
-    Without a time limit the short runs have as many sweeps as those of a short run that is counted in sweeps,
-    and the same is found every time.
+    Without a time limit the pilot runs are as long as those of a short run that is counted in sweeps, and the
+    same is found every time.
 
     Examples
     --------
@@ -53,8 +72,6 @@ def tune_in(seconds: float | None, model: Model, graph: Graph, kernel: Kernel) -
     >>> tune_in(0.2, model, graph, gs.Tempered()).summary(graph)["rungs"]
     4.0
     """
-    from gibbsite.scans.systematic import Systematic
-
     if not (isinstance(kernel, Tunable) and kernel.tunes):
         return kernel
     limit = math.inf if seconds is None else seconds / _SHARE
@@ -81,7 +98,7 @@ class ChainPilot:
     threads : int
         Threads to use; the numbers do not depend on it.
     budget : Budget
-        Of the run.
+        That of the run.
     """
 
     model: Model
@@ -96,61 +113,48 @@ class ChainPilot:
 
     @property
     def late(self) -> bool:
-        """Whether the short runs have taken much more than their share of a time limit."""
+        """Whether the pilot runs have taken much more than their share of a time limit."""
         return clock() - self.begun > _PATIENCE * _SHARE * self.budget.seconds
 
     def run(self, kernel: Kernel, share: float) -> Trial:
-        """Run all chains for a share of the time, or of the sweeps, that there are.
+        """Run all chains for a share of the time, or of the sweeps, that the pilot has.
 
-        What is made before the chains can begin is part of that time.
+        Setting up the chains is part of that time.
         """
         arrived = clock()
-        layout = lay_out(self.model, self.graph, kernel, "marginals")
-        form = PlainLayout(self.graph, kernel, self.scan, layout, self.model)
+        setup = lay_out_plainly(self.model, kernel, self.scan, "marginals", self.graph)
+        setup = replace(setup, starts=tuple(self.starts), entropy=self.entropy)
         self.turn += 1
-        first = (1 << 41) + (self.turn << 20)
-        states = [form.start([x0], [stream(self.entropy, first + chain)]) for chain, x0 in enumerate(self.starts)]
-        tapes = [form.tape(1) for _ in states]
-        parameters, schedule = kernel.parameters(self.graph), form.schedule()
-
-        def move(sweeps: int, keep: bool) -> None:
-            def one(chain: int) -> None:
-                state, tape, length = states[chain], tapes[chain], self.graph.n_units
-                advance(parameters, form.arrays(1), schedule, state, tape, sweeps, length, keep, alone())
-
-            with Executor(self.threads) as executor:
-                executor.map(one, range(len(states)))
-
-        move(0, False)  # compiles
-        sweeps, done = self._sweeps(share, move, arrived), 0
-        forgotten = math.ceil(_FORGOTTEN * sweeps)
-        began = clock()
-        while done < sweeps:
-            pace = (clock() - began) / done if done else math.inf
-            goal = forgotten if done < forgotten else sweeps
-            block = max(1, min(goal - done, int(min(_BLOCK_SECONDS / max(pace, 1e-9), sweeps))))
-            move(block, done >= forgotten)
-            done += block
-            if done == forgotten:
-                for state in states:
-                    if isinstance(kernel, Adaptive):
-                        kernel.freeze(state.memory)
-        self.starts = [state.x for state in states]
-        draws = max(1, (sweeps - forgotten) * len(states))
-        means = sum(tape.total + tape.open_batch for tape in tapes) / draws
+        driver = Driver(setup, threads=self.threads, first=_STREAMS + (self.turn << 20))
+        with driver.threads:
+            driver.advance(0)  # compiles
+            sweeps, done = self._sweeps(share, driver, arrived), 0
+            forgotten = math.ceil(_FORGOTTEN * sweeps)
+            began = clock()
+            while done < sweeps:
+                pace = (clock() - began) / done if done else math.inf
+                goal = forgotten if done < forgotten else sweeps
+                block = max(1, min(goal - done, int(min(_BLOCK_SECONDS / max(pace, 1e-9), sweeps))))
+                driver.advance(block, keep=done >= forgotten)
+                done += block
+                if done == forgotten:
+                    driver.freeze()
+        self.starts = [state.x for state in driver.states]
+        draws = max(1, (sweeps - forgotten) * len(self.starts))
+        means = sum(tape.total + tape.open_batch for tape in driver.tapes) / draws
         if self.graph.binary:
             means = np.stack([1.0 - means, means], axis=1).ravel()
-        return Trial([state.memory for state in states], np.asarray(means))
+        return Trial([state.memory for state in driver.states], np.asarray(means))
 
-    def _sweeps(self, share: float, move: Any, arrived: float) -> int:
-        """Return how many sweeps to make, most of them fewer where time runs out."""
+    def _sweeps(self, share: float, driver: Driver, arrived: float) -> int:
+        """Return how many sweeps to make; fewer where time runs out."""
         wanted = math.inf
         if self.budget.counted or not math.isfinite(self.budget.seconds):
             wanted = share * max(_LEAST_SWEEPS, self.budget.warmup or 0)
         if math.isfinite(self.budget.seconds):
             began = clock()
             tried = 1 if self.late else _FEWEST // 2
-            move(tried, False)
+            driver.advance(tried)
             pace = (clock() - began) / tried
             left = share * _SHARE * self.budget.seconds - (clock() - arrived)
             wanted = min(wanted, max(left, 0.0) / max(pace, 1e-9))

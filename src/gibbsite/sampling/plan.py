@@ -12,19 +12,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from gibbsite.graphs.graph import Graph
-    from gibbsite.kernels.base import Kernel
-    from gibbsite.sampling.record import TapeLayout
-    from gibbsite.scans.base import Scan
-
 
 _DEEPEST = 20  # lists in lists that a plan spells out
 
@@ -93,17 +86,6 @@ def _of_today(plan: dict[str, Any]) -> dict[str, Any]:
     return {**plan, "start": None} if plan.get("start") == "None" else plan
 
 
-def start_text(start: Any) -> str | None:
-    """Return what was given as start for a plan, None for the default.
-
-    Examples
-    --------
-    >>> start_text({"a": "y"}), start_text(None)
-    ("{'a': 'y'}", None)
-    """
-    return None if start is None else str(as_data(start))
-
-
 def as_data(value: Any, depth: int = 0) -> Any:
     """Turn parameters into JSON values; a long array becomes its digest.
 
@@ -132,35 +114,6 @@ def as_data(value: Any, depth: int = 0) -> Any:
         digest = hashlib.blake2b(json.dumps(listed).encode(), digest_size=16)
         return {"length": len(listed), "digest": digest.hexdigest()}
     return repr(value)
-
-
-def make_plan(
-    graph: Graph,
-    kernel: Kernel,
-    scan: Scan,
-    layout: TapeLayout,
-    *,
-    chains: int,
-    thin: int,
-    warmup: int | None,
-    entropy: int,
-    start: str | None,
-    form: str = "plain",
-) -> Plan:
-    """Collect the plan of a run."""
-    return Plan(
-        gibbsite=package_version(),
-        model=graph.digest,
-        kernel=as_data(kernel.describe()),
-        scan=as_data(scan.describe()),
-        record=[as_data(r) for r in layout.describe()],
-        chains=chains,
-        thin=thin,
-        warmup=warmup,
-        entropy=entropy,
-        start=start,
-        form=form,
-    )
 
 
 def read_entropy(rng: Any) -> int:

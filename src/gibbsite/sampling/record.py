@@ -19,8 +19,7 @@ from gibbsite._common.boundary import Fail
 from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
 from gibbsite.models import FactorGraph
-from gibbsite.sampling.disk import read_folder, zeros_on_disk
-from gibbsite.sampling.observed import Observed, ObservedCode, observe_nothing
+from gibbsite.sampling.observed import NOTHING_OBSERVED, Observed, ObservedCode
 from gibbsite.sampling.recorders.base import (
     MeetingRecorder,
     OpenRecorder,
@@ -77,12 +76,9 @@ class Marginals(Recorder):
 
     def describe(self) -> dict[str, Any]:
         """Return name and parameters; where sums are kept decides no number."""
-        found = super().describe()
-        del found["to"]
+        found: dict[str, Any] = {"name": "Marginals", "rao_blackwell": self.rao_blackwell}
         found["batches"] = self.batches and self.to is None
-        if self.sites is None:
-            del found["sites"]
-        elif isinstance(self.sites, Iterable):
+        if isinstance(self.sites, Iterable):
             found["sites"] = [site if isinstance(site, str) else int(site) for site in self.sites]
         return found
 
@@ -208,10 +204,6 @@ class TapeLayout:
         others = self.draw_sites.size or self.energy or self.best or self.open or self.meetings
         return self.n_cells == self.n_marginal and not others
 
-    def describe(self) -> list[dict[str, Any]]:
-        """Return names and parameters of the recorders."""
-        return [recorder.describe() for recorder in self.recorders]
-
     def empty_tape(self, graph: Graph, *, adding: bool = False) -> Tape:
         """Make the tape of one chain, with room for no traced draw yet (see :func:`grow`).
 
@@ -229,7 +221,7 @@ class TapeLayout:
             set_stride=self.set_stride,
             set_cell=self.set_cell,
             # where there are no batches, this is the sum of all draws
-            open_batch=np.zeros(self.n_cells) if self.to is None else zeros_on_disk(self.to, self.n_cells),
+            open_batch=np.zeros(self.n_cells) if self.to is None else _zeros_on_disk(self.to, self.n_cells),
             # otherwise an empty array of the type of the chain's conditionals, which stand in its state
             recent=np.zeros(self.n_marginal * self.conditional, np.float32) if adding else np.zeros(0),
             total=np.zeros(self.n_cells),
@@ -241,13 +233,11 @@ class TapeLayout:
             best=np.full(int(self.best), -np.inf),
             best_x=np.zeros(graph.n_sites if self.best else 0, graph.state_dtype),
             pulse=np.zeros(-(-(batches // 2 * 2) // PULSE) if self.pulse else 0),
-            observed=self._observed(graph),
+            observed=self._observed(graph) if self.open else NOTHING_OBSERVED,
         )
 
     def _observed(self, graph: Graph) -> Observed:
         """Return the open recorders of a chain before its first draw."""
-        if not self.open:
-            return observe_nothing()
         words = np.zeros((len(self.open), 4), np.uint64)
         words[:, 0] = [0 if made.inner is None else made.inner.address for _, made in self.open]
         code = ObservedCode(
@@ -268,6 +258,8 @@ class TapeLayout:
 
     def blocks(self, tape: Tape) -> list[Floats]:
         """Return what each open recorder has kept on a tape."""
+        if not self.open:
+            return []
         place, block = tape.observed.place, tape.observed.block
         return [block[place[r] : place[r + 1]] for r in range(len(self.open))]
 
@@ -373,7 +365,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
     recorders = read_recorders(record if record is not None or kernel.estimates else BestState())
     if not kernel.estimates:
         recorders = _for_search(recorders, kernel)
-    chosen: dict[type, Any] = {type(r): r for r in recorders}
+    chosen: dict[type, Any] = dict(zip(map(type, recorders), recorders, strict=True))
     sets = _sets(model, chosen[Joint].sets) if Joint in chosen else []
     marginals = chosen.get(Marginals)
     if marginals is not None:
@@ -389,7 +381,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
             f"{type(kernel).__name__} computes no conditionals; use Marginals(rao_blackwell=False)."
         )
     n_marginal = graph.n_cells if all_sites else 0
-    width = np.array([members.size for members in sets], np.int64)
+    width = np.array(list(map(len, sets)), np.int64)
     member = np.concatenate([np.zeros(0, np.int32), *sets])
     if PairMoments in chosen:
         pairs = read_pairs(model, chosen[PairMoments].pairs)
@@ -402,21 +394,24 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
         raise ArgumentError(
             f"Joint probabilities are of states, and the site {site!r} is a number; record 'draws' instead."
         )
-    stride, size = _strides(start, member, graph.cards)
+    stride = size = np.ones(0, np.int64)
+    if member.size:
+        stride, size = _strides(start, member, graph.cards)
     cell = n_marginal + np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     draws = chosen.get(Draws)
-    observing = [each.key for each in recorders if isinstance(each, OpenRecorder)]
-    if observing and not graph.n_sites:
-        raise ArgumentError(f"There are no free sites, so {observing[0]!r} has nothing to observe; leave it out.")
-    meetings = tuple(each for each in recorders if isinstance(each, MeetingRecorder))
-    for meeting in meetings:
-        meeting.check(model)
-    opened = tuple(
-        (each, each.prepare(model))
-        for each in recorders
-        if isinstance(each, OpenRecorder) and not isinstance(each, MeetingRecorder)
-    )
-    label, label_at = labels_as_numbers(model) if opened else (np.zeros(0), np.zeros(0, np.int64))
+    opened, meetings = [], []
+    label, label_at = np.zeros(0), np.zeros(0, np.int64)
+    for each in recorders:
+        if not isinstance(each, OpenRecorder):
+            continue
+        if not graph.n_sites:
+            raise ArgumentError(f"There are no free sites, so {each.key!r} has nothing to observe; leave it out.")
+        if isinstance(each, MeetingRecorder):
+            each.check(model)
+            meetings.append(each)
+        else:
+            opened.append((each, each.prepare(model)))
+            label, label_at = labels_as_numbers(model)
     return TapeLayout(
         recorders=recorders,
         set_start=start,
@@ -433,8 +428,8 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
         energy=Energy in chosen,
         best=BestState in chosen,
         pulse=graph.discrete and kernel.estimates and kernel.reads_all,
-        open=opened,
-        meetings=meetings,
+        open=tuple(opened),
+        meetings=tuple(meetings),
         to=None if marginals is None or marginals.to is None else _folder(graph, marginals),
         label=label,
         label_at=label_at,
@@ -484,7 +479,15 @@ def _folder(graph: Graph, marginals: Marginals) -> Path:
         raise IncompatibleError(
             "Marginals are written to disk for sites with states, and some sites are numbers; leave to out."
         )
+    from gibbsite.sampling.disk import read_folder
+
     return read_folder(marginals.to)
+
+
+def _zeros_on_disk(folder: Path, size: int) -> Floats:
+    from gibbsite.sampling.disk import zeros_on_disk
+
+    return zeros_on_disk(folder, size)
 
 
 def _listed(value: Any, rule: str, example: str) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-import gibbsite.sampling.chain  # noqa: F401  (the visit site by site)
+import gibbsite.sampling.sweep  # noqa: F401  (the visit site by site)
 from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.jit import compiled_loop, inlined
 from gibbsite._numba.random.generators import load, store

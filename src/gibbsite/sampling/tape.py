@@ -2,7 +2,7 @@
 
 One named tuple holds everything that can be recorded; what was not asked for is an empty array. Loops over
 steps see a book of these arrays (:mod:`gibbsite._numba.book`), and call what records by its address
-(:func:`recording_on`): one function for marginals, whatever the kind of graph, and another one, compiled
+(:func:`find_writer`): one function for marginals, whatever the kind of graph, and another one, compiled
 where it is asked for, for everything else.
 
 A *cell* is one probability: of a state of a site, or of a configuration of a small set of sites. For all
@@ -300,7 +300,7 @@ def _record_rest(book: Ints, values: Array, x: Array, now: float) -> None:
 NEVER_NEEDED, FOR_PULSE, EVERY_DRAW = range(3)
 
 
-class Recording(NamedTuple):
+class Writer(NamedTuple):
     """How compiled loops record draws on a tape: what they call, with which book; when to know potentials."""
 
     address: int
@@ -308,22 +308,22 @@ class Recording(NamedTuple):
     potential: int
 
 
-_NO_RECORDING = Recording(0, np.zeros(0, np.int64), NEVER_NEEDED)
+_NO_WRITER = Writer(0, np.zeros(0, np.int64), NEVER_NEEDED)
 # The latest answer, with what it was given for: short loops ask again and again with the same arrays.
-_latest: tuple[Any, Any, Recording] = (None, None, _NO_RECORDING)
+_latest: tuple[Any, Any, Writer] = (None, None, _NO_WRITER)
 _ADDRESSES: dict[Any, int] = {}
 _LONG, _INT, _DOUBLE, _FLOAT = (np.dtype(kind) for kind in (np.int64, np.int32, np.float64, np.float32))
 _NOTHING = np.zeros(0, np.float32)
 
 
-def recording_on(tape: Tape, x: Array, cond: Array, keep: bool) -> Recording:
+def find_writer(tape: Tape, x: Array, cond: Array, keep: bool) -> Writer:
     """Return how draws are recorded on a tape, if they are to be kept.
 
     It holds for as long as the arrays of the tape and ``cond``, the conditionals of the chain, are there.
     """
     global _latest
     if not keep:
-        return _NO_RECORDING
+        return _NO_WRITER
     known, of, found = _latest
     if known is tape and of is cond:
         return found
@@ -358,7 +358,7 @@ def recording_on(tape: Tape, x: Array, cond: Array, keep: bool) -> Recording:
         )
     counted = int(tape.n_marginal > 0 and not numbers)
     words = [rest, tape.stride, tape.n_marginal, counted, len(tape.trace), 0]
-    found = Recording(
+    found = Writer(
         address=_address(record_numbers if numbers else record_states, x),
         book=np.array(words + pages, np.int64),
         potential=EVERY_DRAW if every_draw else FOR_PULSE if tape.pulse.size > 0 else NEVER_NEEDED,

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from gibbsite import read_model
 from gibbsite.errors import FormatError
 from gibbsite.formats.parsing import text
-from gibbsite.formats.parsing.decimals import decimals
-from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.numerals import Numbers, decimals
 from gibbsite.formats.parsing.text import Source, load, save
 
 

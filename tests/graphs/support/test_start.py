@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.graphs.support.forward import draw_forward, find_network
+from gibbsite.graphs.support.forward import draw_forward, find_draw_order
 from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.graphs.support.start import find_start, find_state_with, start_states
 from tests.data import DATA, needs_data
@@ -194,7 +194,7 @@ def test_a_network_without_evidence_is_drawn_without_repair() -> None:
     tables = [((sites[0],), [0.3, 0.7]), *(((a, b), copy) for a, b in itertools.pairwise(sites))]
     model = gs.FactorGraph(dict.fromkeys(reversed(sites), 2), tables, directed=True)
     graph = gs.graphs.compile_graph(model)
-    found = find_network(model, graph)
+    found = find_draw_order(model, graph)
     assert found is not None
     arrays, network = found
     assert network.order.tolist() == list(range(49, -1, -1))
@@ -216,7 +216,7 @@ def test_what_is_no_network_is_not_drawn_forward() -> None:
     partly = gs.FactorGraph(2, groups=[law], states=2)
     for model in (undirected, partly):
         graph = gs.graphs.compile_graph(model)
-        assert find_network(model, graph) is None
+        assert find_draw_order(model, graph) is None
         assert model.log_potential(find_start(model, graph, np.random.default_rng(0))) == 0.0
 
 

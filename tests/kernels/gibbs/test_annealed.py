@@ -13,8 +13,8 @@ from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.compile import KINDS
 from gibbsite.inference.exact.transition import unit_matrix
 from gibbsite.kernels.base import alone
-from gibbsite.sampling.chain import advance, start_chain
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import start_chain, sweep_chain
 from gibbsite.testing import check_invariance, check_law, tiny_models
 from tests.proofs import naive
 from tests.proofs.cover import cover
@@ -45,7 +45,7 @@ class Chain:
         self.tape = layout.empty_tape(graph)
 
     def step(self, steps: int) -> list[int]:
-        advance(*self.fixed, self.state, self.tape, 1, steps, False, alone())
+        sweep_chain(*self.fixed, self.state, self.tape, 1, steps, False, alone())
         return self.state.x.tolist()
 
 

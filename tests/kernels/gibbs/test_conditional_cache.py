@@ -26,10 +26,10 @@ from gibbsite.kernels.gibbs.conditional_cache import (
     remembering_pays,
 )
 from gibbsite.kernels.rules import HEAT_BATH, METROPOLISED, RULES, pick
-from gibbsite.sampling import crew
-from gibbsite.sampling.chain import State, advance, move, start_chain
+from gibbsite.sampling import executor
 from gibbsite.sampling.checkpoint import load_checkpoint
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import State, start_chain, sweep_chain, sweep_sites
 from gibbsite.testing import check_kernel, tiny_models
 
 
@@ -116,7 +116,7 @@ class Chain:
 
     def sweep(self, sweeps: int, keep: bool) -> None:
         arrays, n = self.graph.arrays, self.graph.n_sites
-        advance(self.parameters, arrays, self.schedule, self.state, self.tape, sweeps, n, keep, alone())
+        sweep_chain(self.parameters, arrays, self.schedule, self.state, self.tape, sweeps, n, keep, alone())
 
     @property
     def bytes(self) -> list[bytes]:
@@ -164,7 +164,7 @@ def test_where_no_state_is_possible_a_site_stays_and_nothing_is_remembered(rule:
     table[:, 1, 1] = [0.2, 0.0, 0.8]
     table[1, 0, 1] = 1.0
     model = gs.FactorGraph({"a": 3, "b": 2, "c": 2}, [(("a", "b", "c"), table)])
-    x0 = np.array([2, 0, 0])  # none of them can move
+    x0 = np.array([2, 0, 0])  # none of them can sweep_sites
     chain, plain = (Chain(model, x0, rule, gs.Systematic(), plain) for plain in (False, True))
     for one in (chain, plain):
         one.sweep(5, keep=True)
@@ -347,13 +347,13 @@ class Killed(Exception):
 def test_a_killed_and_resumed_run_gives_the_same_bytes_without_a_memory_on_disk(
     rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)  # one sweep per block
+    monkeypatch.setattr(executor.Threads, "block_seconds", 0.0)  # one sweep per block
     model, kernel = network(), gs.Gibbs(rule)
     settings: dict[str, Any] = {"sweeps": 90, "warmup": 3, "chains": 2, "rng": 5, "threads": 1}
     settings["record"] = ["marginals", "draws"]
     place, whole, parts = tmp_path / "run.ckpt", tmp_path / "whole.npz", tmp_path / "parts.npz"
     gs.sample(model, kernel, progress=False, **settings).save(whole)
-    before = len(move.signatures)
+    before = len(sweep_sites.signatures)
     for blocks in (20, 30):
         seen = 0
 
@@ -368,7 +368,7 @@ def test_a_killed_and_resumed_run_gives_the_same_bytes_without_a_memory_on_disk(
         assert not [name for name in load_checkpoint(place)[1] if "memory" in name]
     gs.sample(model, kernel, checkpoint=place, resume=True, progress=False, **settings).save(parts)
     assert whole.read_bytes() == parts.read_bytes()
-    assert len(move.signatures) == before, "a fresh memory must have the types of the first"
+    assert len(sweep_sites.signatures) == before, "a fresh memory must have the types of the first"
 
 
 def test_it_is_chosen_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from gibbsite._numba.jit import compiled
 from gibbsite._numba.random.generators import load, stream
 from gibbsite.graphs.compile import KINDS
 from gibbsite.kernels.base import step, transition
-from gibbsite.sampling import crew
+from gibbsite.sampling import executor
 from gibbsite.testing import tiny_models
 from tests.proofs.test_twins import compiled_run
 
@@ -232,7 +232,7 @@ class Killed(Exception):
 def test_a_killed_and_resumed_run_gives_the_same_bytes(
     scan: gs.scans.Scan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)  # one sweep per block
+    monkeypatch.setattr(executor.Threads, "block_seconds", 0.0)  # one sweep per block
     settings: dict[str, Any] = {"scan": scan, "warmup": 3, "chains": 2, "threads": 1}
     settings["record"] = ["marginals", "draws"]
     kernel = gs.kernels.QuasiGibbs(m=8)

@@ -17,9 +17,9 @@ from gibbsite.graphs.local import weights
 from gibbsite.kernels.base import Buffer, alone
 from gibbsite.kernels.gibbs.running_weights import Running, running_pays, running_weights
 from gibbsite.kernels.rules import RULES
-from gibbsite.sampling import crew
-from gibbsite.sampling.chain import State, advance, start_chain
+from gibbsite.sampling import executor
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import State, start_chain, sweep_chain
 from gibbsite.testing import check_kernel, tiny_models
 
 
@@ -53,7 +53,7 @@ class Chain:
 
     def step(self, steps: int) -> None:
         arrays = self.graph.arrays
-        advance(self.parameters, arrays, self.schedule, self.state, self.tape, 1, steps, False, alone())
+        sweep_chain(self.parameters, arrays, self.schedule, self.state, self.tape, 1, steps, False, alone())
 
     @property
     def left(self) -> int:
@@ -163,7 +163,7 @@ class Killed(Exception):
 
 
 def test_a_killed_and_resumed_run_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew.Threads, "block_seconds", 0.0)  # one sweep per block
+    monkeypatch.setattr(executor.Threads, "block_seconds", 0.0)  # one sweep per block
     model = crowd()
     assert running_pays(gs.graphs.compile_graph(model))
     settings: dict[str, Any] = {"sweeps": 200, "warmup": 3, "chains": 2, "rng": 5, "threads": 1}

@@ -21,6 +21,7 @@ from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.models.tempered import temper
 from gibbsite.results.measure.agreement import compare_chains, compare_energies
 from gibbsite.results.measure.energies import count_round_trips, measure_disagreement
+from gibbsite.results.verdict import known_marginals
 from gibbsite.results.verdict.rows import Rows
 from tests.campaigns.verdicts import ACCURACY, tiny
 
@@ -483,3 +484,101 @@ def test_visits_are_measured_where_the_error_is_not_reached() -> None:
     assert asked.diagnostics.converged
     assert asked.visit_times.max() > 2.0
     assert np.array_equal(asked.visit_times, plain.visit_times)
+
+
+def rare_region(causes: int, probability: float) -> gs.FactorGraph:
+    """An alarm has been raised: by failures of all parts at the same time, or, more often, by mistake.
+
+    The region in which all have failed has a probability of 0.03. It is entered less than once in 50,000
+    sweeps and lasts for thousands, although each failure by itself is common and does not last.
+    """
+    names = [f"failure{i}" for i in range(causes)]
+    mistake = 30.0 * probability**causes
+    alarm = np.full((2,) * causes + (2,), [1.0 - mistake, mistake])
+    alarm[(1,) * causes] = [0.001, 0.999]
+    failures = [(name, [1.0 - probability, probability]) for name in names]
+    factors = [*failures, ((*names, "alarm"), alarm)]
+    model = gs.FactorGraph(dict.fromkeys([*names, "alarm"], 2), factors, directed=True)
+    return model.observe({"alarm": 1})
+
+
+def test_regions_that_no_chain_has_found_are_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains alone do not find the region, and stop early without it; exact marginals show what is missing.
+
+    With these there is no chance that a wrong answer passes.
+    """
+    model = rare_region(8, 0.15)
+    known = gs.solve_exact(model).marginals
+
+    def count_false() -> int:
+        false = 0
+        for seed in range(12):
+            result = sample(model, error=ACCURACY / 4, sweeps=20_000, rng=seed, threads=1)
+            found = result.diagnostics
+            error = max(abs(result.marginals[site][1] - known[site][1]) for site in model.sites)
+            false += found.converged and found.mcse_max <= ACCURACY / 4 and error > ACCURACY
+        return false
+
+    assert count_false() == 0
+    monkeypatch.setattr(known_marginals, "MOST_SITES", 0)
+    assert count_false() > 0  # by chains alone
+
+
+def beside_a_grid(model: gs.FactorGraph, side: int) -> gs.FactorGraph:
+    """Return a model with a grid of its own beside another, which is too large for exact inference."""
+    names = {(i, j): f"grid{i}_{j}" for i in range(side) for j in range(side)}
+    pairs = [(names[i, j], names[at]) for i, j in names for at in ((i + 1, j), (i, j + 1)) if at in names]
+    factors = [(pair, np.exp(0.2 * np.array([[1.0, -1.0], [-1.0, 1.0]]))) for pair in pairs]
+    own = [
+        (
+            tuple(model.sites[s] for s in scope),
+            group.log_tables(model.cards)[k if len(group.log_tables(model.cards)) > 1 else 0],
+        )
+        for group in model.groups
+        for k, scope in enumerate(group.scopes)
+        if group.arity
+    ]
+    return gs.FactorGraph(
+        dict.fromkeys([*model.sites, *names.values()], 2), [(scope, np.exp(table)) for scope, table in own] + factors
+    )
+
+
+def test_small_components_of_large_models_are_compared_exactly() -> None:
+    """The region is in a component of twelve sites; the other component has 400 sites and is not solved."""
+    alone = rare_region(12, 0.2)
+    model = beside_a_grid(alone, 20)
+    start = dict.fromkeys(model.sites, 0)
+    verdict = sample(model, start=start, sweeps=4000).diagnostics
+    assert verdict.second_look == "differs"
+    assert "by exact inference" in verdict.reasons[0]
+    assert "failure" in verdict.reasons[0]
+
+
+def test_a_run_that_has_missed_a_region_says_so() -> None:
+    """No chain enters the region; one start of 4,096 would be in it."""
+    model = rare_region(12, 0.3)
+    verdict = sample(model, start=dict.fromkeys(model.sites, 0), sweeps=4000).diagnostics
+    assert verdict.second_look == "differs"
+    (reason,) = verdict.reasons
+    assert "by exact inference" in reason
+    assert any(f"{site} = " in reason for site in model.sites)
+
+
+@pytest.mark.parametrize("query", [None, ["b"]])
+def test_exact_marginals_of_states_are_compared_in_their_order(query: list[str] | None) -> None:
+    """States of different numbers; a wrong order would be off by more than six standard errors."""
+    tables = np.random.default_rng(1).random((3, 2)), np.random.default_rng(2).random((2, 4))
+    model = gs.FactorGraph({"a": 3, "b": 2, "c": 4}, [(("a", "b"), tables[0]), (("b", "c"), tables[1])])
+    assert sample(model, query=query).diagnostics.converged
+
+
+def test_exact_marginals_are_left_out_where_they_cost_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(hoods: Any, plan: Any, states: np.ndarray) -> None:
+        assert len(states) > 1, "an exact answer was computed"
+
+    monkeypatch.setattr(known_marginals, "solve_given", refuse)
+    many, wide = gs.ising_grid((1025,), 0.1), gs.ising(0.01 * (1.0 - np.eye(30)))
+    assert sample(many).diagnostics.converged
+    assert sample(wide).diagnostics.converged
+    with pytest.raises(AssertionError):
+        sample(gs.ising_grid((4,), 0.1))

@@ -30,12 +30,12 @@ def sample(model: Any, **how: Any) -> gs.Result:
     return gs.sample(model, kernel, **options)
 
 
-def sample_by(crew: Any, model: Any, **how: Any) -> gs.Result:
-    """Sample with a crew of a test, as if it were that of a cluster; with threads where it is None."""
-    if crew is None:
+def sample_by(executor: Any, model: Any, **how: Any) -> gs.Result:
+    """Sample with a executor of a test, as if it were that of a cluster; with threads where it is None."""
+    if executor is None:
         return sample(model, **how)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gibbsite.sampling.executors.choosing._employ", lambda *client: crew)
+        patch.setattr("gibbsite.sampling.executors.choosing._employ", lambda *client: executor)
 
         class Client:
             submit = scatter = staticmethod(lambda: None)

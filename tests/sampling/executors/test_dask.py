@@ -17,15 +17,15 @@ from click.testing import CliRunner
 import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import alone
-from gibbsite.sampling.chain import advance
-from gibbsite.sampling.executors import crew as crew_module
 from gibbsite.sampling.executors import dask as dask_module
-from gibbsite.sampling.executors.crew import RemoteCrew, Returned
-from gibbsite.sampling.executors.dask import DaskCrew
-from gibbsite.sampling.executors.partitions.together import TogetherCrew
+from gibbsite.sampling.executors import remote as executor_module
+from gibbsite.sampling.executors.dask import DaskExecutor
+from gibbsite.sampling.executors.partitions.together import TogetherExecutor
+from gibbsite.sampling.executors.remote import RemoteExecutor, Returned
 from gibbsite.sampling.executors.segment import Done, checksum, cut_segment, join_segment, move_segment
 from gibbsite.sampling.executors.warming import Warmed, warm_up
-from gibbsite.sampling.recipe import Recipe
+from gibbsite.sampling.setup import Recipe
+from gibbsite.sampling.sweep import sweep_chain
 from gibbsite.sampling.tape import BATCHES
 from tests.sampling.executors.machines import Machines
 from tests.sampling.executors.running import local_client, same, sample
@@ -60,7 +60,7 @@ def test_workers_give_the_bytes_of_threads(client: Any, name: str) -> None:
 @pytest.mark.parametrize("seconds", [0.0, 0.05])
 def test_where_segments_end_does_not_matter(client: Any, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     model, how = KERNELS["draws and energies"]
-    monkeypatch.setattr(DaskCrew, "block_seconds", seconds)
+    monkeypatch.setattr(DaskExecutor, "block_seconds", seconds)
     here, there = sample(model, sweeps=12, **how), sample(model, sweeps=12, **how, on=client)
     assert same(here, there)
     assert here.values.tobytes() == there.values.tobytes()
@@ -71,14 +71,14 @@ def test_where_segments_end_does_not_matter(client: Any, seconds: float, monkeyp
 def test_means_of_batches_are_merged_as_on_threads(rounds: int, kernel: Any) -> None:
     """Segments that merge none, some, or all of the means there are, once or several times."""
     recipe = Recipe(gs.ising_grid((3, 3), coupling=0.3), kernel, gs.Systematic(), None, 1)
-    _, form = recipe.lay_out()
+    form = recipe.lay_out().layout
     parameters, schedule, n = kernel.parameters(form.moving), form.schedule(), form.graph.n_units
     whole, parts = ((form.start([np.zeros(9, form.graph.state_dtype)], [stream(1, 0)]), form.tape(1)) for _ in range(2))
     for done in range(0, 6000, rounds):
         many = min(rounds, 6000 - done)
         segment = cut_segment(*parts, 1, many, n, True, 1)
         parts = join_segment(move_segment(repr(kernel), recipe, segment), *parts)
-    advance(parameters, form.arrays(1), schedule, *whole, 6000, n, True, alone())
+    sweep_chain(parameters, form.arrays(1), schedule, *whole, 6000, n, True, alone())
     batches = int(whole[1].counters[BATCHES])
     assert whole[1].counters.tolist() == parts[1].counters.tolist()
     assert whole[1].trace[:batches].tobytes() == parts[1].trace[:batches].tobytes()
@@ -134,7 +134,7 @@ def test_killed_workers_change_nothing() -> None:
     assert same(undisturbed, disturbed)
 
 
-class Liars(RemoteCrew):
+class Liars(RemoteExecutor):
     """Two workers in this process, the first of which returns wrong numbers or is lost."""
 
     def __init__(self, lost: bool) -> None:
@@ -171,25 +171,25 @@ class Liars(RemoteCrew):
 
 @pytest.mark.parametrize("lost", [True, False])
 def test_wrong_and_lost_segments_are_made_again(lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, crew = gs.ising_grid((5, 5), coupling=0.3), Liars(lost)
-    monkeypatch.setattr("gibbsite.sampling.executors.choosing._employ", lambda *client: crew)
+    model, executor = gs.ising_grid((5, 5), coupling=0.3), Liars(lost)
+    monkeypatch.setattr("gibbsite.sampling.executors.choosing._employ", lambda *client: executor)
 
     class Client:
         submit = scatter = staticmethod(lambda: None)
 
     assert same(sample(model), sample(model, on=Client()))
-    assert crew.dropped is not lost
-    assert any("worker-0 returned wrong numbers" in text for text in crew.said) is not lost
+    assert executor.dropped is not lost
+    assert any("worker-0 returned wrong numbers" in text for text in executor.said) is not lost
 
 
 def test_what_is_always_lost_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Liars, "hand_out", lambda crew, work, tasks: ((k, Returned(None, "")) for k, _ in tasks))
+    monkeypatch.setattr(Liars, "hand_out", lambda executor, work, tasks: ((k, Returned(None, "")) for k, _ in tasks))
     monkeypatch.setattr("gibbsite.sampling.executors.choosing._employ", lambda *client: Liars(lost=True))
 
     class Client:
         submit = scatter = staticmethod(lambda: None)
 
-    with pytest.raises(gs.errors.SamplingError, match=f"lost {crew_module.MOST_ATTEMPTS} times"):
+    with pytest.raises(gs.errors.SamplingError, match=f"lost {executor_module.MOST_ATTEMPTS} times"):
         sample(gs.ising_grid((3, 3)), on=Client())
 
 
@@ -235,25 +235,25 @@ def test_a_client_that_is_not_the_current_one(
 def test_a_client_that_is_closed_in_the_middle(client: Any) -> None:
     """Everything that is asked of it is lost, and said to be so."""
     mine = distributed.Client(client.scheduler.address, set_as_default=False)
-    crew = TogetherCrew(mine)
+    executor = TogetherExecutor(mine)
     future = mine.submit(int)
     mine.close()
     mine.status = "running"  # as it was when it was looked at
-    assert crew.workers() == {}
+    assert executor.workers() == {}
     mine.status = "closed"
-    assert crew.on_each("none", ["worker"], int, [()]) is None
-    assert list(crew._take(future)) == [None, "", ""]
-    crew.cancel([future])
-    crew.drop("worker")
-    crew.tell_to_forget(int, ["worker"])
-    crew.dismiss()
+    assert executor.on_each("none", ["worker"], int, [()]) is None
+    assert list(executor._take(future)) == [None, "", ""]
+    executor.cancel([future])
+    executor.drop("worker")
+    executor.tell_to_forget(int, ["worker"])
+    executor.dismiss()
 
 
 def test_workers_are_asked_for(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client asks its scheduler for other things, too, now and then, and remembers the last answer."""
     last = property(lambda one: {"workers": {}}, lambda one, told: None)
     monkeypatch.setattr(distributed.Client, "_scheduler_identity", last, raising=False)
-    assert len(DaskCrew(client).workers()) == 2
+    assert len(DaskExecutor(client).workers()) == 2
 
 
 def test_what_cannot_be_sent(client: Any) -> None:

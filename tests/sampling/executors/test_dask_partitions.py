@@ -17,10 +17,10 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.sampling.checkpoint import load_checkpoint
-from gibbsite.sampling.executors.partitions import crew as crew_module
 from gibbsite.sampling.executors.partitions import serving
-from gibbsite.sampling.executors.partitions.crew import PartitionedCrew
-from gibbsite.sampling.executors.partitions.together import TogetherCrew
+from gibbsite.sampling.executors.partitions import site_executor as executor_module
+from gibbsite.sampling.executors.partitions.site_executor import PartitionExecutor
+from gibbsite.sampling.executors.partitions.together import TogetherExecutor
 from tests.sampling.executors import running
 from tests.sampling.executors.machines import Machines
 from tests.sampling.executors.running import local_client, same
@@ -60,8 +60,8 @@ def sample(model: Any, **how: Any) -> gs.Result:
 def sample_on(client: Any, workers: int, model: Any, **how: Any) -> gs.Result:
     """Sample with the first of the workers, as if there were no others."""
     with pytest.MonkeyPatch.context() as patch:
-        known = TogetherCrew.workers
-        patch.setattr(TogetherCrew, "workers", lambda crew: dict(sorted(known(crew).items())[:workers]))
+        known = TogetherExecutor.workers
+        patch.setattr(TogetherExecutor, "workers", lambda executor: dict(sorted(known(executor).items())[:workers]))
         return sample(model, **how, on=client)
 
 
@@ -97,7 +97,7 @@ def test_partitions_give_the_bytes_of_threads(client: Any, name: str, pairs: lis
 
 @pytest.mark.parametrize("seconds", [0.0, 0.05])
 def test_where_blocks_end_does_not_matter(client: Any, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PartitionedCrew, "block_seconds", seconds)
+    monkeypatch.setattr(PartitionExecutor, "block_seconds", seconds)
     model = MODELS["lattice"]()
     how: dict[str, Any] = {"sweeps": 30, "thin": 2, "record": gs.Marginals(rao_blackwell=False)}
     assert same(sample(model, **how), sample(model, **how, on=client, partitions=2))
@@ -141,7 +141,7 @@ def test_rungs_give_the_bytes_of_threads(client: Any, tmp_path: Path, name: str)
 
 def test_what_depends_on_all_sites(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Energies and functions of states: begun on threads, continued in partitions with room for few draws."""
-    monkeypatch.setattr(crew_module, "_KEPT_BYTES", 10_000)
+    monkeypatch.setattr(executor_module, "_KEPT_BYTES", 10_000)
     record = ["marginals", "energy", "best", gs.Draws(["3", "4000"]), gs.Magnetisation()]
     model, path = MODELS["lattice"](), tmp_path / "run.chk"
     how: dict[str, Any] = {"warmup": 20, "record": record}
@@ -171,21 +171,21 @@ def test_a_part_of_a_sweep_is_made_at_last(client: Any) -> None:
 
 def test_a_client_that_cannot_reach_workers(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is recorded comes by way of the scheduler, and is the same."""
-    monkeypatch.setattr(crew_module, "call_all", lambda *given: None)
+    monkeypatch.setattr(executor_module, "call_all", lambda *given: None)
     model = MODELS["Potts"]()
     assert same(sample(model), sample(model, on=client, partitions=2))
 
 
 def test_wrong_numbers_are_noticed(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker whose numbers have another checksum than it says is dropped, and they are made again."""
-    fill, dropped = crew_module._fill, []
+    fill, dropped = executor_module._fill, []
 
     def fill_wrongly(*given: Any) -> tuple[int, int]:
         found, said = fill(*given)
         return (found, said) if dropped else (found ^ 1, said)
 
-    monkeypatch.setattr(crew_module, "_fill", fill_wrongly)
-    monkeypatch.setattr(PartitionedCrew, "drop", lambda crew, worker: dropped.append(worker))
+    monkeypatch.setattr(executor_module, "_fill", fill_wrongly)
+    monkeypatch.setattr(PartitionExecutor, "drop", lambda executor, worker: dropped.append(worker))
     model = MODELS["lattice"]()
     assert same(sample(model), sample(model, on=client, partitions=2))
     assert len(dropped) == 1
@@ -196,16 +196,16 @@ def test_a_run_that_cannot_go_on_keeps_what_came_here(
 ) -> None:
     """Workers are lost again and again: the checkpoint is of the last moment when everything was here."""
     model, path = MODELS["lattice"](), tmp_path / "run.chk"
-    fetch, fetched = PartitionedCrew._fetch, []
+    fetch, fetched = PartitionExecutor._fetch, []
 
-    def fetch_twice(crew: PartitionedCrew, chains: Any) -> bool:
+    def fetch_twice(executor: PartitionExecutor, chains: Any) -> bool:
         fetched.append(0)
-        return len(fetched) <= 2 and fetch(crew, chains)
+        return len(fetched) <= 2 and fetch(executor, chains)
 
-    monkeypatch.setattr(PartitionedCrew, "block_seconds", 0.0)
-    monkeypatch.setattr(crew_module, "_SHARE", math.inf)
-    monkeypatch.setattr(crew_module, "MOST_ATTEMPTS", 2)
-    monkeypatch.setattr(PartitionedCrew, "_fetch", fetch_twice)
+    monkeypatch.setattr(PartitionExecutor, "block_seconds", 0.0)
+    monkeypatch.setattr(executor_module, "_SHARE", math.inf)
+    monkeypatch.setattr(executor_module, "MOST_ATTEMPTS", 2)
+    monkeypatch.setattr(PartitionExecutor, "_fetch", fetch_twice)
     how: dict[str, Any] = {"checkpoint": path, "resume": True, "warmup": 0, "sweeps": 50}
     with pytest.raises(gs.errors.SamplingError, match="lost 2 times"):
         sample(model, **how, on=client, partitions=2)
@@ -230,7 +230,7 @@ def test_killed_workers_change_nothing(model: Any, kernel: Any, sweeps: int) -> 
     how: dict[str, Any] = {"kernel": kernel, "sweeps": sweeps, "chains": 2}
     undisturbed = sample(model, **how)
     with Machines(workers=2) as machines, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TogetherCrew, "block_seconds", 0.5)
+        patch.setattr(TogetherExecutor, "block_seconds", 0.5)
         over, killed = threading.Event(), []
 
         def kill() -> None:
@@ -257,7 +257,7 @@ def test_a_cluster_that_is_not_well(what: str, model: Any, kernel: Any, sweeps: 
     how: dict[str, Any] = {"kernel": kernel, "sweeps": sweeps, "chains": 2}
     undisturbed = sample(model, **how)
     with Machines(workers=2) as machines, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TogetherCrew, "block_seconds", 0.5)
+        patch.setattr(TogetherExecutor, "block_seconds", 0.5)
         patch.setattr("gibbsite.sampling.executors.dask.SILENCE", 3.0)
         done: list[int] = []
 

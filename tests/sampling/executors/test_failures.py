@@ -18,7 +18,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.sampling.executors import dask as dask_module
-from gibbsite.sampling.executors.dask import DaskCrew
+from gibbsite.sampling.executors.dask import DaskExecutor
 from tests.sampling.executors.machines import Machines
 from tests.sampling.executors.running import same, sample
 
@@ -42,19 +42,19 @@ def disturbing(*deeds: Callable[[], None], when: int, first: bool = False) -> It
     run says.
     """
     due, over, begun, said = threading.Event(), threading.Event(), threading.Event(), list[str]()
-    whole = DaskCrew.hand_out
+    whole = DaskExecutor.hand_out
 
-    def hand_out(crew: DaskCrew, *words: Any) -> Any:
-        tell = crew.say
-        crew.say = lambda text: (said.append(text), tell(text))[1]  # type: ignore[method-assign]
-        if crew.blocks >= when:
+    def hand_out(executor: DaskExecutor, *words: Any) -> Any:
+        tell = executor.say
+        executor.say = lambda text: (said.append(text), tell(text))[1]  # type: ignore[method-assign]
+        if executor.blocks >= when:
             due.set()
             if first:
                 begun.wait()
         try:
-            yield from whole(crew, *words)
+            yield from whole(executor, *words)
         finally:
-            crew.say = tell  # type: ignore[method-assign]
+            executor.say = tell  # type: ignore[method-assign]
 
     def act() -> None:
         due.wait()
@@ -67,8 +67,8 @@ def disturbing(*deeds: Callable[[], None], when: int, first: bool = False) -> It
             begun.set()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DaskCrew, "hand_out", hand_out)
-        patch.setattr(DaskCrew, "block_seconds", 0.3)
+        patch.setattr(DaskExecutor, "hand_out", hand_out)
+        patch.setattr(DaskExecutor, "block_seconds", 0.3)
         actor = threading.Thread(target=act)
         actor.start()
         try:
@@ -185,30 +185,30 @@ def test_tasks_of_a_worker_that_is_gone_are_handed_out_again(
 ) -> None:
     """They are meant for it alone, as the other one was not heard; that is idle, and gets them soon."""
     monkeypatch.setattr(dask_module, "PATIENCE", 600.0)
-    known, submit, given = DaskCrew.workers, DaskCrew._submit, list[str]()
+    known, submit, given = DaskExecutor.workers, DaskExecutor._submit, list[str]()
     with Machines(workers=2) as machines:
 
-        def submit_to_the_dead(crew: DaskCrew, *words: Any) -> None:
-            if crew.blocks < 4 or given:
-                return submit(crew, *words)
+        def submit_to_the_dead(executor: DaskExecutor, *words: Any) -> None:
+            if executor.blocks < 4 or given:
+                return submit(executor, *words)
             pids = machines.client.run(os.getpid)
             first = min(pids)
-            told = known(crew)[first]
+            told = known(executor)[first]
             os.kill(pids[first], signal.SIGKILL)
-            while first in known(crew):
+            while first in known(executor):
                 time.sleep(0.05)
             given.append(first)
 
-            def workers(crew: DaskCrew) -> dict[str, Any]:
-                known(crew)
-                crew.heard[first] = (0.0, time.monotonic())
+            def workers(executor: DaskExecutor) -> dict[str, Any]:
+                known(executor)
+                executor.heard[first] = (0.0, time.monotonic())
                 return {first: told}
 
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(DaskCrew, "workers", workers)
-                return submit(crew, *words)
+                patch.setattr(DaskExecutor, "workers", workers)
+                return submit(executor, *words)
 
-        monkeypatch.setattr(DaskCrew, "_submit", submit_to_the_dead)
+        monkeypatch.setattr(DaskExecutor, "_submit", submit_to_the_dead)
         with disturbing(when=1) as said:
             begun = time.monotonic()
             assert same(undisturbed, sample(MODEL, **HOW, on=machines.client))

@@ -12,12 +12,12 @@ import pytest
 import gibbsite as gs
 from gibbsite.kernels.batched.colored import pack_columns
 from gibbsite.kernels.batched.cut import look_across, segment_colors
-from gibbsite.sampling.chain_layout import choose_scan_and_layout
-from gibbsite.sampling.crew import Crew
+from gibbsite.sampling.executor import Executor
 from gibbsite.sampling.executors.partitions.halo import find_halo, host_ranges
 from gibbsite.sampling.executors.partitions.host import Host, count_planes, find_stretches, send_chain
-from gibbsite.sampling.executors.partitions.joining import Room, check_form
+from gibbsite.sampling.executors.partitions.joining import Room, check_layout
 from gibbsite.sampling.executors.partitions.links import Link
+from gibbsite.sampling.layout import choose_scan_and_layout
 from gibbsite.sampling.record import lay_out
 from tests.sampling.executors import running
 from tests.sampling.executors.running import same
@@ -49,7 +49,7 @@ MODELS: dict[str, Any] = {
 }
 
 
-class InOneProcess(Crew):
+class InOneProcess(Executor):
     """Hosts on threads of this process, with sockets between them."""
 
     block_seconds = 0.0
@@ -57,8 +57,8 @@ class InOneProcess(Crew):
     def __init__(self, parts: int, hosts: int, threads: int = 1) -> None:
         self.parts, self.hosts, self.threads = parts, hosts, threads
 
-    def move(self, chains: Any, rounds: int, length: int, keep: bool) -> float:
-        form = check_form(chains.form)
+    def advance(self, chains: Any, rounds: int, length: int, keep: bool) -> float:
+        form = check_layout(chains.layout)
         n = form.graph.n_sites
         ranges = host_ranges(form.packed, self.parts, self.hosts)
         links: list[dict[int, Link]] = [{} for _ in range(self.hosts)]
@@ -69,7 +69,7 @@ class InOneProcess(Crew):
         hosts = []
         for k in range(self.hosts):
             halo = find_halo(form.arrays(1), ranges, k)
-            host = Host(form, chains.kernel, chains.schedule, halo, links[k], self.threads)
+            host = Host(form, chains.parameters, chains.schedule, halo, links[k], self.threads)
             planes = count_planes(form, chains.tapes[0])
             own = find_stretches(ranges[k], planes)
             host.load([send_chain(s, t, own, n) for s, t in zip(chains.states, chains.tapes, strict=True)])
@@ -92,8 +92,8 @@ class InOneProcess(Crew):
         return 1.0
 
 
-def sample(model: Any, crew: Crew | None = None, **how: Any) -> gs.Result:
-    return running.sample_by(crew, model, **{"sweeps": 70, "chains": 2, **how})
+def sample(model: Any, executor: Executor | None = None, **how: Any) -> gs.Result:
+    return running.sample_by(executor, model, **{"sweeps": 70, "chains": 2, **how})
 
 
 # One of each layout, in few shares; the others differ in shape and number alone.
@@ -199,4 +199,4 @@ def test_small_models_are_refused_for_their_size(side: int, said: str) -> None:
     layout = lay_out(model, graph, gs.Gibbs(), "marginals")
     _, form = choose_scan_and_layout(model, graph, gs.Gibbs(), None, layout, 4)
     with pytest.raises(gs.errors.IncompatibleError, match=said):
-        check_form(form)
+        check_layout(form)

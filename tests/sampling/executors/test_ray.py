@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gibbsite as gs
-from gibbsite.sampling.executors.choosing import find_crew
+from gibbsite.sampling.executors.choosing import find_executor
 from gibbsite.sampling.executors.tasks import map_tasks
 
 pytest.importorskip("ray")
@@ -21,5 +21,5 @@ def test_workers_give_the_bytes_of_threads() -> None:
 
 
 def test_tasks_come_back_in_order() -> None:
-    with find_crew("ray") as crew:
-        assert map_tasks(crew, lambda number: number**2, list(range(9))) == [k**2 for k in range(9)]
+    with find_executor("ray") as executor:
+        assert map_tasks(executor, lambda number: number**2, list(range(9))) == [k**2 for k in range(9)]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import gibbsite as gs
-from gibbsite.sampling.executors.choosing import find_crew
+from gibbsite.sampling.executors.choosing import find_executor
 from gibbsite.sampling.executors.tasks import map_tasks
 from tests.sampling.executors.machines import Machines
 
@@ -33,9 +33,9 @@ def test_results_come_in_order_and_are_taken_as_they_come(machines: Machines) ->
         found = gs.sample(model, sweeps=50, rng=seed, threads=1, progress=False, second_look=False)
         return bytes(found.marginals.cells.tobytes())
 
-    with find_crew(machines.client) as crew:
-        found = map_tasks(crew, lambda seed: (os.getpid(), cells(seed)), seeds)
-        again = map_tasks(crew, cells, seeds, take=taken.__setitem__)
+    with find_executor(machines.client) as executor:
+        found = map_tasks(executor, lambda seed: (os.getpid(), cells(seed)), seeds)
+        again = map_tasks(executor, cells, seeds, take=taken.__setitem__)
     assert [each for _, each in found] == again == map_tasks(None, cells, seeds)
     assert taken == dict(zip(seeds, again, strict=True))
     assert {process for process, _ in found} <= {worker.pid for worker in machines.workers}
@@ -45,8 +45,8 @@ def test_what_goes_wrong_is_told(machines: Machines) -> None:
     def refuse(seed: int) -> None:
         raise gs.errors.ArgumentError(f"There is no {seed}.")
 
-    with find_crew(machines.client) as crew, pytest.raises(gs.errors.ArgumentError, match=r"There is no 1\."):
-        map_tasks(crew, refuse, [1])
+    with find_executor(machines.client) as executor, pytest.raises(gs.errors.ArgumentError, match=r"There is no 1\."):
+        map_tasks(executor, refuse, [1])
 
 
 def test_tasks_that_are_lost_are_made_again(machines: Machines, tmp_path: Path) -> None:
@@ -71,8 +71,8 @@ def test_tasks_that_are_lost_are_made_again(machines: Machines, tmp_path: Path) 
 
     killer = threading.Thread(target=kill)
     killer.start()
-    with find_crew(machines.client) as crew:
-        assert map_tasks(crew, wait, [1, 2, 3]) == [2, 4, 6]
+    with find_executor(machines.client) as executor:
+        assert map_tasks(executor, wait, [1, 2, 3]) == [2, 4, 6]
     killer.join()
 
 

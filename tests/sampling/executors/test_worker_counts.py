@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import gibbsite as gs
-from gibbsite.sampling.executors.dask import DaskCrew
+from gibbsite.sampling.executors.dask import DaskExecutor
 from tests.sampling.executors.machines import Machines
 from tests.sampling.executors.running import same, sample
 
@@ -34,7 +34,7 @@ SWEEPS = 60
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Any]:
     with Machines(workers=1) as found, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DaskCrew, "block_seconds", 0.05)  # several segments
+        patch.setattr(DaskExecutor, "block_seconds", 0.05)  # several segments
         yield found
 
 
@@ -98,5 +98,5 @@ def test_threads_of_a_worker_share_the_rungs_of_a_chain() -> None:
     model = gs.potts_grid((6, 6), 3, 1.0)
     how = {"kernel": gs.Tempered(ladder=(0.0, 0.3, 0.6, 1.0)), "chains": 1, "sweeps": SWEEPS, "warmup": 10}
     with Machines(workers=1, threads=2) as machines:
-        assert DaskCrew(machines.client).threads_each(1) == 2
+        assert DaskExecutor(machines.client).threads_each(1) == 2
         assert same(sample(model, **how, threads=1), sample(model, **how, on=machines.client))

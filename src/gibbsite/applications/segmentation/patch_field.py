@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import clock
@@ -23,10 +24,8 @@ from gibbsite.applications.methods import PATCH_LABELS, PATCHES
 from gibbsite.applications.segmentation.coupling import EIGHT
 from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError
 from gibbsite.inference.sampling import record_chains
-from gibbsite.sampling.budget import Budget, check_integer
-from gibbsite.sampling.executor import read_threads
-from gibbsite.sampling.interrupt import whole_runs_only
-from gibbsite.sampling.progress import choose_progress
+from gibbsite.sampling.progress import choose_progress, whole_runs_only
+from gibbsite.sampling.setup import Budget, prepare, read_length
 
 Region = tuple[int, int, int, int]
 
@@ -210,17 +209,18 @@ def label_field(
         return _labelled(found.cells, alone, rounds * model.n_sites, clock() - begun)
     kernel, scan = _parts(method, shape, coupling, neighbours, region)
     length = len(scan.order) if isinstance(scan, gs.influence.DogsScan) else None
-    recording = record_chains(
+    setup = prepare(
         model,
         kernel,
-        scan=scan,
-        length=partial(_budget, rounds, length),
+        scan,
+        gs.Marginals(rao_blackwell=False if label == "majority" else None, batches=False),
         rng=rng,
         start=alone.labels.ravel(),
-        record=gs.Marginals(rao_blackwell=False if label == "majority" else None, batches=False),
-        threads=read_threads(1),
-        progress=choose_progress(False),
+        length=read_length(sweeps=rounds, warmup=0),
     )
+    if length is not None:  # a round is a pass through a scan of this length
+        setup = replace(setup, budget=Budget(0, rounds, length, 0, math.inf))
+    recording = record_chains(setup, threads=1, progress=choose_progress(False))
     cells = (recording.tapes[0].total + recording.tapes[0].open_batch) / rounds
     visited = None if length is None else np.unique(np.asarray(scan.order))  # type: ignore[union-attr]
     steps = rounds * (shape[0] if method == "blocks" else length or model.n_sites)
@@ -239,11 +239,6 @@ def _parts(
         rows = np.arange(math.prod(shape)).reshape(shape)
         return gs.BlockGibbs(blocks=[row.tolist() for row in rows]), None
     return gs.Gibbs(), gs.Chromatic() if method == "chromatic" else gs.Systematic()
-
-
-def _budget(rounds: int, length: int | None, n_units: int, **_: Any) -> Budget:
-    """Return the length of a run: a round is a sweep, or a pass through a scan of this length."""
-    return Budget(0, rounds, length or n_units, 0, math.inf)
 
 
 def _labelled(cells: Floats, alone: Labelled, steps: int, seconds: float, visited: Array | None = None) -> Labelled:

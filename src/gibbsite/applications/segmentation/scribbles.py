@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
+from gibbsite._common.arguments import check_integer, is_number
 from gibbsite._common.arrays import Array, Bools, Bytes, Floats32, Ints, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import as_photograph
@@ -37,7 +38,6 @@ from gibbsite.applications.segmentation.superpixels import (
     region_neighbourhood,
 )
 from gibbsite.errors import ArgumentError
-from gibbsite.sampling.budget import check_integer, is_real
 
 _AVERAGED = {"herded": "herded-site"}  # names of methods in gibbsite.applications.posterior
 _BEST = ("annealed", "icm")
@@ -420,6 +420,6 @@ def _kernel(method: str | gs.kernels.Kernel, rows: Ints) -> str | gs.kernels.Ker
 
 
 def _not_negative(name: str, value: Any) -> float:
-    if is_real(value) and 0.0 <= value < math.inf:
+    if is_number(value) and 0.0 <= value < math.inf:
         return float(value)
     raise ArgumentError(f"{argument(name)} must be a number of at least 0, got {value!r}.")

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer, is_number
 from gibbsite._common.arrays import Array, Bytes, Floats, Ints
 from gibbsite._common.boundary import Wanted, between, fits, one_of
 from gibbsite._common.wording import argument
@@ -29,7 +30,6 @@ from gibbsite.applications.storage import read_file, write_file
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.formats.parsing.text import PathLike
 from gibbsite.learn.aspect.estimator import AspectModel
-from gibbsite.sampling.budget import check_integer, is_real
 
 
 def _not_negative(given: Any) -> bool:
@@ -121,7 +121,7 @@ class Segmenter:
     ) -> None:
         self.texture, self.colour = check_integer("texture", texture, 1), check_integer("colour", colour, 1)
         learns = isinstance(coupling, str) and coupling == "learn"
-        if not learns and not (is_real(coupling) and 0.0 <= float(coupling) < np.inf):
+        if not learns and not (is_number(coupling) and 0.0 <= float(coupling) < np.inf):
             raise ArgumentError(f'{argument("coupling")} must be a number of at least 0, or "learn", got {coupling!r}.')
         self.coupling: float | str = "learn" if learns else float(coupling)
         if neighbours not in (4, 8):

@@ -1,6 +1,7 @@
-"""Numbers that follow one another in a text and know their place.
+"""Numbers in texts: they are read with their places, and potentials are written with as few digits as they need.
 
-They become one array without a Python object per number; a line and column are worked out only when an error is raised.
+Numbers that are read become one array without a Python object per number; a line and column are worked out only when
+an error is raised.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from gibbsite._common.arrays import Bools, Floats, Positions
+from gibbsite._common.arrays import Array, Bools, Floats, Positions
 from gibbsite.errors import FormatError
 from gibbsite.formats.parsing.text import Source
 
@@ -21,10 +22,17 @@ _NUMBER_BYTES = b"0123456789+-.eE" + _BLANKS
 _NUMBER = re.compile(rb"[+-]?(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?")
 _TOKEN = re.compile(rb"[^ \t\r\n\v\f]+")
 _COMMENT = re.compile(rb"(?:#|//)[^\r\n]*+")
+LOWEST, HIGHEST = -700.0, 700.0
+"""Log-potentials between which potentials keep all their digits."""
+
+# Nine digits bring back what people and other programs have written, without its trailing zeros.
+_DIGITS = (9, 15, 16, 17)
+# exp and log may each be off by the last bit, so a neighbour may be the one that reads back.
+_STEPS = (1, -1, 2, -2)
 
 
 def read_number(source: Source, word: bytes, offset: int) -> float:
-    """Return a word as a finite number; refuse what is none."""
+    """Return a word as a finite number; refuse anything else."""
     value = float(word) if _NUMBER.fullmatch(word) else np.nan
     if not np.isfinite(value):
         found = word[:30].decode(errors="replace")
@@ -126,3 +134,31 @@ class Numbers:
                 found = match[0][:30].decode(errors="replace")
                 raise self.source.error(f"expected a number, found {found!r}.", self.start + match.start())
         raise self.source.error("the numbers of this file cannot be read.")
+
+
+def decimals(logs: Floats) -> Array:
+    """Return potentials as texts, given log-potentials that are ``-inf`` or from `LOWEST` to `HIGHEST`.
+
+    The logarithm of each number equals the log-potential wherever some number has that logarithm; close to zero, where
+    potentials are close to one, not all do.
+    """
+    unique, inverse = np.unique(logs, return_inverse=True)
+    potentials = np.exp(unique)
+    texts = np.full(len(unique), "0", object)
+    left = np.flatnonzero(potentials > 0)
+    trials = [(digits, potentials) for digits in _DIGITS]
+    trials += [(17, potentials + step * np.spacing(potentials)) for step in _STEPS]
+    first = True
+    for digits, values in trials:
+        if not len(left):
+            break
+        written = [f"{value:.{digits}g}" for value in values[left].tolist()]
+        same = np.log(np.fromiter(map(float, written), np.float64, len(written))) == unique[left]
+        # Without an exact one it is the first attempt of full length that stays.
+        if digits == 17 and first:
+            texts[left] = written
+            first = False
+        hits = np.flatnonzero(same)
+        texts[left[hits]] = [written[k] for k in hits.tolist()]
+        left = left[~same]
+    return texts[inverse].reshape(np.shape(logs))

@@ -1,4 +1,4 @@
-"""JSON for programs: one way to write it, which knows no NaN and no infinity."""
+"""JSON text without NaN and infinities."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 
 def write_json(value: Any, indent: int | None = 1) -> str:
-    """Return data as JSON text; what JSON cannot say is null."""
+    """Return data as JSON text, with null for what JSON cannot express."""
     return json.dumps(as_plain(value), allow_nan=False, indent=indent)
 
 
 def as_plain(value: Any) -> Any:
-    """Return plain Python data: arrays as lists, keys as text, None for what is no finite number."""
+    """Return plain Python data: arrays as lists, keys as text, None for floats that are not finite."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, dict):

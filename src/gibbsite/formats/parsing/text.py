@@ -70,7 +70,7 @@ class Source:
 
 
 def path_text(path: object) -> str:
-    """Return a path as text; refuse what is none."""
+    """Return a path as text; refuse anything else."""
     if not isinstance(path, (str, os.PathLike)):
         raise FormatError(f"a file is named by a text or a path, got {shortened(repr(path))}.")
     return os.fsdecode(path)
@@ -126,7 +126,7 @@ def load(path: PathLike, *, text: bool = True, magic: bytes | tuple[bytes, ...] 
                     raise FormatError("this is a binary file (it holds NUL bytes); expected text.", name)
                 parts.append(part)
                 if magic and b"\0" in part and not parts[0].startswith(magic):
-                    break  # whoever reads this says what was expected
+                    break  # the reader reports what was expected
     except OSError as error:
         raise FormatError(_reason(error), name) from None
     data = b"".join(parts).removeprefix(b"\xef\xbb\xbf")
@@ -158,7 +158,7 @@ def save(path: PathLike, data: bytes | str | Iterable[str]) -> None:
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
-    except GibbsiteError:  # of whoever makes the pieces
+    except GibbsiteError:  # raised while the pieces are made
         raise
     except (OSError, ValueError) as error:
         raise _unwritable(error, path) from None
@@ -243,7 +243,7 @@ def _bounded(file: BinaryIO, name: str, limit: int) -> int:
     """Return how many bytes to read at most; refuse devices, which may have no end, and too large files."""
     try:
         about = os.fstat(file.fileno())
-    except (OSError, AttributeError):  # standard input that somebody has put there
+    except (OSError, AttributeError):  # standard input that was replaced
         return limit
     if stat.S_ISREG(about.st_mode):
         if about.st_size > limit:

@@ -1,6 +1,6 @@
 """Between which bounds factors stay on a box: as given, by a formula, or found.
 
-Methods that draw factors at random need bounds of all of them. A function that nobody has bounds for is then
+Methods that draw factors at random need bounds of all of them. A function without known bounds is then
 interpolated by Chebyshev polynomials in those of its sites that are numbers, for all states of the others, of
 more and more points until the interpolant agrees with it at random places to a part in 10^9 of its range. The
 extremes of the interpolant on a finer grid, widened by what a polynomial of that degree can rise between two

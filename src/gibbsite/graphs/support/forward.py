@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-class Network(NamedTuple):
+class DrawOrder(NamedTuple):
     """Which factor is the conditional table of each site (-1: only its own weights), and an order."""
 
     table: Ints32
     order: Ints32
 
 
-def find_network(model: FactorGraph, graph: Graph) -> tuple[TableGraph, Network] | None:
+def find_draw_order(model: FactorGraph, graph: Graph) -> tuple[TableGraph, DrawOrder] | None:
     """Return the directed factors if every site has exactly one and they form no cycle."""
     tables = np.zeros(model.n_sites, np.int64)
     table = np.full(model.n_sites, -1, np.int32)
@@ -44,7 +44,7 @@ def find_network(model: FactorGraph, graph: Graph) -> tuple[TableGraph, Network]
     with interpreted(2.0 * (arrays.member.size + order.size)):
         if _sort_sites(arrays, table, order) < model.n_sites:
             return None
-    return arrays, Network(table, order)
+    return arrays, DrawOrder(table, order)
 
 
 @compiled
@@ -75,7 +75,7 @@ def _sort_sites(g: TableGraph, table: Ints32, order: Ints32) -> Whole:
 
 
 @compiled
-def draw_forward(g: TableGraph, network: Network, alive: Bools, x: Array, words: Words64) -> None:
+def draw_forward(g: TableGraph, network: DrawOrder, alive: Bools, x: Array, words: Words64) -> None:
     """Draw every site given its parents, among its living states; where all weigh nothing, uniformly."""
     rng = load(words)
     w = np.zeros(np.int64(g.card.max()))

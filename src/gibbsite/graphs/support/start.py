@@ -1,8 +1,8 @@
 """Where chains start: random, dispersed states of positive probability.
 
-Without zeros every state will do. With zeros a start is drawn forward (Bayesian networks) or at random among the states
-that survive propagation, then repaired, and if repair gets stuck it is searched for. Everything is bounded by numbers
-of table entries read, not by time, so that a seed always gives the same start.
+Without zeros every state is possible. With zeros a start is drawn forward (Bayesian networks) or at random among the
+states that survive propagation, then repaired; if the repair fails, a search follows. Effort is bounded by numbers of
+table entries read, not by time, so that a seed always gives the same start.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gibbsite.graphs.support.possible import (
 
 if TYPE_CHECKING:
     from gibbsite.graphs.kinds.table import TableGraph
-    from gibbsite.graphs.support.forward import Network
+    from gibbsite.graphs.support.forward import DrawOrder
     from gibbsite.models import FactorGraph
 
 
@@ -44,7 +44,7 @@ _OTHERS = 10  # sites at which a start equal to that of another chain is tried t
 class _Drawing(NamedTuple):
     """The model as a Bayesian network, where it is one."""
 
-    network: tuple[TableGraph, Network] | None
+    network: tuple[TableGraph, DrawOrder] | None
 
 
 def _tighten(support: Support, site: int, code: int) -> LiveStates | None:
@@ -136,11 +136,11 @@ def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Gen
 
 def _draw(support: Support, board: LiveStates, graph: Graph, rng: np.random.Generator, words: Words64) -> Codes:
     """Draw a state of living codes: forward in a network, otherwise each site on its own."""
-    from gibbsite.graphs.support.forward import draw_forward, find_network
+    from gibbsite.graphs.support.forward import draw_forward, find_draw_order
 
     kept = graph.cache.get(_Drawing)
     if kept is None:
-        kept = graph.cache.put(_Drawing(find_network(graph.require_model(), graph)))
+        kept = graph.cache.put(_Drawing(find_draw_order(graph.require_model(), graph)))
     if kept.network is not None:
         x = np.zeros(graph.n_sites, graph.state_dtype)
         steps = _STEPS_TO_DRAW * (graph.n_cells + kept.network[0].member.size)

@@ -1,4 +1,4 @@
-"""Where chains start in models of numbers: at random places of positive density, or where the user says."""
+"""Where chains start in models of numbers: at random places of positive density, or as given by the user."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arguments import check_iteration, check_seconds, checked, is_number
+from gibbsite._common.arguments import check_integer, check_iteration, check_seconds, checked, is_number
 from gibbsite._common.arrays import Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import announcing, interpreted
@@ -39,10 +39,8 @@ from gibbsite.inference.belief.messages import LEAST, LogMessages, Messages, Pla
 from gibbsite.inference.belief.readout import LatticeBeliefs, TableBeliefs, read_off
 from gibbsite.inference.belief.result import BeliefResult
 from gibbsite.inference.belief.schedule import ALL, NOTED, SOME, Residuals, move, new_residuals, order_messages
-from gibbsite.sampling.budget import check_integer
-from gibbsite.sampling.interrupt import catch_interrupt
 from gibbsite.sampling.plan import package_version
-from gibbsite.sampling.progress import Progress, Status, choose_progress
+from gibbsite.sampling.progress import Progress, Status, catch_interrupt, choose_progress
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

@@ -23,8 +23,7 @@ from gibbsite._common.arrays import Array, Ints
 from gibbsite.errors import GibbsiteError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.kinds.table import TableGraph
-from gibbsite.sampling.interrupt import catch_interrupt
-from gibbsite.sampling.progress import Status
+from gibbsite.sampling.progress import Status, catch_interrupt
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

@@ -74,14 +74,14 @@ def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], tur
         raise fail("it is of another number of chains")
     for number, one in enumerate(searchers):
         _check_searcher(number, one, arrays, fail)
-        one.state = restore(f"{number}/searcher/state", one.state, arrays)
+        one.driver.states = [restore(f"{number}/searcher/state", one.state, arrays)]
         one.best, one.last = arrays[f"{number}/best"].copy(), arrays[f"{number}/last"].copy()
         one.ends = arrays[f"{number}/ends"].tolist()
         values = arrays[f"{number}/seen_values"].tolist()
         one.seen = dict(zip(_unpack(arrays[f"{number}/seen"]), values, strict=True))
         one.ties = set(_unpack(arrays[f"{number}/ties"]))
         one.value, one.price, one.tie_value = arrays[f"{number}/numbers"].tolist()
-        one.arrays = one.task.priced(one.price)
+        one.driver.arrays = [one.task.priced(one.price)]
         try:
             state, one.moved, one.gained = json.loads(progress["generators"][number])
             one.rng.bit_generator.state = state
@@ -131,7 +131,7 @@ def _check_searcher(number: int, one: Searcher, arrays: dict[str, Array], fail: 
     for name in ("searcher/state/x", "best", "last", "seen", "ties"):
         if (found[f"{number}/{name}"] >= cards).any():
             raise fail("a chain is in a state that its sites do not have")
-    if found[f"{number}/searcher/state/position"][0] >= max(int(period(one.task.schedule)), 1):
+    if found[f"{number}/searcher/state/position"][0] >= max(int(period(one.driver.schedule)), 1):
         raise fail("a chain stands beyond the end of its scan")
     order = arrays[f"{number}/searcher/state/order"]
     if order.size and not 0 <= order.min() <= order.max() < order.size:

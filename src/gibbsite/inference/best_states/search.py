@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Bools, Floats
 from gibbsite._numba.jit import announcing
 from gibbsite.graphs.support.start import start_states
@@ -25,12 +26,11 @@ from gibbsite.inference.best_states.cutsets import MOST_CUTSETS
 from gibbsite.inference.best_states.found import RankedState, SearchResult
 from gibbsite.inference.best_states.saving import load_search, pack_search, save_search
 from gibbsite.inference.best_states.searcher import BLOCKS, CUTSETS, ROUNDING, SINGLE, Searcher, Task, clock
-from gibbsite.sampling.budget import check_integer, read_budget
 from gibbsite.sampling.checkpoint import hold_checkpoint, read_checkpoint
-from gibbsite.sampling.executor import Executor, read_threads
-from gibbsite.sampling.interrupt import catch_interrupt
-from gibbsite.sampling.plan import as_data, package_version, read_entropy, start_text
-from gibbsite.sampling.progress import Status, choose_progress
+from gibbsite.sampling.executor import Threads, read_threads
+from gibbsite.sampling.plan import as_data, package_version, read_entropy
+from gibbsite.sampling.progress import Status, catch_interrupt, choose_progress
+from gibbsite.sampling.setup import read_length
 from gibbsite.scans.base import Scan
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def search_best(
     >>> set(found.assignment.values()), found.found
     ({1}, 4)
     """
-    budget = read_budget(model.n_sites, sweeps, None, seconds, 0, 1)
+    budget = read_length(sweeps, None, seconds, 0).budget(model.n_sites)
     limit = math.inf if budget.draws is None or (sweeps is None and seconds is not None) else budget.draws
     best, chains, threads = (check_integer("best", best, 1), check_integer("chains", chains, 1), read_threads(threads))
     entropy, show = read_entropy(rng), choose_progress(progress)
@@ -198,7 +198,7 @@ def search_best(
             "scan": as_data(task.scan.describe()),
             "chains": chains,
             "entropy": entropy,
-            "start": start_text(start),
+            "start": None if start is None else str(as_data(start)),
         }
         done, before = 0, 0.0
         if path is not None and resume and path.exists():
@@ -206,7 +206,7 @@ def search_best(
         begun = saved = clock()
         interrupted, packed = False, pack_search(searchers, turns, done, before)
         try:
-            with Executor(threads) as executor, catch_interrupt(show.say) as interrupt:
+            with Threads(threads) as executor, catch_interrupt(show.say) as interrupt:
 
                 def over() -> bool:
                     return bool(interrupt.up) or before + clock() - begun >= budget.seconds

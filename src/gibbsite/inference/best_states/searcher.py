@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Words32
-from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.color import markov_graph
-from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.distance import DistanceGraph
 from gibbsite.graphs.kinds.ising import IsingGraph
@@ -28,20 +27,19 @@ from gibbsite.graphs.rows import build_rows
 from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.inference.best_states.blocks import BlockMoves, find_block_moves
 from gibbsite.inference.best_states.cutsets import CutsetMoves, find_cutset_moves
-from gibbsite.kernels.base import alone
 from gibbsite.kernels.blocks.filtering import BlockWorkspace
 from gibbsite.kernels.blocks.message_tables import CutWorkspace
 from gibbsite.kernels.gibbs.annealed import AnnealedGibbs, AnnealedParameters
 from gibbsite.kernels.gibbs.temperature import TemperatureRange, temperature_range
 from gibbsite.kernels.gibbs.uphill import Neighbourhood, go_uphill, recombine
 from gibbsite.kernels.protocols import Stateful
-from gibbsite.sampling.chain import advance, start_chain
-from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.driver import Driver
+from gibbsite.sampling.setup import lay_out_plainly
 from gibbsite.scans.base import Scan
-from gibbsite.scans.systematic import Systematic
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
+    from gibbsite.sampling.sweep import State
 
 _BLOCK_SECONDS = 0.15  # between two looks at the clock
 _LEAST_WARMTH = 0.2  # of a warmed-up state: from here to 1 on the logarithmic scale from cold to hot
@@ -71,12 +69,8 @@ class Task:
 
     def __init__(self, model: FactorGraph, scan: Scan | None) -> None:
         self.model = model
-        self.kernel = AnnealedGibbs("exponential")
-        self.graph: Graph = compile_graph(model)
-        self.kernel.check(self.graph)
-        self.scan = Systematic() if scan is None else scan
-        self.schedule = self.scan.schedule(self.graph, model)
-        self.layout = lay_out(model, self.graph, self.kernel, None)
+        self.setup = lay_out_plainly(model, AnnealedGibbs("exponential"), scan)
+        self.kernel, self.scan, self.graph = self.setup.kernel, self.setup.scan, self.setup.graph
         self.range: TemperatureRange = temperature_range(self.graph)
         self.zeros = bool(self.graph.n_sites) and has_zeros(self.graph)
         self.firm = self.priced(_FORBIDDING * self.range.steep)
@@ -145,16 +139,14 @@ class Searcher:
         self.task, self.given, self.keep = task, given, keep
         graph = task.graph
         self.rng = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(number, 2)))
-        words = stream(entropy, number)
-        self.state = start_chain(graph, task.kernel, task.scan, start, words, False)
-        self.tape = task.layout.empty_tape(graph)
+        self.driver = Driver(replace(task.setup, starts=(start,), entropy=entropy), first=number)
         self.work = task.work()
         self.near: Neighbourhood | None = None
         if task.rows is not None:
             n = graph.n_sites
             self.near = Neighbourhood(*task.rows, np.zeros(max(n, 1), np.int64), np.zeros(n, np.bool_))
         self.price = _PRICE * task.range.steep
-        self.arrays = task.priced(self.price)
+        self.driver.arrays = [task.priced(self.price)]
         self.seen: dict[bytes, float] = {}
         self.ends: list[float] = []
         self.gained = SINGLE  # by what the best state was improved last
@@ -171,17 +163,20 @@ class Searcher:
         # seconds per sweep; the first told before any restart
         self.pace = {SINGLE: math.nan, BLOCKS: 1e-9, CUTSETS: 1e-9}
 
+    @property
+    def state(self) -> State:
+        """The state of the chain."""
+        return self.driver.states[0]
+
     def compile(self) -> None:
         """Compile or load what a restart calls, so that it does not count as its time.
 
         Going uphill has been compiled for the temperatures.
         """
-        hot = AnnealedParameters(np.ones(1), self.task.graph.n_sites)
-        state = self.state
-        advance(hot, self.arrays, self.task.schedule, state, self.tape, 0, 0, False, alone())
+        self.driver.parameters = AnnealedParameters(np.ones(1), self.task.graph.n_sites)
+        self.driver.advance(0)
         began = clock()
-        sites = self.task.graph.n_sites
-        advance(hot, self.arrays, self.task.schedule, state, self.tape, 1, sites, False, alone())
+        self.driver.advance(1)
         self.pace[SINGLE] = max(clock() - began, 1e-9)
         if self.near is not None:
             recombine(self.task.firm, self.near, self.best, self.best.copy(), self.work)
@@ -204,12 +199,12 @@ class Searcher:
         if isinstance(self.task.kernel, Stateful):
             self.task.kernel.forget(state.memory)
         state.memory.clock[:] = 0
-        falling = AnnealedParameters(inverse, n)
+        self.driver.parameters = AnnealedParameters(inverse, n)  # temperatures fall
         done = 0
         while done < sweeps and not over():
             block = min(int(max(_BLOCK_SECONDS / self.pace[SINGLE], 1.0)), sweeps - done)
             began = clock()
-            advance(falling, self.arrays, self.task.schedule, state, self.tape, block, n, False, alone())
+            self.driver.advance(block)
             self.pace[SINGLE] = max((clock() - began) / block, 1e-9)
             done += block
         self.finish(SINGLE, state.x.copy())
@@ -288,7 +283,7 @@ class Searcher:
             value = go_uphill(task.firm, x, self.work)
             change = _DEARER if self.ends[-1] == -math.inf else 1.0 / _CHEAPER
             self.price = min(max(self.price * change, task.range.steep), _FORBIDDING * task.range.steep)
-            self.arrays = task.priced(self.price)
+            self.driver.arrays = [task.priced(self.price)]
         if value > self.value:
             self.best, x, self.value = x, self.best, value
         self.merge(x)

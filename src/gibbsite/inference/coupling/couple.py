@@ -11,29 +11,25 @@ References
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument, part
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.rows import row_starts
 from gibbsite.graphs.support.start import start_states
 from gibbsite.inference.coupling.pair import Pair, Times, move_pair
 from gibbsite.inference.coupling.result import Coupling
 from gibbsite.kernels.base import Kernel, transition, units_of
-from gibbsite.kernels.registry import default_kernel
 from gibbsite.models import FactorGraph
-from gibbsite.sampling.budget import check_integer
-from gibbsite.sampling.executor import Executor, read_threads
+from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.plan import read_entropy
+from gibbsite.sampling.setup import Setup, lay_out_plainly
 from gibbsite.scans.base import Scan, period
-from gibbsite.scans.systematic import Systematic
 
 # Pairs that are tried first, to find out how long it takes until chains meet.
 _PILOTS = 16
@@ -45,27 +41,24 @@ _UPDATES, _LEAST, _MOST = 2.0**31, 1000, 10**6
 _BLOCK = 2.0**22
 
 
-@dataclass(frozen=True, eq=False)
-class Couple:
-    """What is coupled: model, kernel and scan, checked."""
+class CoupledSetup(NamedTuple):
+    """What is coupled, checked, and where chains start."""
 
-    model: FactorGraph
-    graph: Graph
-    kernel: Kernel
-    scan: Scan
+    setup: Setup
     start: Any = None
 
 
-def prepare_couple(model: Any, kernel: Kernel | None = None, scan: Scan | None = None, start: Any = None) -> Couple:
-    """Refuse what cannot be coupled; return what can."""
+def prepare_couple(
+    model: Any, kernel: Kernel | None = None, scan: Scan | None = None, start: Any = None
+) -> CoupledSetup:
+    """Set up the chains of pairs; refuse what cannot be coupled."""
     if not isinstance(model, FactorGraph):
         raise IncompatibleError(
             f"Chains are coupled in models of states (gs.FactorGraph, gs.ising and so on), got {type(model).__name__}."
         )
-    graph = compile_graph(model, among=kernel.kinds if kernel is not None else ())
-    kernel = default_kernel(graph) if kernel is None else kernel
-    kernel.check(graph)
-    types = type(kernel.parameters(graph)), type(graph.arrays)
+    setup = lay_out_plainly(model, kernel, scan)
+    kernel, graph = setup.kernel, setup.graph
+    types = type(setup.parameters), type(graph.arrays)
     single = units_of(kernel, graph) is None and transition.__dict__["registry"].find(types) is not None
     if not (single and kernel.exact and kernel.estimates and kernel.error_source == "draws"):
         name = type(kernel).__name__
@@ -73,14 +66,12 @@ def prepare_couple(model: Any, kernel: Kernel | None = None, scan: Scan | None =
             f"Chains are coupled site by site, by kernels that say how a site moves, and "
             f"{part(name, name)} does not; use {part('Gibbs')}."
         )
-    scan = Systematic() if scan is None else scan
-    schedule: Any = scan.schedule(graph, model)
-    if period(schedule) != graph.n_units:
+    if period(setup.schedule) != graph.n_units:
         raise IncompatibleError(
-            f"Chains are coupled sweep by sweep, and the order of {type(scan).__name__} begins again after "
-            f"{period(schedule):,} visits, not {graph.n_units:,}; use {part('Systematic')}."
+            f"Chains are coupled sweep by sweep, and the order of {type(setup.scan).__name__} begins again after "
+            f"{period(setup.schedule):,} visits, not {graph.n_units:,}; use {part('Systematic')}."
         )
-    return Couple(model, graph, kernel, scan, start)
+    return CoupledSetup(setup, start)
 
 
 def couple(
@@ -155,7 +146,7 @@ def couple(
 
 
 def run_couple(
-    what: Couple,
+    what: CoupledSetup,
     *,
     pairs: int,
     lag: int | None = None,
@@ -172,7 +163,7 @@ def run_couple(
             check_integer(name, value, 1)
     pairs = check_integer("pairs", pairs, 2)
     if most is None:
-        most = int(np.clip(_UPDATES / max(what.graph.n_sites * pairs, 1), _LEAST, _MOST))
+        most = int(np.clip(_UPDATES / max(what.setup.graph.n_sites * pairs, 1), _LEAST, _MOST))
     if lag is None:
         # other streams than those of the pairs below, which therefore know nothing of the choice
         pilots = _run(what, Times(1, 1, 1), _PILOTS, int(most), (entropy, 1), threads)
@@ -203,9 +194,9 @@ class _Done(NamedTuple):
     estimate: Floats
 
 
-def _run(what: Couple, times: Times, pairs: int, most: int, entropy: tuple[int, int], threads: int) -> Coupling:
-    graph, offset = what.graph, row_starts(what.graph.cards)
-    parameters, schedule = what.kernel.parameters(graph), what.scan.schedule(graph, what.model)
+def _run(what: CoupledSetup, times: Times, pairs: int, most: int, entropy: tuple[int, int], threads: int) -> Coupling:
+    setup, graph = what.setup, what.setup.graph
+    offset = row_starts(graph.cards)
     block = max(1, int(_BLOCK / max(graph.n_sites, 1)))
 
     def run(number: int) -> _Done:
@@ -214,14 +205,14 @@ def _run(what: Couple, times: Times, pairs: int, most: int, entropy: tuple[int, 
         words = stream(own, 0)
         # each start by itself: those of one call avoid each other, and would not have the same law
         ahead, behind = (
-            start_states(what.model, graph, 1, what.start, seed)[0].astype(graph.state_dtype)
+            start_states(setup.model, graph, 1, what.start, seed)[0].astype(graph.state_dtype)
             for seed in (first, second)
         )
         most_states = int(graph.cards.max(initial=1))
         pair = Pair(
             ahead,
             behind,
-            what.scan.buffer(graph),
+            setup.scan.buffer(graph),
             words,
             np.zeros(most_states),
             np.zeros(most_states),
@@ -229,20 +220,20 @@ def _run(what: Couple, times: Times, pairs: int, most: int, entropy: tuple[int, 
             np.zeros(int(offset[-1])),
             np.zeros(int(offset[-1])),
         )
-        memories = what.kernel.memory(graph, words), what.kernel.memory(graph, words)
+        memories = setup.kernel.memory(graph, words), setup.kernel.memory(graph, words)
         # a pair that has met goes on to the last sweep that is averaged
         end = max(most, times.last)
         done = False
         while not done and pair.clock[0] < end and not (pair.clock[1] < 0 and pair.clock[0] >= most):
             until = min(int(pair.clock[0]) + block, most if pair.clock[1] < 0 else end)
-            done = move_pair(parameters, graph.arrays, schedule, *memories, pair, offset, times, until)
+            done = move_pair(setup.parameters, graph.arrays, setup.schedule, *memories, pair, offset, times, until)
         span = times.last - times.first + 1
         return _Done(int(pair.clock[1]), (pair.average + pair.correction) / span)
 
     total, square = np.zeros(int(offset[-1])), np.zeros(int(offset[-1]))
     met = np.full(pairs, -1, np.int64)
     group = max(64, threads)
-    with Executor(min(threads, pairs)) as executor:
+    with Threads(min(threads, pairs)) as executor:
         for begin in range(0, pairs, group):
             numbers = range(begin, min(begin + group, pairs))
             for number, one in zip(numbers, executor.map(run, numbers), strict=True):
@@ -250,4 +241,4 @@ def _run(what: Couple, times: Times, pairs: int, most: int, entropy: tuple[int, 
                 total += one.estimate
                 square += one.estimate**2
     span = times.last - times.first + 1
-    return Coupling(what.model, times.lag, times.first, span, met, most, total, square)
+    return Coupling(setup.model, times.lag, times.first, span, met, most, total, square)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import interpreted
 from gibbsite.graphs.elimination.order import EliminationOrder, find_order, interaction_graph
@@ -16,7 +17,6 @@ from gibbsite.inference.exact.potentials import Operands, Potentials, fill_poten
 from gibbsite.inference.exact.reduce import Reduction, reduce_model
 from gibbsite.inference.exact.sweep import SweepWorkspace, make_workspace
 from gibbsite.inference.exact.tree import MOST_AXES, CliqueTree, build_tree
-from gibbsite.sampling.budget import check_integer
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

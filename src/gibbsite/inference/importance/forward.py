@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Bools, Floats, Integers
 from gibbsite._common.wording import unknown
 from gibbsite._numba.random.generators import chain_key, stream
@@ -24,7 +25,6 @@ from gibbsite.inference.importance.registry import register
 from gibbsite.inference.importance.tables import NetworkLayout, draw_blocks, lay_out, make_scratch, proposal_tables
 from gibbsite.inference.importance.tally import Tally, make_tally
 from gibbsite.inference.importance.weight_bound import bound_sum
-from gibbsite.sampling.budget import check_integer
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

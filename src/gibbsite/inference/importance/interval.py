@@ -41,7 +41,7 @@ from gibbsite.inference.mean_field import mean_field
 from gibbsite.inference.mean_field.trees import bound_by_trees
 from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.wording import in_words
-from gibbsite.sampling.interrupt import whole_runs_only
+from gibbsite.sampling.progress import whole_runs_only
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_seconds, check_share, checked, read_query
+from gibbsite._common.arguments import check_integer, check_seconds, check_share, checked, read_query
 from gibbsite._common.arrays import Array, Bools
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
@@ -20,11 +20,9 @@ from gibbsite.inference.importance.result import WeightedResult
 from gibbsite.inference.importance.tally import GROUPS, Tally
 from gibbsite.inference.importance.verdict import judge
 from gibbsite.results.answer import Diagnostics
-from gibbsite.sampling.budget import check_integer
-from gibbsite.sampling.executor import Executor, read_threads
-from gibbsite.sampling.interrupt import Flag, catch_interrupt
+from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.plan import as_data, package_version, read_entropy
-from gibbsite.sampling.progress import Progress, Status, choose_progress
+from gibbsite.sampling.progress import Flag, Progress, Status, catch_interrupt, choose_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -165,7 +163,7 @@ def _run(
     draws = None if budget.blocks is None else budget.blocks * BLOCK
     setting = SourceSettings(entropy, asked, budget.seconds, draws, elapsed, threads, lambda: interrupt.up)
     run = _Run(model.cards[asked], budget, elapsed, show, interrupt)
-    with Executor(threads) as executor:
+    with Threads(threads) as executor:
         for share, source in proposal.sources(model, setting):
             run.draw(source, share, executor)
             if run.done:
@@ -202,7 +200,7 @@ class _Run:
         self.done = False
         self.judged = _FIRST_JUDGED
 
-    def draw(self, source: WeightedSource, share: float, executor: Executor) -> None:
+    def draw(self, source: WeightedSource, share: float, executor: Threads) -> None:
         """Draw from a source until its share of the budget is used up; at least one block."""
         budget = self.budget
         tally = source.make_tally(self.cards)

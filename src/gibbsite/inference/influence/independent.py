@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_share
+from gibbsite._common.arguments import check_integer, check_share
 from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.wording import unknown
 from gibbsite._numba.random.generators import stream
@@ -23,8 +23,7 @@ from gibbsite.inference.influence.target import read_target
 from gibbsite.kernels.base import units_of
 from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.results.table import SiteTable
-from gibbsite.sampling.budget import check_integer
-from gibbsite.sampling.executor import Executor, read_threads
+from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.plan import read_entropy
 from gibbsite.sampling.repeat import Sums, make_short_run
 from gibbsite.scans.base import Scan
@@ -232,7 +231,7 @@ def _make_runs(
             rows = np.repeat(x[run.sites][None], many, axis=0)
         return run.make(rows, stream(entropy, part), x)
 
-    with Executor(threads) as executor:
+    with Threads(threads) as executor:
         parts = executor.map(make, range(-(-runs // run.part)))
     total, square = (np.sum([getattr(each, what) for each in parts], axis=0) for what in ("total", "square"))
     return parts[0]._replace(total=total, square=square)

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_share, checked
+from gibbsite._common.arguments import check_integer, check_share, checked
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ConvergenceWarning
 from gibbsite.inference.log_z.path import AnnealingPath, bound_log_mean, log_mean, streams
 from gibbsite.inference.sampling import sample
 from gibbsite.kernels.tempered.tempered import Tempered
-from gibbsite.sampling.budget import check_integer
-from gibbsite.sampling.interrupt import whole_runs_only
 from gibbsite.sampling.plan import read_entropy
+from gibbsite.sampling.progress import whole_runs_only
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

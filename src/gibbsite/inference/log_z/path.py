@@ -20,9 +20,9 @@ from gibbsite.kernels.tempered.rungs import even_reference
 from gibbsite.kernels.tempered.tempered import Tempered
 from gibbsite.models import FactorGraph
 from gibbsite.models.tempered import blend
-from gibbsite.sampling.chain import State, advance
 from gibbsite.sampling.pilot import tune_in
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.sweep import State, sweep_chain
 from gibbsite.scans.systematic import Systematic
 
 
@@ -72,7 +72,7 @@ class AnnealingPath:
         for x, rng in zip(states, words, strict=True):
             position, order = np.zeros(2, np.int64), np.zeros(0, np.int32)
             state = State(x, np.zeros(0), rng, position, order, memory)
-            advance(parameters, graph.arrays, self.schedule, state, self.tape, 1, x.size, False, alone())
+            sweep_chain(parameters, graph.arrays, self.schedule, state, self.tape, 1, x.size, False, alone())
 
     def gains(self, states: Array) -> Floats:
         """Return the logarithm of the model's weight over the reference's probability, with softened zeros."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Floats, Ints, Positions
 from gibbsite.inference.log_z.path import AnnealingPath, log_mean, streams
-from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.plan import read_entropy
 
 if TYPE_CHECKING:

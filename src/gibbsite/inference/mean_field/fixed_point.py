@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arguments import check_iteration, check_seconds, checked, describe
+from gibbsite._common.arguments import check_integer, check_iteration, check_seconds, checked, describe
 from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import announcing, interpreted
@@ -35,11 +35,9 @@ from gibbsite.inference.mean_field._sweep import KINDS, ExpectationWorkspace, bo
 from gibbsite.inference.mean_field.result import MeanFieldResult
 from gibbsite.results.compare import same_layout
 from gibbsite.results.table import SiteTable, observed_cells
-from gibbsite.sampling.budget import check_integer
 from gibbsite.sampling.climb import climb
-from gibbsite.sampling.interrupt import catch_interrupt
 from gibbsite.sampling.plan import as_data, package_version, read_entropy
-from gibbsite.sampling.progress import Progress, Status, choose_progress
+from gibbsite.sampling.progress import Progress, Status, catch_interrupt, choose_progress
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

@@ -11,7 +11,7 @@ another memory. A batched update is both in one module of this folder:
   (``unpack``).
 
 A class decorated with :func:`register_batched` is found wherever chains are laid out
-(:mod:`gibbsite.sampling.chain_layout`); no other file names it, and its module is imported when a kernel and a
+(:mod:`gibbsite.sampling.layout`); no other file names it, and its module is imported when a kernel and a
 kind of graph that it declares are used.
 """
 

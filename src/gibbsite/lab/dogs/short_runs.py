@@ -17,7 +17,7 @@ from gibbsite._common.arrays import Array, Ints, Ints16
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.kernels.base import Team, alone, visit
-from gibbsite.sampling.chain import State, start_chain
+from gibbsite.sampling.sweep import State, start_chain
 from gibbsite.scans.base import period, refresh
 
 _THREADS, _PARTS = 2, 8  # parts have their own random numbers, so that threads change nothing

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer, is_number
 from gibbsite._common.arrays import Array, Bools, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ModelError
@@ -21,7 +22,6 @@ from gibbsite.learn.aspect.bags import Bags, is_counts, read_bags
 from gibbsite.learn.aspect.maximisation import Ascent, Aspects, climb, fit_mixtures, make_tokens, start_words
 from gibbsite.learn.crf.tables import not_fitted
 from gibbsite.learn.parameters import Parameters
-from gibbsite.sampling.budget import check_integer, is_real
 from gibbsite.sampling.plan import read_entropy
 
 
@@ -136,7 +136,7 @@ class AspectModel(Parameters):
         """
         smoothing, starts = self._smoothing(), check_integer("starts", self.starts, 1)
         iterations = check_integer("iterations", self.iterations, 1)
-        if not is_real(self.tolerance) or not 0.0 <= self.tolerance < np.inf:
+        if not is_number(self.tolerance) or not 0.0 <= self.tolerance < np.inf:
             raise ArgumentError(f"{argument('tolerance')} must be a number of at least 0, got {self.tolerance!r}.")
         bags = read_bags(X)
         offsets = self._read_sizes(bags, sizes)
@@ -243,7 +243,7 @@ class AspectModel(Parameters):
 
     def _smoothing(self) -> tuple[float, float]:
         pair = self.smoothing if isinstance(self.smoothing, tuple | list) else (self.smoothing,) * 2
-        if len(pair) != 2 or not all(is_real(one) and 0.0 <= one < np.inf for one in pair):
+        if len(pair) != 2 or not all(is_number(one) and 0.0 <= one < np.inf for one in pair):
             raise ArgumentError(
                 f"{argument('smoothing')} must be a number of at least 0, or two, got {self.smoothing!r}."
             )

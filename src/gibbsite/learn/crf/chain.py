@@ -25,7 +25,7 @@ from gibbsite.learn.crf.quasi_newton import Minimum, minimise
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Moves, Structure
 from gibbsite.models import FactorGraph, TableFactors
-from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.executor import Threads
 
 MOST_LABELS = 255
 
@@ -183,7 +183,7 @@ class Chain:
 
 
 def _on_threads(one: Callable[[tuple[int, int]], None], sequences: Sequences, threads: int) -> None:
-    with Executor(threads) as executor:
+    with Threads(threads) as executor:
         executor.map(one, sequences.parts(PARTS if threads > 1 else 1))
 
 
@@ -253,7 +253,7 @@ def fit_chain(
     structure = Structure(pairs, begins, ends, order, boundaries, seen)
     structure.check(codes, sequences.begin, list(labels))
     weights = _find_weights(sequences, codes, len(labels), n_features, structure, all_states)
-    with Executor(threads) as executor:
+    with Threads(threads) as executor:
         objective = Objective(weights, sequences, codes, l2, executor)
         minimum = minimise(
             objective,

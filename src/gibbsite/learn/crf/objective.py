@@ -15,7 +15,7 @@ from gibbsite.errors import ModelError
 from gibbsite.learn.crf.passes import Rows, Scratch, count_features, expect, make_scratch
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Moves, Structure
-from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.executor import Threads
 
 PARTS = 4  # of the data; more threads than that are not used
 
@@ -62,7 +62,7 @@ class Objective:
     sequences: Sequences  # the data
     labels: Bytes  # (positions,): their labels
     l2: float  # weight of the squared norm
-    executor: Executor  # threads
+    executor: Threads  # threads
     _parts: list[_Part] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from gibbsite.kernels.protocols import Biased
 
 if TYPE_CHECKING:
     from gibbsite.results.result import Result
-    from gibbsite.sampling.engine import Recording
+    from gibbsite.sampling.driver import Recording
 
 _ERRORS = 2.0  # standard errors that a bias may have
 _SMALL_MEAN, _SMALL_SD = 0.02, 0.05  # standard deviations, and shares of them, that a bias may have

@@ -18,14 +18,15 @@ from gibbsite.results.result import Result
 from gibbsite.results.verdict import modes, settling
 from gibbsite.results.verdict.biased import find_bias
 from gibbsite.results.verdict.convergence import COUNTED, CROSSED, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
+from gibbsite.results.verdict.known_marginals import KnownMarginals
 from gibbsite.results.verdict.known_mean import KnownMean
 from gibbsite.results.verdict.landscape import can_be_walked_in
 from gibbsite.results.verdict.second_look import SecondLook
 from gibbsite.results.verdict.unreached import find_unreached
 from gibbsite.results.verdict.visits import Visits
 from gibbsite.results.verdict.walkers import can_walk
-from gibbsite.sampling.engine import Recording
-from gibbsite.sampling.interrupt import catch_interrupt
+from gibbsite.sampling.driver import Recording
+from gibbsite.sampling.progress import catch_interrupt
 
 Looker = SecondLook | modes.ModeSearch | settling.Settling | KnownMean
 
@@ -70,6 +71,7 @@ class Judge:
         self.seconds = math.inf if seconds is None else float(seconds)
         self.looker: Looker | None = None
         self.visits: Visits
+        self.known: KnownMarginals | None = None
 
     def reserve(self, kernel: Kernel | None) -> float:
         """Return the share of a time limit that is kept for the verdict."""
@@ -122,7 +124,7 @@ class Judge:
         if self.query is not None:
             found = found.judged(asked=self.query)
         if isinstance(setup.kernel, Independent) and setup.kernel.independent(setup.graph):
-            return found.judged(look=INDEPENDENT if setup.layout.conditional else COUNTED)
+            return found.judged(look=INDEPENDENT if setup.record.conditional else COUNTED)
         doubts = setup.kernel.crossing_warnings(recording.memories) if isinstance(setup.kernel, Replicated) else None
         if doubts is not None:
             return found.judged(look=CROSSED, doubts=doubts)
@@ -132,6 +134,24 @@ class Judge:
         return found.judged(remarks=(*found.remarks, remark)) if remark else found
 
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
+        """Add everything that may speak against a run: what other chains show, and then what is known exactly."""
+        result = self._look_again(recording, first, stop)
+        verdict = result.diagnostics
+        if first.look in WITHOUT_LOOK or not (self.wanted and verdict.converged and verdict.found is None):
+            return result
+        if self.known is None or self.known.setup is not recording.setup:
+            self.known = KnownMarginals(recording.setup)
+        look = self.known.compare(result, self._accuracy(result))
+        return result if look is None else result.judged(look=look)
+
+    def _accuracy(self, result: Result) -> float | None:
+        """Return by how much marginals may be off, if an accuracy was asked for and the run seems to have it."""
+        largest = result.diagnostics.mcse_max
+        if self.error is None or largest is None or largest > self.error:
+            return None
+        return _STANDARD_ERRORS * self.error
+
+    def _look_again(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
         """Add unreached and a second look, the latter only where nothing else speaks against a run.
 
         Independent draws can have missed nothing.

@@ -13,7 +13,8 @@ from gibbsite.results.wording import tell_apart
 
 if TYPE_CHECKING:
     from gibbsite.results.result import Result
-    from gibbsite.sampling.engine import Recording, Setup
+    from gibbsite.sampling.driver import Recording
+    from gibbsite.sampling.setup import Setup
 
 _SIGMAS = 6.0  # standard errors that a mean may be off, and a little for rounding
 _ROUNDING = 1e-9

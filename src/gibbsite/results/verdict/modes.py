@@ -33,7 +33,7 @@ from gibbsite.sampling.tape import DRAWS
 
 if TYPE_CHECKING:
     from gibbsite.results.result import Result
-    from gibbsite.sampling.engine import Recording
+    from gibbsite.sampling.driver import Recording
 
 
 MOST_SITES = 128  # of larger models the curvature is not computed

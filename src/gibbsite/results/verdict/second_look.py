@@ -25,29 +25,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.arrays import Array, Bools, Floats, Positions, Words64
-from gibbsite._numba.random.generators import stream
 from gibbsite.errors import SamplingError, SupportError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.graphs.support.start import find_start
 from gibbsite.graphs.support.start_values import start_values
-from gibbsite.kernels.base import Kernel, alone
+from gibbsite.kernels.base import Kernel
 from gibbsite.kernels.gibbs.gibbs import Gibbs
-from gibbsite.kernels.protocols import Adaptive, Fallible, Stateful
+from gibbsite.kernels.protocols import Fallible, Stateful
 from gibbsite.models import FactorGraph
 from gibbsite.models.tempered import temper
 from gibbsite.results.measure.agreement import compare_chains, compare_energies
 from gibbsite.results.measure.directions import Directions
 from gibbsite.results.verdict.convergence import Look
 from gibbsite.results.verdict.rows import Rows
-from gibbsite.sampling.chain import advance
-from gibbsite.sampling.chain_layout import ChainLayout, PackedLayout, PlainLayout, RenumberedLayout
-from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.driver import Driver
+from gibbsite.sampling.layout import PackedLayout, PlainLayout, RenumberedLayout
 from gibbsite.scans.systematic import Systematic
 
 if TYPE_CHECKING:
+    from gibbsite.graphs.graph import Graph
     from gibbsite.results.result import Result
-    from gibbsite.sampling.engine import Recording, Setup
+    from gibbsite.sampling.driver import Recording
+    from gibbsite.sampling.setup import Setup
 
 CHAINS = 64
 SHARE = 0.1  # of the cost of a run, for the second look at it
@@ -68,9 +68,9 @@ class SecondLook:
         self.setup, self.threads, self.asked = setup, threads, asked
         self.kernel = setup.kernel if _moves_like_draws(setup.kernel) else Gibbs()
         self.sweeps = 0
-        self.states: list[Any] = []
-        self.rows: Rows | None = None  # in place of states, where a model is small
-        self.form: ChainLayout
+        self.short: Setup  # of the short chains
+        self.driver: Driver | None = None
+        self.rows: Rows | None = None  # instead of a driver, where a model is small
         self.means: Floats
         self.pick: Positions
 
@@ -93,7 +93,7 @@ class SecondLook:
         graph = self.setup.graph
         if not graph.n_units:
             return Look(0, 0)
-        if not self.setup.layout.n_cells:
+        if not self.setup.record.n_cells:
             return "impossible"
         thin = self.setup.plan.thin
         draws = int(recording.tapes[0].counters[0])
@@ -103,13 +103,13 @@ class SecondLook:
         most = max(share, min(enough, _SMALL / (CHAINS * graph.n_sites)))
         first = 1 << int(np.clip(np.log2(share), np.log2(_FIRST), np.log2(_ENOUGH)))
         pace = recording.seconds / max(total, 1)  # of a sweep of one chain
-        if not self.states and self.rows is None:
+        if self.driver is None and self.rows is None:
             while first > _FIRST and stop(_WITH_COOLING * CHAINS * first * pace):
                 first //= 2
             if stop(_WITH_COOLING * CHAINS * first * pace):
                 return "no time"
             self._begin(max(1, first // 8), recording, stop)
-            if not self.states and self.rows is None:
+            if self.driver is None and self.rows is None:
                 return "impossible"
         look: Look | None = None
         if self.sweeps:
@@ -121,7 +121,7 @@ class SecondLook:
             if look is not None and stop(CHAINS * (goal - self.sweeps) * pace):
                 return replace(look, complete=False)
             if not self.extend(goal, stop):
-                self.states, self.rows, self.sweeps = [], None, 0
+                self.driver, self.rows, self.sweeps = None, None, 0
                 if look is not None:
                     return replace(look, complete=False)
                 return "no time" if stop(0.0) else "impossible"
@@ -169,47 +169,41 @@ class SecondLook:
         """Decide how the short chains move, and which cells they record."""
         setup = self.setup
         self.pick = cells
-        layout = replace(setup.layout, batches=False, pulse=False, energy=False, best=False)
-        layout = replace(layout, draw_sites=layout.draw_sites[:0], open=(), to=None)
-        self.form = _form_of(setup, self.kernel, layout)
+        record = replace(setup.record, batches=False, pulse=False, energy=False, best=False)
+        record = replace(record, draw_sites=record.draw_sites[:0], open=(), meetings=(), to=None)
+        short = _short_setup(setup, self.kernel, record)
+        assert short is not None
+        self.short = short
 
     def start(self, starts: list[Array], recording: Recording, stage: int = 0) -> None:
         """Start a chain at each state; ``stage`` selects their random numbers."""
         if self._fits_rows():
             self.rows, self.sweeps = (Rows(self.setup.graph, np.stack(starts), self._words(len(starts), stage)), 0)
             return
-        width = self.form.width
-        streams = [self.stream(chain, stage) for chain in range(len(starts))]
-        firsts = range(0, len(starts), width)
-        self.states = []
-        for a in firsts:
-            state = self.form.start(starts[a : a + width], streams[a : a + width])
-            if getattr(state.memory, "rebuildable", False) and len(self.states) >= self.threads:
-                # scratch space, which may be large: chains that are moved one after another share it
-                state = state._replace(memory=self.states[len(self.states) % self.threads].memory)
-            self.states.append(state)
-        self.sizes = [min(width, len(starts) - a) for a in firsts]
+        self.driver = driver = Driver(
+            self.short.starting_at(starts), threads=self.threads, first=_first_stream(stage), share=self.threads
+        )
         self.sweeps = 0
         if not self.setup.graph.discrete:
             # step sizes and the like were learnt in the warmup of the run
-            for number, state in enumerate(self.states):
+            for number, state in enumerate(driver.states):
                 memory = copy.deepcopy(recording.memories[number % len(recording.memories)])
                 if isinstance(self.kernel, Stateful):
                     self.kernel.forget(memory)
-                self.states[number] = state._replace(memory=memory)
+                driver.states[number] = state._replace(memory=memory)
 
     def _fits_rows(self) -> bool:
         """Tell whether all chains can be moved by one call: plain Gibbs sampling of a small model."""
-        graph, form = self.setup.graph, self.form
+        graph, layout, record = self.setup.graph, self.short.layout, self.short.record
         return (
             self.kernel == Gibbs()
             and graph.discrete
             and graph.units is None
             and graph.n_sites <= _MOST_IN_ROWS
-            and isinstance(form, PlainLayout)
-            and type(form.scan) is Systematic
-            and form.layout.conditional
-            and form.layout.n_cells == form.layout.n_marginal
+            and isinstance(layout, PlainLayout)
+            and type(layout.scan) is Systematic
+            and record.conditional
+            and record.n_cells == record.n_marginal
         )
 
     def _words(self, chains: int, stage: int) -> Words64:
@@ -217,48 +211,27 @@ class SecondLook:
         seed = np.random.SeedSequence(self.setup.plan.entropy, spawn_key=(stage, 4))
         return np.random.default_rng(seed).integers(0, 2**64 - 1, (chains, 4), np.uint64, endpoint=True)
 
-    def stream(self, chain: int, stage: int) -> Words64:
-        """Return a generator of its own for a chain: the run's have numbers from zero up."""
-        return stream(self.setup.plan.entropy, (1 << 40) + (stage << 20) + chain)
-
     def _cool(self, starts: list[Array], first: int, sweeps: int) -> list[Array]:
         """Take states through rising inverse temperatures, some sweeps at each.
 
         Blocks are chosen for the model as it is: kernels that move blocks leave the cooling to single sites.
         """
         setup = self.setup
+        kernel = self.kernel if setup.graph.units is None else Gibbs()
         if self._fits_rows():
             rows = Rows(setup.graph, np.stack(starts), self._words(len(starts), 1))
             for beta in _BETAS:
                 rows.move(sweeps, beta=beta)
             return list(rows.x)
-        kernel = self.kernel if setup.graph.units is None else Gibbs()
         for stage, beta in enumerate(_BETAS, 1):
             model = temper(setup.model, beta)
             graph = compile_graph(model, kind=setup.graph.kind)
-            cooled = replace(setup, model=model)
-            form = _form_of(cooled, kernel, self.form.layout, graph)  # type: ignore[attr-defined]
-            if form is None:
+            cooled = _short_setup(replace(setup, model=model), kernel, self.short.record, graph)
+            if cooled is None:
                 return starts
-            width = form.width
-            after: list[Array] = []
-            for a in range(0, len(starts), width):
-                part = starts[a : a + width]
-                streams = [self.stream(first + a + k, stage) for k in range(len(part))]
-                state, tape = form.start(part, streams), form.tape(len(part))
-                advance(
-                    kernel.parameters(graph),
-                    form.arrays(len(part)),
-                    form.schedule(),
-                    state,
-                    tape,
-                    sweeps,
-                    graph.n_units,
-                    False,
-                    alone(),
-                )
-                after += [x for x, _ in form.release(state, tape, len(part))]
-            starts = after
+            driver = Driver(cooled.starting_at(starts), first=_first_stream(stage) + first, share=1)
+            driver.advance(sweeps)
+            starts = list(driver.states_by_chain())
         return starts
 
     def extend(self, goal: int, stop: Callable[[float], bool]) -> bool:
@@ -271,38 +244,28 @@ class SecondLook:
             self.means = self.rows.move(window)[:, self.pick]
             self.sweeps = goal
             return True
-        graph = self.form.graph
-        parameters, schedule = self.kernel.parameters(self.form.moving), self.form.schedule()
-
-        def move(bundle: int) -> list[Floats] | None:
+        driver, means = self.driver, []
+        assert driver is not None
+        bundles = range(len(driver.states))
+        for a in range(0, len(bundles), self.threads):
             if stop(0.0):
-                return None
-            state, size = self.states[bundle], self.sizes[bundle]
-            tape = self.form.tape(size)
-            arrays = self.form.arrays(size)
-            for rounds, keep in ((goal - window - self.sweeps, False), (window, True)):
-                if keep and isinstance(self.kernel, Adaptive):  # adaptation must not depend on states that are averaged
-                    self.kernel.freeze(state.memory)
-                if rounds > 0:
-                    advance(parameters, arrays, schedule, state, tape, rounds, graph.n_units, keep, alone())
-            try:
-                if isinstance(self.kernel, Fallible):
-                    self.kernel.inspect(self.setup.model, graph, state.memory)
-            except SamplingError:  # a step went wrong: such a chain says nothing
-                return []
-            return [
-                (tape.total + tape.open_batch)[self.pick] / window for _, tape in self.form.release(state, tape, size)
-            ]
-
-        def move_some(member: int) -> list[list[Floats] | None]:
-            return [move(bundle) for bundle in range(member, len(self.states), self.threads)]
-
-        with Executor(self.threads) as executor:
-            parts = executor.map(move_some, range(self.threads))
-        found = [parts[k % self.threads][k // self.threads] for k in range(len(self.states))]
-        means = [mean for bundle in found if bundle is not None for mean in bundle]
+                return False
+            part = driver.part(bundles[a : a + self.threads])
+            part.erase()
+            if goal - window > self.sweeps:
+                part.advance(goal - window - self.sweeps)
+            part.freeze()  # what a warmup adapts must not depend on the states that are averaged
+            part.advance(window, keep=True)
+            for bundle in zip(part.states, part.tapes, part.sizes, strict=True):
+                try:
+                    if isinstance(self.kernel, Fallible):
+                        self.kernel.inspect(self.setup.model, self.short.graph, bundle[0].memory)
+                except SamplingError:  # a step went wrong: such a chain says nothing
+                    continue
+                for _, tape in driver.layout.release(*bundle):
+                    means.append((tape.total + tape.open_batch)[self.pick] / window)
         self.sweeps = goal
-        if any(bundle is None for bundle in found) or len(means) < 2:
+        if len(means) < 2:
             return False
         self.means = np.stack(means)
         return True
@@ -348,11 +311,8 @@ class SecondLook:
             return self.rows.log_potentials()
         model = self.setup.model
         most = max(8, _MOST_FACTS // max(model.n_sites, 1))
-        states = [
-            x
-            for state, size in zip(self.states, self.sizes, strict=True)
-            for x, _ in self.form.release(state, self.form.tape(size), size)
-        ]
+        assert self.driver is not None
+        states = self.driver.states_by_chain()
         return np.array([model.log_potential(x) for x in states[:most]])
 
 
@@ -362,10 +322,10 @@ def _choose_cells(setup: Setup, most: int, asked: Positions | None) -> Positions
     Of angles cosine and sine are taken, which together are a direction. Of a very large model, about ``most``
     evenly spread cells, and as many of those that were asked for.
     """
-    if setup.graph.discrete and setup.layout.n_cells <= most:
-        return np.arange(setup.layout.n_cells)
+    if setup.graph.discrete and setup.record.n_cells <= most:
+        return np.arange(setup.record.n_cells)
     first, turns = _number_cells(setup)
-    cells = np.setdiff1d(np.arange(setup.layout.n_cells), first[~turns] + 1)
+    cells = np.setdiff1d(np.arange(setup.record.n_cells), first[~turns] + 1)
     if cells.size > most:
         wanted = [cells] if asked is None else [cells, np.intersect1d(cells, asked)]
         cells = np.unique(np.concatenate([_spread_evenly(each, most) for each in wanted]))
@@ -393,16 +353,28 @@ def _moves_like_draws(kernel: Kernel) -> bool:
     return kernel.error_source == "draws"
 
 
-def _form_of(setup: Setup, kernel: Kernel, layout: Any, graph: Any = None) -> Any:
-    """Return the form of the run for short chains, so that no other loop is compiled."""
-    form = setup.form
-    if kernel is setup.kernel and graph is None:
-        return replace(form, layout=layout)  # type: ignore[type-var]
+def _first_stream(stage: int) -> int:
+    """Return the number of the first stream of the short chains of a stage; those of the run begin at zero."""
+    return (1 << 40) + (stage << 20)
+
+
+def _short_setup(setup: Setup, kernel: Kernel, record: Any, graph: Graph | None = None) -> Setup | None:
+    """Return the set-up of short chains in the layout of the run, so that no other loop is compiled.
+
+    ``graph`` is that of another model with the same structure; None if it does not fit the layout.
+    """
+    old: Any = setup.layout
+    same, scan = kernel is setup.kernel, setup.scan
+    if same and graph is None:
+        return replace(setup, record=record, layout=replace(old, record=record))
     graph = replace(setup.graph, units=None) if graph is None else graph
-    if kernel is setup.kernel and isinstance(form, PackedLayout):
-        packed = form.way.prepare(kernel, setup.model, graph)
-        return None if packed is None else replace(form, graph=graph, layout=layout, packed=packed)
-    if isinstance(form, PlainLayout | RenumberedLayout) or kernel is not setup.kernel:
-        scan = setup.scan if kernel is setup.kernel else Systematic()
-        return PlainLayout(graph, kernel, scan, layout, setup.model)
-    return None
+    if same and isinstance(old, PackedLayout):
+        packed = old.way.prepare(kernel, setup.model, graph)
+        if packed is None:
+            return None
+        return replace(setup, record=record, layout=replace(old, graph=graph, record=record, packed=packed))
+    if same and not isinstance(old, PlainLayout | RenumberedLayout):
+        return None
+    scan = setup.scan if same else Systematic()
+    layout = PlainLayout(graph, kernel, scan, record, setup.model)
+    return replace(setup, kernel=kernel, scan=scan, record=record, layout=layout)

@@ -25,7 +25,7 @@ from gibbsite.sampling.tape import DRAWS
 
 if TYPE_CHECKING:
     from gibbsite.results.result import Result
-    from gibbsite.sampling.engine import Recording
+    from gibbsite.sampling.driver import Recording
 
 
 MOST_SITES = 4096
@@ -111,14 +111,12 @@ class _Settlers:
         last: dict[int, Floats] = {}
         done, spent = 0, 0
         approaching = np.zeros(len(starts), np.bool_)
-        everyone = walkers.states
         lost: set[int] = set()
         while away.size and not stop(0.0):
             more = max(_FIRST, done)
             if done and spent + more * thin * away.size > most * len(starts):
                 break
-            walkers.states = [everyone[k] for k in away]
-            seen = walkers.walk(more, thin)
+            seen = walkers.walk(more, thin, away.tolist())
             spent += more * thin * away.size
             done += more
             window = min(more, self.picture.shape[1] // 2)

@@ -22,7 +22,8 @@ from gibbsite.graphs.support.possible import alive_states, has_zeros
 from gibbsite.graphs.support.start import find_start, find_state_with
 from gibbsite.kernels.base import connects, sites_of
 from gibbsite.results.verdict.convergence import Unreached
-from gibbsite.sampling.engine import Recording, Setup
+from gibbsite.sampling.driver import Recording
+from gibbsite.sampling.setup import Setup
 
 _CERTAIN = 10  # unreached after which further suspects are not looked into any more
 _SUSPECTS = 200  # states a run never reached that are looked into; further ones stay in doubt
@@ -53,7 +54,7 @@ def find_unreached(
     if not setup.graph.discrete or setup.graph.binary or not has_zeros(setup.graph):
         return tuple(unreached)
     rng = np.random.default_rng(setup.plan.entropy)
-    if setup.layout.n_marginal:
+    if setup.record.n_marginal:
         unreached += _unreached(recording, totals, rng, late)
     return tuple(unreached or _regions(recording, rng))
 

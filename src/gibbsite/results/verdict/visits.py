@@ -33,7 +33,8 @@ from gibbsite.results.verdict.second_look import SecondLook
 
 if TYPE_CHECKING:
     from gibbsite.results.result import Result
-    from gibbsite.sampling.engine import Recording, Setup
+    from gibbsite.sampling.driver import Recording
+    from gibbsite.sampling.setup import Setup
 
 _RARE = 0.2  # more probable states are seen so often that the run itself tells how long they last
 _EACH = 8  # chains that are started in each rare state
@@ -69,9 +70,9 @@ class Visits:
 
     def __init__(self, setup: Setup, threads: int, asked: Positions | None = None) -> None:
         self.setup, self.threads, self.asked = setup, threads, asked
-        self.times = np.ones(setup.layout.n_marginal)
+        self.times = np.ones(setup.record.n_marginal)
         self.squares = np.zeros(0 if asked is None else asked.size)  # of times of other sites' states
-        self.measured = np.zeros(setup.layout.n_marginal, np.bool_)
+        self.measured = np.zeros(setup.record.n_marginal, np.bool_)
         self.horizon = 0
 
     def measure(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> Floats | None:
@@ -262,7 +263,7 @@ def can_measure(setup: Setup) -> bool:
         setup.graph.discrete
         and isinstance(setup.model, FactorGraph)
         and not setup.graph.on_disk
-        and setup.layout.n_marginal > 0
+        and setup.record.n_marginal > 0
         and setup.graph.n_units > 0
         and setup.kernel.error_source == "draws"
     )

@@ -10,11 +10,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError
-from gibbsite.sampling.budget import check_integer
-from gibbsite.sampling.crew import Crew
-from gibbsite.sampling.executor import usable_cores
+from gibbsite.sampling.executor import Executor, usable_cores
 from gibbsite.sampling.executors.certificates import make_security
 
 #: Words for clusters that are started on this machine, or that this process is connected to.
@@ -36,7 +35,7 @@ def _deaf_children() -> Iterator[None]:
 
 
 @contextmanager
-def find_crew(on: Any, partitions: int | None = None) -> Iterator[Crew | None]:
+def find_executor(on: Any, partitions: int | None = None) -> Iterator[Executor | None]:
     """Return who moves the chains of a run; nobody in particular where nothing is said.
 
     Parameters
@@ -49,8 +48,8 @@ def find_crew(on: Any, partitions: int | None = None) -> Iterator[Crew | None]:
 
     Examples
     --------
-    >>> with find_crew(None) as crew:
-    ...     crew is None
+    >>> with find_executor(None) as executor:
+    ...     executor is None
     True
     """
     if partitions is not None:
@@ -64,17 +63,17 @@ def find_crew(on: Any, partitions: int | None = None) -> Iterator[Crew | None]:
         yield None
     elif isinstance(on, str) and on == "ray":
         _need("ray", "ray")
-        from gibbsite.sampling.executors.ray import RayCrew
+        from gibbsite.sampling.executors.ray import RayExecutor
 
-        yield RayCrew()
+        yield RayExecutor()
     elif isinstance(on, str):
-        with connect(on) as client, _dismissing(_employ(client, partitions)) as crew:
-            yield crew
+        with connect(on) as client, _dismissing(_employ(client, partitions)) as executor:
+            yield executor
     elif callable(getattr(on, "submit", None)) and callable(getattr(on, "scatter", None)):
         if getattr(on, "status", "running") in ("closing", "closed"):
             raise ArgumentError(f"The client given as {argument('on')} is closed; connect to its cluster anew.")
-        with _dismissing(_employ(on, partitions)) as crew:
-            yield crew
+        with _dismissing(_employ(on, partitions)) as executor:
+            yield executor
     else:
         hint = " (a cluster has one: cluster.get_client())" if hasattr(on, "get_client") else ""
         raise ArgumentError(
@@ -88,19 +87,19 @@ def _need(package: str, extra: str) -> None:
         raise ArgumentError(f"This needs {package}, which is not installed; run: pip install gibbsite[{extra}]")
 
 
-def _employ(client: Any, partitions: int | None) -> Crew:
-    from gibbsite.sampling.executors.dask import DaskCrew
-    from gibbsite.sampling.executors.partitions.crew import PartitionedCrew
+def _employ(client: Any, partitions: int | None) -> Executor:
+    from gibbsite.sampling.executors.dask import DaskExecutor
+    from gibbsite.sampling.executors.partitions.site_executor import PartitionExecutor
 
-    return DaskCrew(client) if partitions is None else PartitionedCrew(client, int(partitions))
+    return DaskExecutor(client) if partitions is None else PartitionExecutor(client, int(partitions))
 
 
 @contextmanager
-def _dismissing(crew: Crew) -> Iterator[Crew]:
+def _dismissing(executor: Executor) -> Iterator[Executor]:
     try:
-        yield crew
+        yield executor
     finally:
-        crew.dismiss()
+        executor.dismiss()
 
 
 @contextmanager

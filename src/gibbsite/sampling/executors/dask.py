@@ -18,7 +18,7 @@ from inspect import signature
 from typing import Any
 
 from gibbsite.errors import ArgumentError, GibbsiteError, SamplingError
-from gibbsite.sampling.executors.crew import RemoteCrew, Returned, Work
+from gibbsite.sampling.executors.remote import RemoteExecutor, Returned, Work
 from gibbsite.sampling.executors.segment import Done
 from gibbsite.sampling.executors.versions import differences, installed_versions
 
@@ -65,7 +65,7 @@ def allow_large_messages() -> Any:
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"})
 
 
-class DaskCrew(RemoteCrew):
+class DaskExecutor(RemoteExecutor):
     """The workers of a Dask cluster."""
 
     def __init__(self, client: Any) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gibbsite.sampling.executors.crew import RemoteCrew, Returned, Work
+from gibbsite.sampling.executors.remote import RemoteExecutor, Returned, Work
 
 
-class RayCrew(RemoteCrew):
+class RayExecutor(RemoteExecutor):
     """The workers of the Ray cluster that this process is connected to, or of a local one."""
 
     def __init__(self) -> None:

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Array
-from gibbsite._numba.random.generators import stream
 from gibbsite.errors import SamplingError
-from gibbsite.kernels.protocols import Fallible
-from gibbsite.sampling.chain import State
-from gibbsite.sampling.chain_layout import ChainLayout
 from gibbsite.sampling.checkpoint import flatten, restore
-from gibbsite.sampling.crew import Threads
-from gibbsite.sampling.executor import Executor
-from gibbsite.sampling.recipe import Recipe
-from gibbsite.sampling.record import TapeLayout
+from gibbsite.sampling.driver import Driver
+from gibbsite.sampling.setup import Recipe, Setup
+from gibbsite.sampling.sweep import State
 from gibbsite.sampling.tape import BATCHES, DRAWS, FILL, LENGTH, Tape
 
 Arrays = dict[str, Array]
@@ -108,8 +102,8 @@ def count_merges(tape: Tape, rounds: int) -> int:
     Examples
     --------
     >>> import gibbsite as gs
-    >>> layout, form = Recipe(gs.ising_grid((3, 3)), gs.Gibbs(), gs.Systematic(), None, 1).lay_out()
-    >>> tape = form.tape(1)
+    >>> setup = Recipe(gs.ising_grid((3, 3)), gs.Gibbs(), gs.Systematic(), None, 1).lay_out()
+    >>> tape = setup.layout.tape(1)
     >>> len(tape.trace), [count_merges(tape, rounds) for rounds in (511, 512, 1023, 1024)]
     (512, [0, 1, 1, 2])
     """
@@ -137,42 +131,16 @@ def join_segment(done: Done, state: State, tape: Tape) -> tuple[State, Tape]:
     return state, tape
 
 
-@dataclass
-class LaidOut:
-    """What a worker knows of a run; it moves one bundle, as the engine moves all of them."""
-
-    form: ChainLayout
-    layout: TapeLayout
-    kernel: Any
-    schedule: Any
-
-
-@dataclass
-class _Bundle:
-    """One bundle, for a crew of threads."""
-
-    form: ChainLayout
-    kernel: Any
-    schedule: Any
-    states: list[State]
-    tapes: list[Tape]
-    sizes: list[int]
-    threads: int
-    executor: Executor
-
-
-_LAID_OUT: OrderedDict[str, LaidOut] = OrderedDict()
+_LAID_OUT: OrderedDict[str, Setup] = OrderedDict()
 _LAYING_OUT = Lock()
 
 
-def lay_out_run(run: str, recipe: Recipe) -> LaidOut:
-    """Return what is known of a run; the model is compiled once for all of its segments."""
+def lay_out_run(run: str, recipe: Recipe) -> Setup:
+    """Return the set-up of a run; the model is compiled once for all of its segments."""
     with _LAYING_OUT:
         found = _LAID_OUT.get(run)
         if found is None:
-            layout, form = recipe.lay_out()
-            found = LaidOut(form, layout, recipe.kernel.parameters(form.moving), form.schedule())
-            _LAID_OUT[run] = found
+            found = _LAID_OUT[run] = recipe.lay_out()
             while len(_LAID_OUT) > _KEPT:
                 _LAID_OUT.popitem(last=False)
         return found
@@ -186,20 +154,17 @@ class Marks(NamedTuple):
     length: int
 
 
-def open_segment(worker: LaidOut, segment: Segment) -> tuple[State, Tape, Marks]:
-    """Return the bundle of a segment, with room for its draws, and how far its tape is."""
-    form, size = worker.form, segment.size
-    blank = np.zeros(form.graph.n_sites, form.graph.state_dtype)
-    words = stream(0, 0)
-    state, tape = _unpack(
-        segment.arrays, form.start([blank] * size, [words.copy() for _ in range(size)]), form.tape(size)
-    )
+def open_segment(setup: Setup, segment: Segment) -> tuple[Driver, Marks]:
+    """Return a driver of the bundle of a segment, with room for its draws, and how far its tape is."""
+    graph = setup.graph
+    blank = np.zeros(graph.n_sites, graph.state_dtype)
+    driver = Driver(setup.starting_at((blank,) * segment.size), threads=segment.threads)
+    state, tape = _unpack(segment.arrays, driver.states[0], driver.tapes[0])
+    driver.states, driver.tapes = [state], [tape]
     marks = Marks(*(int(tape.counters[which]) for which in (DRAWS, BATCHES, LENGTH)))
     sent = segment.arrays["trace"]
     tape.trace[marks.batches - len(sent) : marks.batches] = sent
-    if segment.keep:
-        tape = worker.layout.grow(tape, marks.draws + segment.rounds)
-    return state, tape, marks
+    return driver, marks
 
 
 def pack_segment(state: State, tape: Tape, marks: Marks) -> Arrays:
@@ -214,12 +179,10 @@ def pack_segment(state: State, tape: Tape, marks: Marks) -> Arrays:
     return _pack(state, tape, past)
 
 
-def find_fault(worker: LaidOut, recipe: Recipe, memory: Any, tape: Tape) -> SamplingError | None:
+def find_fault(driver: Driver) -> SamplingError | None:
     """Return what a kernel, or a function of a recorder, has to say against going on."""
     try:
-        if isinstance(recipe.kernel, Fallible):
-            recipe.kernel.inspect(recipe.model, worker.form.graph, memory)
-        worker.layout.inspect(tape)
+        driver.inspect()
     except SamplingError as wrong:
         return wrong
     return None
@@ -227,12 +190,8 @@ def find_fault(worker: LaidOut, recipe: Recipe, memory: Any, tape: Tape) -> Samp
 
 def move_segment(run: str, recipe: Recipe, segment: Segment) -> Done:
     """Move a bundle of chains of the run of that name."""
-    worker = lay_out_run(run, recipe)
-    state, tape, marks = open_segment(worker, segment)
-    with Executor(segment.threads) as executor:
-        bundle = _Bundle(
-            worker.form, worker.kernel, worker.schedule, [state], [tape], [segment.size], segment.threads, executor
-        )
-        took = Threads().move(bundle, segment.rounds, segment.length, segment.keep)
-    arrays = pack_segment(state, tape, marks)
-    return Done(arrays, checksum(arrays), took, find_fault(worker, recipe, state.memory, tape))
+    driver, marks = open_segment(lay_out_run(run, recipe), segment)
+    with driver.threads:
+        took = driver.advance(segment.rounds, segment.length, segment.keep)
+    arrays = pack_segment(driver.states[0], driver.tapes[0], marks)
+    return Done(arrays, checksum(arrays), took, find_fault(driver))

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gibbsite.sampling.crew import Crew
-from gibbsite.sampling.executors.crew import RemoteCrew, Work
+from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.executors.remote import RemoteExecutor, Work
 from gibbsite.sampling.executors.segment import Done, checksum
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ CALL = Work("gibbs-task", _call)
 
 
 def map_tasks(
-    crew: Crew | None,
+    executor: Executor | None,
     function: Callable[[T], R],
     items: Sequence[T],
     *,
@@ -39,8 +39,8 @@ def map_tasks(
 
     Parameters
     ----------
-    crew : Crew or None
-        As :func:`gibbsite.sampling.executors.choosing.find_crew` gives it.
+    executor : Executor or None
+        As :func:`gibbsite.sampling.executors.choosing.find_executor` gives it.
     function : function
         A pure one: what is lost with a worker is made again. It goes out once, the items with the tasks.
     items : sequence
@@ -66,9 +66,9 @@ def map_tasks(
         found[number] = value
         take(items[number], value)
 
-    if isinstance(crew, RemoteCrew):
-        crew.employ(function, say)
-        crew.make(CALL, items, lambda number, done: keep(number, pickle.loads(done.arrays["value"].data)))
+    if isinstance(executor, RemoteExecutor):
+        executor.employ(function, say)
+        executor.make(CALL, items, lambda number, done: keep(number, pickle.loads(done.arrays["value"].data)))
     else:
         for number, item in enumerate(items):
             keep(number, function(item))

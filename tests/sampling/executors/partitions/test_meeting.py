@@ -14,7 +14,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.sampling.executors.choosing import connect as connect_cluster
-from gibbsite.sampling.executors.partitions import crew as crew_module
+from gibbsite.sampling.executors.partitions import site_executor as executor_module
 from gibbsite.sampling.executors.partitions.links import Link, LinkLost
 from gibbsite.sampling.executors.partitions.meeting import call_all, connect, listen
 from tests.sampling.executors.running import same, sample
@@ -165,7 +165,7 @@ def test_strangers_do_not_hold_up_a_run_on_a_closed_cluster(monkeypatch: pytest.
             strangers.extend(visit(address, words) for words in (b"", greeting(2, b"?" * 32)))
         return call_all(addresses, token)
 
-    monkeypatch.setattr(crew_module, "call_all", call_after_others)
+    monkeypatch.setattr(executor_module, "call_all", call_after_others)
     with connect_cluster("local-dask") as client:
         found = sample(model, sweeps=70, chains=2, on=client, partitions=2)
         assert client.scheduler.address.startswith("tls://")

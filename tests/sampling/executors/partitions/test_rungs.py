@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.sampling.crew import Crew
+from gibbsite.sampling.executor import Executor
 from gibbsite.sampling.executors.partitions.links import Link
 from gibbsite.sampling.executors.partitions.rungs import cut_block, join_block, move_block
 from gibbsite.sampling.executors.segment import lay_out_run
-from gibbsite.sampling.recipe import Recipe
+from gibbsite.sampling.setup import Recipe
 from gibbsite.scans.base import period
 from tests.sampling.executors import running
 from tests.sampling.executors.running import same
@@ -22,7 +22,7 @@ from tests.sampling.executors.running import same
 pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::gibbsite.errors.ConvergenceWarning")]
 
 
-class InOneProcess(Crew):
+class InOneProcess(Executor):
     """Shares on threads of this process, with sockets between them."""
 
     block_seconds = 0.0
@@ -30,12 +30,12 @@ class InOneProcess(Crew):
     def __init__(self, hosts: int, threads: int = 1) -> None:
         self.hosts, self.threads = hosts, threads
 
-    def employ(self, recipe: Recipe, say: Any, form: Any = None) -> Crew:
+    def employ(self, recipe: Recipe, say: Any, form: Any = None) -> Executor:
         self.recipe, self.run = recipe, str(id(recipe))
         return self
 
-    def move(self, chains: Any, rounds: int, length: int, keep: bool) -> float:
-        ensemble = self.recipe.kernel.ensemble(chains.form.moving)
+    def advance(self, chains: Any, rounds: int, length: int, keep: bool) -> float:
+        ensemble = self.recipe.kernel.ensemble(chains.layout.moving)
         assert ensemble is not None
         hosts = min(self.hosts, ensemble.most)
         pairs = list(zip(chains.states, chains.tapes, strict=True))
@@ -50,7 +50,7 @@ class InOneProcess(Crew):
         worker = lay_out_run(self.run, self.recipe)
 
         def move(host: int) -> Any:
-            return move_block(worker, self.recipe, block.part(host), host, links[host], self.threads)
+            return move_block(worker, block.part(host), host, links[host], self.threads)
 
         with ThreadPoolExecutor(hosts) as pool:
             told = list(pool.map(move, range(hosts)))
@@ -63,9 +63,9 @@ class InOneProcess(Crew):
         return 1.0
 
 
-def sample(model: Any, kernel: Any, crew: Crew | None = None, **how: Any) -> gs.Result:
+def sample(model: Any, kernel: Any, executor: Executor | None = None, **how: Any) -> gs.Result:
     options = {"sweeps": 60, "warmup": 20, "chains": 2, "kernel": kernel, **how}
-    return running.sample_by(crew, model, **options)
+    return running.sample_by(executor, model, **options)
 
 
 LADDER = (0.0, 0.3, 0.5, 0.7, 0.85, 0.95, 1.0)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.exponential import exp_below
@@ -32,7 +33,6 @@ from gibbsite.inference.importance.mini_buckets.descent import Answers, Lanes, d
 from gibbsite.inference.importance.mini_buckets.proposal import BucketSource, weigh_buckets
 from gibbsite.kernels.base import Kernel, step, transition
 from gibbsite.kernels.registry import register
-from gibbsite.sampling.budget import check_integer
 
 # Default limit on the entries of a table, unless a table of the model has more.
 _USUAL = 1 << 16

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Floats, Ints32, Words32
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import clock
@@ -22,7 +23,6 @@ from gibbsite.inference.importance.mini_buckets.descent import Answers, draw_blo
 from gibbsite.inference.importance.mini_buckets.weighted_sum import eliminate_buckets, fill_pool, make_workspace
 from gibbsite.inference.importance.registry import register
 from gibbsite.inference.importance.tally import Tally
-from gibbsite.sampling.budget import check_integer
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

@@ -2,7 +2,7 @@
 
 Sites: ``halo`` is who needs which states of whom, ``host`` a worker's share of a model and what it does with
 it, ``serving`` the tasks that use it there, ``draws`` what workers keep of draws for the client, ``joining``
-puts together what comes back, ``crew`` brings the shares to workers of a Dask cluster. Rungs of tempered
+puts together what comes back, ``executor`` brings the shares to workers of a Dask cluster. Rungs of tempered
 chains: ``rungs`` is what a worker does, ``rung_crew`` brings it there. Both use ``links``, by which states
 travel, and ``together``, tasks at the same time.
 """

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arrays import Array, Ints
-from gibbsite.sampling.chain_layout import PackedLayout
+from gibbsite.sampling.layout import PackedLayout
 from gibbsite.sampling.tape import Tape
 
 
@@ -93,25 +93,25 @@ class Demand:
     bits: bool
 
     @classmethod
-    def of(cls, form: PackedLayout) -> Demand:
+    def of(cls, layout: PackedLayout) -> Demand:
         """Find out what the recorders of a run read.
 
         Examples
         --------
         >>> import gibbsite as gs
-        >>> from gibbsite.sampling.recipe import Recipe
+        >>> from gibbsite.sampling.setup import Recipe
         >>> record = ["marginals", gs.recorders.Joint([("0", "5")])]
         >>> grid = gs.ising_grid((40, 40))
-        >>> layout, form = Recipe(grid, gs.Gibbs(), gs.Chromatic(), record, 1).lay_out()
-        >>> found = Demand.of(form)
-        >>> found.everything, form.order.locate(np.array([0, 5])).tolist(), found.positions.tolist()
+        >>> layout = Recipe(grid, gs.Gibbs(), gs.Chromatic(), record, 1).lay_out().layout
+        >>> found = Demand.of(layout)
+        >>> found.everything, layout.order.locate(np.array([0, 5])).tolist(), found.positions.tolist()
         (False, [0, 802], [0, 802])
         """
-        layout, graph = form.layout, form.graph
-        everything = bool(layout.energy or layout.best or layout.open)
-        read = np.concatenate([layout.draw_sites, layout.set_member]).astype(np.int64)
-        positions = np.unique(form.order.locate(read)) if read.size and not everything else np.zeros(0, np.int64)
-        pulse = layout.pulse and layout.batches and not everything
+        record, graph = layout.record, layout.graph
+        everything = bool(record.energy or record.best or record.open)
+        read = np.concatenate([record.draw_sites, record.set_member]).astype(np.int64)
+        positions = np.unique(layout.order.locate(read)) if read.size and not everything else np.zeros(0, np.int64)
+        pulse = record.pulse and record.batches and not everything
         return cls(everything, positions, pulse, np.dtype(graph.state_dtype), graph.binary)
 
     @property

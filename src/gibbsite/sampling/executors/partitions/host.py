@@ -16,15 +16,15 @@ from gibbsite._common.arrays import Array, Floats32, Ints
 from gibbsite._numba.jit import clock
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import Team
-from gibbsite.sampling.chain import State
-from gibbsite.sampling.chain_layout import PackedLayout
 from gibbsite.sampling.checkpoint import flatten, restore
-from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.executor import Threads
 from gibbsite.sampling.executors.partitions.draws import Demand
 from gibbsite.sampling.executors.partitions.halo import Halo
 from gibbsite.sampling.executors.partitions.links import Link
-from gibbsite.sampling.stretch import move_stretches, record_stretch, tape_of_cells
-from gibbsite.sampling.tape import ADDED, BATCHES, COUNT, DRAWS, FILL, LENGTH, Recording, Tape, pulse_due, recording_on
+from gibbsite.sampling.executors.partitions.slices import move_stretches, record_stretch, tape_of_cells
+from gibbsite.sampling.layout import PackedLayout
+from gibbsite.sampling.sweep import State
+from gibbsite.sampling.tape import ADDED, BATCHES, COUNT, DRAWS, FILL, LENGTH, Tape, Writer, find_writer, pulse_due
 
 Arrays = dict[str, Array]
 
@@ -52,9 +52,9 @@ def find_stretches(ranges: Ints, planes: int) -> list[Stretch]:
     return [Stretch(low, high, plane) for low, high in ranges.tolist() for plane in range(planes)]
 
 
-def count_planes(form: PackedLayout, tape: Tape) -> int:
+def count_planes(layout: PackedLayout, tape: Tape) -> int:
     """Return how many cells of a tape a site has."""
-    return int(tape.n_marginal // max(form.graph.n_sites, 1))
+    return int(tape.n_marginal // max(layout.graph.n_sites, 1))
 
 
 def send_chain(state: State, tape: Tape, stretches: Sequence[Stretch], n_sites: int) -> Arrays:
@@ -91,10 +91,10 @@ def new_cells(tape: Tape, cells: slice, before: Ints, now: Ints) -> list[Array]:
     return [part for part in found if part.size]
 
 
-def carried(form: PackedLayout, memory: Any, ranges: Ints) -> list[Array]:
+def carried(layout: PackedLayout, memory: Any, ranges: Ints) -> list[Array]:
     """Return what a chain carries for the positions of a host besides states and records: views."""
     found = [
-        form.way.carried(form.packed, memory, segment, low, high)
+        layout.way.carried(layout.packed, memory, segment, low, high)
         for segment, (low, high) in enumerate(ranges.tolist())
         if low < high
     ]
@@ -125,9 +125,9 @@ class _Chain:
     sums: Floats32
     counters: Ints
     told: Ints
-    counting: Recording
+    counting: Writer
     tapes: list[Tape]
-    recordings: list[Recording]
+    recordings: list[Writer]
     draws: list[Array] = field(default_factory=list)
     pulses: list[Array] = field(default_factory=list)
 
@@ -137,8 +137,8 @@ class Host:
 
     Parameters
     ----------
-    form, kernel, schedule
-        The chains' layout, and the kernel as compiled code sees it.
+    layout, kernel, schedule
+        The layout of the chains, and the parameters of the kernel as compiled code sees it.
     halo : Halo
         What the host owns and exchanges.
     links : dict
@@ -148,27 +148,28 @@ class Host:
     """
 
     def __init__(
-        self, form: PackedLayout, kernel: Any, schedule: Any, halo: Halo, links: dict[int, Link], threads: int
+        self, layout: PackedLayout, kernel: Any, schedule: Any, halo: Halo, links: dict[int, Link], threads: int
     ) -> None:
-        self.form, self.kernel, self.schedule = form, kernel, schedule
+        self.layout, self.kernel, self.schedule = layout, kernel, schedule
         self.halo, self.links = halo, links
-        self.arrays = form.arrays(1)
-        self.members = max(1, min(threads, form.most_members))
+        self.arrays = layout.arrays(1)
+        self.members = max(1, min(threads, layout.most_members))
         self.chains: list[_Chain] = []
-        self.blank = form.tape(1)
-        self.stretches = find_stretches(halo.ranges, count_planes(form, self.blank))
-        self.demand = Demand.of(form)
+        self.blank = layout.tape(1)
+        self.stretches = find_stretches(halo.ranges, count_planes(layout, self.blank))
+        self.demand = Demand.of(layout)
         self.always, self.sometimes = self.demand.always(halo.ranges), self.demand.sometimes(halo.ranges)
         self._room = [
-            {other: np.empty(at.size, form.graph.state_dtype) for other, at in color.items()} for color in halo.received
+            {other: np.empty(at.size, layout.graph.state_dtype) for other, at in color.items()}
+            for color in halo.received
         ]
 
     def load(self, chains: Sequence[Arrays]) -> None:
         """Take over chains as they stand."""
-        n = self.form.graph.n_sites
+        n = self.layout.graph.n_sites
         self.chains = []
         for arrays in chains:
-            start = self.form.start([np.zeros(n, self.form.graph.state_dtype)], [stream(0, 0)])
+            start = self.layout.start([np.zeros(n, self.layout.graph.state_dtype)], [stream(0, 0)])
             state = restore("state", start, arrays)
             sums = np.zeros(self.blank.recent.size, np.float32)
             tapes, recordings = [], []
@@ -182,10 +183,10 @@ class Host:
                     if given is not None:
                         part[: len(given)] = given
                 tapes.append(own)
-                recordings.append(recording_on(own, state.x, state.cond, keep=True))
+                recordings.append(find_writer(own, state.x, state.cond, keep=True))
             counters, told = arrays["counters"].copy(), arrays["counters"].copy()
             empty = tape_of_cells(self.blank, 0, sums[:0], counters, self.blank.pulse[:0])
-            counting = recording_on(empty, state.x, state.cond, keep=True)
+            counting = find_writer(empty, state.x, state.cond, keep=True)
             self.chains.append(_Chain(state, sums, counters, told, counting, tapes, recordings))
 
     def stage(self) -> list[tuple[int, int]]:
@@ -198,7 +199,7 @@ class Host:
         Return the seconds that it took.
         """
         began = clock()
-        with Executor(self.members) as executor:
+        with Threads(self.members) as executor:
             for chain in self.chains:
                 if not rounds:
                     self._move(chain, 0, np.zeros((1, 2), np.int64), False, executor)  # compiled, at least
@@ -210,7 +211,7 @@ class Host:
                         self._record(chain, executor)
         return clock() - began
 
-    def _sweep(self, chain: _Chain, put: bool, executor: Executor) -> None:
+    def _sweep(self, chain: _Chain, put: bool, executor: Threads) -> None:
         """Move all own sites of a chain, color by color; what others need goes out first."""
         x = chain.state.x
         turn = int(chain.state.position[1])
@@ -223,7 +224,7 @@ class Host:
                 x[at] = self.links[other].receive(self._room[color][other])
         chain.state.position[1] = turn + 1
 
-    def _move(self, chain: _Chain, turn: int, ranges: Ints, put: bool, executor: Executor) -> None:
+    def _move(self, chain: _Chain, turn: int, ranges: Ints, put: bool, executor: Threads) -> None:
         state, gate = chain.state, np.zeros(1, np.int64)
 
         def move(member: int) -> None:
@@ -244,14 +245,14 @@ class Host:
 
         executor.map(move, range(self.members if len(ranges) else 0))
 
-    def _record(self, chain: _Chain, executor: Executor) -> None:
+    def _record(self, chain: _Chain, executor: Threads) -> None:
         """Record a draw of all own cells; keep own states that the client needs."""
         x = chain.state.x
         if self.demand.each:
             chain.draws.append(self.always.take(x))
         if self.demand.pulse and pulse_due(chain.counters):
             chain.pulses.append(self.sometimes.take(x))
-        added, binary = chain.sums.size > 0, count_planes(self.form, self.blank) == 1
+        added, binary = chain.sums.size > 0, count_planes(self.layout, self.blank) == 1
 
         def record(s: int) -> None:
             stretch = self.stretches[s]
@@ -277,7 +278,7 @@ class Host:
             found += own_states(chain.state.x, self.halo.ranges)
             for tape in chain.tapes:
                 found += new_cells(tape, slice(None), chain.told, chain.counters)
-            found += carried(self.form, chain.state.memory, self.halo.ranges)
+            found += carried(self.layout, chain.state.memory, self.halo.ranges)
             found += [states for states in (*chain.draws, *chain.pulses) if states.size]
             chain.told, chain.draws, chain.pulses = chain.counters.copy(), [], []
         return found

@@ -11,8 +11,6 @@ import numpy as np
 from gibbsite._common.arrays import Array, Ints
 from gibbsite._common.wording import argument, part
 from gibbsite.errors import IncompatibleError
-from gibbsite.sampling.chain import State
-from gibbsite.sampling.chain_layout import LEAST_CHAINS, LEAST_COLORED, LEAST_SITES, ChainLayout, PackedLayout
 from gibbsite.sampling.executors.partitions.draws import Demand, rest_of
 from gibbsite.sampling.executors.partitions.host import (
     Standing,
@@ -23,14 +21,16 @@ from gibbsite.sampling.executors.partitions.host import (
     new_cells,
     own_states,
 )
-from gibbsite.sampling.stretch import record_stretch, state_potential
-from gibbsite.sampling.tape import COUNT, DRAWS, EVERY_DRAW, Tape, pulse_due, recording_on
+from gibbsite.sampling.executors.partitions.slices import record_stretch, state_potential
+from gibbsite.sampling.layout import LEAST_CHAINS, LEAST_COLORED, LEAST_SITES, ChainLayout, PackedLayout
+from gibbsite.sampling.sweep import State
+from gibbsite.sampling.tape import COUNT, DRAWS, EVERY_DRAW, Tape, find_writer, pulse_due
 
 
-def check_form(form: ChainLayout) -> PackedLayout:
+def check_layout(layout: ChainLayout) -> PackedLayout:
     """Refuse chains that cannot be shared out: those that move site by site."""
-    scan = getattr(form, "scan", None)
-    sites = form.graph.n_sites
+    scan = getattr(layout, "scan", None)
+    sites = layout.graph.n_sites
     if sites < 2 * LEAST_SITES:
         raise IncompatibleError(
             f"The model has {sites:,} sites, too few for a partitioned run, which takes some {LEAST_SITES} "
@@ -43,15 +43,15 @@ def check_form(form: ChainLayout) -> PackedLayout:
             f"{sites:,}. Give {argument('scan')} as {part('Chromatic')}, or leave out "
             f"{argument('partitions')}."
         )
-    if not isinstance(form, PackedLayout) or not form.way.divisible:
+    if not isinstance(layout, PackedLayout) or not layout.way.divisible:
         raise IncompatibleError(
             f"A run can be partitioned where many sites of a chain move at once, and this one has another "
-            f"layout ({form.name!r}). It takes {part('Gibbs')} or {part('HerdedGibbs')}, no scan or "
+            f"layout ({layout.name!r}). It takes {part('Gibbs')} or {part('HerdedGibbs')}, no scan or "
             f"{part('Chromatic')}, fewer than {LEAST_CHAINS} chains, some {LEAST_SITES} sites of one color, "
             f"and a model in memory that is binary or, with {part('Gibbs')}, a Potts lattice; or leave out "
             f"{argument('partitions')}."
         )
-    return form
+    return layout
 
 
 @dataclass
@@ -80,10 +80,10 @@ class Room:
 
     @classmethod
     def beside(
-        cls, form: PackedLayout, state: State, tape: Tape, ranges: Ints, before: Ints, standing: Standing
+        cls, layout: PackedLayout, state: State, tape: Tape, ranges: Ints, before: Ints, standing: Standing
     ) -> Room:
         """Make room for what hosts with these ranges have made of a chain since some counters."""
-        now, demand = standing.counters, Demand.of(form)
+        now, demand = standing.counters, Demand.of(layout)
         new = int(now[DRAWS] - before[DRAWS])
         draws = [demand.always(own).room(new if demand.each else 0) for own in ranges]
         pulses = [demand.sometimes(own).room(standing.pulses) for own in ranges]
@@ -107,27 +107,27 @@ class Room:
             fresh.trace[:, own:] = tape.trace[:, own:]
         return cls(state.x.copy(), copy.deepcopy(state.memory), fresh, demand, draws, pulses, before, now)
 
-    def pieces(self, form: PackedLayout, ranges: Ints, host: int) -> list[Array]:
+    def pieces(self, layout: PackedLayout, ranges: Ints, host: int) -> list[Array]:
         """Return where the pieces belong that a host sends (:meth:`.host.Host.news`): views."""
-        n_sites, stretches = form.graph.n_sites, find_stretches(ranges[host], count_planes(form, self.tape))
+        n_sites, stretches = layout.graph.n_sites, find_stretches(ranges[host], count_planes(layout, self.tape))
         found = own_states(self.x, ranges[host])
         for stretch in stretches:
             found += new_cells(self.tape, stretch.cells(n_sites), self.before, self.now)
-        found += carried(form, self.memory, ranges[host])
+        found += carried(layout, self.memory, ranges[host])
         return found + [states for kept in (self.draws, self.pulses) for states in kept[host] if states.size]
 
-    def move_in(self, form: PackedLayout, ranges: Ints, state: State) -> tuple[State, Tape]:
+    def move_in(self, layout: PackedLayout, ranges: Ints, state: State) -> tuple[State, Tape]:
         """Return state and tape, with draws counted and everything recorded that hosts have not."""
         state = state._replace(x=self.x, memory=self.memory)
-        self._replay(form, ranges, state)
+        self._replay(layout, ranges, state)
         return state, self.tape
 
-    def _replay(self, form: PackedLayout, ranges: Ints, state: State) -> None:
+    def _replay(self, layout: PackedLayout, ranges: Ints, state: State) -> None:
         """Count the draws, and record what depends on more sites than a host has."""
         demand, tape = self.demand, rest_of(self.tape)
         always, sometimes = [demand.always(own) for own in ranges], [demand.sometimes(own) for own in ranges]
-        recording = recording_on(tape, state.x, state.cond, keep=True)
-        arrays, x = form.arrays(1), np.empty_like(state.x)
+        recording = find_writer(tape, state.x, state.cond, keep=True)
+        arrays, x = layout.arrays(1), np.empty_like(state.x)
         pulses = 0
         for draw in range(int(self.now[DRAWS] - self.before[DRAWS])):
             due = tape.pulse.size > 0 and pulse_due(tape.counters)

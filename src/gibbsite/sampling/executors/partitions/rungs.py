@@ -20,15 +20,13 @@ from urllib.parse import urlsplit
 from gibbsite._numba.jit import clock
 from gibbsite.kernels.ensemble import Chain, Ensemble, Message, Place, Share
 from gibbsite.kernels.protocols import Replicated
-from gibbsite.sampling.chain import State
-from gibbsite.sampling.chain_layout import ChainLayout
-from gibbsite.sampling.executor import Executor
+from gibbsite.sampling.executor import Threads
 from gibbsite.sampling.executors.partitions.links import Link, LinkLost
 from gibbsite.sampling.executors.partitions.meeting import connect, listen
+from gibbsite.sampling.executors.partitions.slices import record_stretch, state_potential
 from gibbsite.sampling.executors.segment import (
     Arrays,
     Done,
-    LaidOut,
     Segment,
     checksum,
     cut_segment,
@@ -39,16 +37,17 @@ from gibbsite.sampling.executors.segment import (
     pack_segment,
 )
 from gibbsite.sampling.executors.versions import differences, refuse_others
-from gibbsite.sampling.recipe import Recipe
-from gibbsite.sampling.stretch import record_stretch, state_potential
+from gibbsite.sampling.layout import ChainLayout
+from gibbsite.sampling.setup import Recipe, Setup
+from gibbsite.sampling.sweep import State
 from gibbsite.sampling.tape import (
     CONDITIONAL,
     COUNT,
     EVERY_DRAW,
     FOR_PULSE,
     Tape,
+    find_writer,
     pulse_due,
-    recording_on,
     write_indicators,
 )
 
@@ -96,28 +95,32 @@ def join_block(
     return state._replace(memory=ensemble.join(state.memory, before, bounds, owned)), tape
 
 
-def move_block(worker: LaidOut, recipe: Recipe, block: Block, host: int, links: dict[int, Link], threads: int) -> Told:
+def move_block(setup: Setup, block: Block, host: int, links: dict[int, Link], threads: int) -> Told:
     """Move the share of a worker in all chains, one after another."""
-    ensemble, form = find_ensemble(recipe, worker.form), worker.form
+    ensemble, layout = find_ensemble(setup), setup.layout
     told = Told([], [])
     for segment, (own,) in zip(block.segments, block.owned, strict=True):
-        state, tape, marks = open_segment(worker, segment)
+        driver, marks = open_segment(setup, segment)
+        (state,), (tape,) = driver.states, driver.tapes
+        if segment.keep:
+            tape = setup.record.grow(tape, marks.draws + segment.rounds)
         if segment.keep and state.cond.size and not marks.draws:
             write_indicators(tape, state.x, state.cond)
         chain = Chain(state.memory, state.x, state.cond, state.order, state.rng)
-        place = Place(worker.kernel, form.arrays(1), worker.schedule, block.bounds, host)
+        place = Place(setup.parameters, layout.arrays(1), setup.schedule, block.bounds, host)
         share = ensemble.share(place, chain, own)
         if not segment.rounds:
             _rehearse(share, state.cond.size > 0)
             continue
         began = clock()
-        _move(share, form, segment, state, tape, links, max(1, min(threads, form.most_members)))
+        _move(share, layout, segment, state, tape, links, max(1, min(threads, layout.most_members)))
         seconds = clock() - began
         owned, memory = share.own(), share.chain.memory
         told.owned.append(Done(owned, checksum(owned), seconds))
         if host == share.recorder:
             found = pack_segment(state._replace(memory=ensemble.bare(memory)), tape, marks)
-            wrong = find_fault(worker, recipe, memory, tape)
+            driver.states, driver.tapes = [state._replace(memory=memory)], [tape]
+            wrong = find_fault(driver)
             told.chains.append(Done(found, checksum(found), seconds, wrong))
     return told
 
@@ -131,13 +134,13 @@ def _rehearse(share: Share, put: bool) -> None:
 
 
 def _move(
-    share: Share, form: ChainLayout, segment: Segment, state: State, tape: Tape, links: dict[int, Link], members: int
+    share: Share, layout: ChainLayout, segment: Segment, state: State, tape: Tape, links: dict[int, Link], members: int
 ) -> None:
     """Make whole sweeps; record a draw after each round, where the segment asks for it."""
     keep, sweeps = segment.keep, segment.length
     put = keep and state.cond.size > 0
-    recording = recording_on(tape, state.x, state.cond, keep)
-    with Executor(members) as executor:
+    recording = find_writer(tape, state.x, state.cond, keep)
+    with Threads(members) as executor:
         for number in range(segment.rounds):
             for sweep in range(sweeps):
                 turn = int(state.position[1])
@@ -151,7 +154,7 @@ def _move(
                 due = recording.potential == EVERY_DRAW or (
                     recording.potential == FOR_PULSE and pulse_due(tape.counters)
                 )
-                now = state_potential(form.arrays(1), state.x) if due else 0.0
+                now = state_potential(layout.arrays(1), state.x) if due else 0.0
                 record_stretch(recording, state.x, now, CONDITIONAL if put else COUNT)
 
 
@@ -165,9 +168,9 @@ def _deliver(host: int, messages: Sequence[Message], links: dict[int, Link]) -> 
             links[message.sender].receive(message.view)
 
 
-def find_ensemble(recipe: Recipe, form: ChainLayout) -> Ensemble:
+def find_ensemble(setup: Setup) -> Ensemble:
     """Return how replicas are shared out."""
-    found = recipe.kernel.ensemble(form.moving) if isinstance(recipe.kernel, Replicated) else None
+    found = setup.kernel.ensemble(setup.layout.moving) if isinstance(setup.kernel, Replicated) else None
     assert found is not None
     return found
 
@@ -217,10 +220,10 @@ def move_rungs(
     door = _DOORS.get(run)
     if door is None or door.opening != opening:
         return None
-    worker = lay_out_run(run, recipe)
+    setup = lay_out_run(run, recipe)
     try:
         door.links = connect(door.socket, host, addresses, door.token)
-        return move_block(worker, recipe, block, host, door.links, int(get_worker().state.nthreads))
+        return move_block(setup, block, host, door.links, int(get_worker().state.nthreads))
     except LinkLost:
         return None
     finally:

@@ -17,12 +17,12 @@ import numpy as np
 from gibbsite._common.arrays import Array
 from gibbsite.sampling.executors.partitions.halo import find_halo, host_ranges
 from gibbsite.sampling.executors.partitions.host import Arrays, Host, Standing
-from gibbsite.sampling.executors.partitions.joining import check_form
+from gibbsite.sampling.executors.partitions.joining import check_layout
 from gibbsite.sampling.executors.partitions.links import LinkLost
 from gibbsite.sampling.executors.partitions.meeting import connect, listen
 from gibbsite.sampling.executors.segment import lay_out_run
 from gibbsite.sampling.executors.versions import differences, refuse_others
-from gibbsite.sampling.recipe import Recipe
+from gibbsite.sampling.setup import Recipe
 
 
 class Moved(NamedTuple):
@@ -89,11 +89,11 @@ def open_host(
     from distributed import get_worker
 
     refuse_others(str(get_worker().address), differences(versions))
-    worker = lay_out_run(run, recipe)
-    form = check_form(worker.form)
-    ranges = host_ranges(form.packed, parts, hosts)
-    halo = find_halo(form.arrays(1), ranges, number)
-    host = Host(form, worker.kernel, worker.schedule, halo, {}, int(get_worker().state.nthreads))
+    setup = lay_out_run(run, recipe)
+    layout = check_layout(setup.layout)
+    ranges = host_ranges(layout.packed, parts, hosts)
+    halo = find_halo(layout.arrays(1), ranges, number)
+    host = Host(layout, setup.parameters, setup.schedule, halo, {}, int(get_worker().state.nthreads))
     if chains is not None:
         host.load(chains)
     door = listen(urlsplit(str(get_worker().address)).hostname or "127.0.0.1")

@@ -8,12 +8,12 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-from gibbsite.sampling.executors.dask import LOOK, DaskCrew, allow_large_messages
+from gibbsite.sampling.executors.dask import LOOK, DaskExecutor, allow_large_messages
 
 _FAREWELL = 5.0  # seconds in which workers are told that they can forget something
 
 
-class TogetherCrew(DaskCrew):
+class TogetherExecutor(DaskExecutor):
     """Workers of a Dask cluster, all of which are at the same block of sweeps."""
 
     def on_each(

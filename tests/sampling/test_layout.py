@@ -11,16 +11,16 @@ import gibbsite as gs
 from gibbsite.graphs import nearness
 from gibbsite.graphs.nearness import renumber
 from gibbsite.graphs.tiny import tiny_models
-from gibbsite.sampling import chain_layout
-from gibbsite.sampling.chain_layout import RenumberedLayout
+from gibbsite.sampling import layout
+from gibbsite.sampling.layout import RenumberedLayout
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small models are renumbered, too."""
     monkeypatch.setattr(nearness, "WINDOW", 3)
-    monkeypatch.setattr(chain_layout, "WINDOW", 3)
-    monkeypatch.setattr(chain_layout, "LEAST_COLORED", 10**9)
+    monkeypatch.setattr(layout, "WINDOW", 3)
+    monkeypatch.setattr(layout, "LEAST_COLORED", 10**9)
 
 
 def shuffled_chain(n: int, states: int) -> gs.FactorGraph:
@@ -95,7 +95,7 @@ def test_persistent_chains_are_those_of_a_run(
 ) -> None:
     model = scattered(monkeypatch) if name == "distance" else MODELS[name]
     chains = gs.PersistentChains(model, kernel, chains=2, rng=3).run(200)
-    assert chains._standing.form.name == "renumbered"
+    assert chains._driver.layout.name == "renumbered"
     record = gs.Marginals(batches=False)
     run = gs.sample(model, kernel, chains=2, rng=3, warmup=0, sweeps=200, record=record, progress=False)
     assert np.abs(chains.marginals.cells - run.marginals.cells).max() < 1e-12

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from gibbsite.errors import ArgumentError, SamplingError
-from gibbsite.sampling.chain_layout import ChainLayout
-from gibbsite.sampling.crew import Bundles, Crew
+from gibbsite.sampling.executor import Bundles, Executor
 from gibbsite.sampling.executors.segment import Done, checksum, cut_segment, join_segment, move_segment
+from gibbsite.sampling.layout import ChainLayout
 
 # How often tasks are handed out in vain before a run is given up.
 MOST_ATTEMPTS = 20
@@ -48,7 +48,7 @@ class Returned(NamedTuple):
     other: str = ""
 
 
-class RemoteCrew(Crew):
+class RemoteExecutor(Executor):
     """Workers of a cluster, each of which makes a task at a time, such as to move a bundle of chains.
 
     A task that is lost with its worker is made again by another one; one that comes back with a wrong
@@ -63,7 +63,7 @@ class RemoteCrew(Crew):
         self.proved = False  # whether any task has come back
         self.say: Callable[[str], None] = lambda text: None
 
-    def employ(self, recipe: Any, say: Callable[[str], None], form: ChainLayout | None = None) -> Crew:
+    def employ(self, recipe: Any, say: Callable[[str], None], layout: ChainLayout | None = None) -> Executor:
         """Send out what all tasks need: for chains, what they are made of."""
         self.run, self.blocks, self.proved, self.say = secrets.token_hex(8), 0, False, say
         self.send_recipe(recipe)
@@ -124,10 +124,10 @@ class RemoteCrew(Crew):
             if in_vain == MOST_ATTEMPTS:
                 raise lost_too_often(MOST_ATTEMPTS)
 
-    def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
+    def advance(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
         """Make steps of all chains, each bundle on some worker."""
         threads = self.threads_each(len(chains.states))
-        members = min(chains.form.most_members, threads)
+        members = min(chains.layout.most_members, threads)
         segments = [
             cut_segment(state, tape, size, rounds, length, keep, members)
             for state, tape, size in zip(chains.states, chains.tapes, chains.sizes, strict=True)

@@ -8,10 +8,10 @@ from typing import Any
 from gibbsite.errors import IncompatibleError
 from gibbsite.kernels.ensemble import Ensemble
 from gibbsite.kernels.protocols import Replicated
-from gibbsite.sampling.crew import Bundles, Threads
-from gibbsite.sampling.executors.crew import MOST_ATTEMPTS, lost_too_often
+from gibbsite.sampling.executor import Bundles
 from gibbsite.sampling.executors.partitions.rungs import Told, cut_block, forget_door, join_block, move_rungs, open_door
-from gibbsite.sampling.executors.partitions.together import TogetherCrew
+from gibbsite.sampling.executors.partitions.together import TogetherExecutor
+from gibbsite.sampling.executors.remote import MOST_ATTEMPTS, lost_too_often
 from gibbsite.sampling.executors.segment import checksum
 from gibbsite.sampling.executors.versions import installed_versions
 from gibbsite.scans.base import period
@@ -19,7 +19,7 @@ from gibbsite.scans.base import period
 _TOKEN = 32  # bytes that workers of a block know each other by
 
 
-class RungCrew(TogetherCrew):
+class RungExecutor(TogetherExecutor):
     """Workers of a Dask cluster, each of which moves some replicas of every chain."""
 
     def __init__(self, client: Any, partitions: int) -> None:
@@ -32,12 +32,12 @@ class RungCrew(TogetherCrew):
         self.kernel = recipe.kernel
         super().send_recipe(recipe)
 
-    def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
+    def advance(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
         """Make steps of all chains, each of them on all workers."""
         cycle = int(period(chains.schedule))
         if length % cycle or any(state.position[0] for state in chains.states):
-            return Threads().move(chains, rounds, length, keep)  # what is left of a last sweep is made here
-        ensemble = self.kernel.ensemble(chains.form.moving) if isinstance(self.kernel, Replicated) else None
+            return chains.threads.advance(chains, rounds, length, keep)  # what is left of a last sweep is made here
+        ensemble = self.kernel.ensemble(chains.layout.moving) if isinstance(self.kernel, Replicated) else None
         if ensemble is None:
             raise IncompatibleError(
                 f"The replicas of {type(self.kernel).__name__} cannot be shared out to workers; take "

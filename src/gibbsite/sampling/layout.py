@@ -10,26 +10,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints, Words64
-from gibbsite.graphs.color import color_sites, markov_graph
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.nearness import WINDOW, rank_positions, rank_sites
 from gibbsite.kernels.base import MOST_MEMBERS
-from gibbsite.kernels.batched.base import BatchedUpdate, find_batched_update
-from gibbsite.kernels.batched.site_order import PackedModel, Permutation, SiteOrder
 from gibbsite.kernels.protocols import Shareable, Shared
-from gibbsite.sampling.chain import State, start_chain
+from gibbsite.sampling.sweep import State, start_chain
 from gibbsite.sampling.tape import BATCHES, Tape
 from gibbsite.scans.base import Raster
 
 if TYPE_CHECKING:
     from gibbsite.kernels.base import Kernel
+    from gibbsite.kernels.batched.base import BatchedUpdate
+    from gibbsite.kernels.batched.site_order import PackedModel, Permutation, SiteOrder
     from gibbsite.models import Model
+    from gibbsite.sampling.executor import Threads
     from gibbsite.sampling.record import TapeLayout
     from gibbsite.scans.base import Scan
 
@@ -56,12 +57,13 @@ class ChainLayout(ABC):
         The word for it in plans: runs whose plans have different words use different random numbers.
     graph : Graph
         The model, in its own order: the one graph of a run.
-    log_offset : float
-        Constant to be added to log-potentials on a tape.
+    width : int
+        Chains of a bundle, at most.
     """
 
     name: str
     graph: Graph
+    width: int = 1
 
     @property
     def moving(self) -> Graph:
@@ -72,11 +74,6 @@ class ChainLayout(ABC):
     def log_offset(self) -> float:
         """Constant to be added to log-potentials on a tape."""
         return self.graph.log_offset
-
-    @property
-    def width(self) -> int:
-        """Chains of a bundle, at most."""
-        return 1
 
     @property
     def most_members(self) -> int:
@@ -103,6 +100,14 @@ class ChainLayout(ABC):
         """Return state and tape of each chain of a bundle, sites in the model's order."""
         return [(state.x, tape)]
 
+    def release_all(
+        self, states: list[State], tapes: list[Tape], sizes: list[int], bundles: int | None, threads: Threads
+    ) -> tuple[list[Array], list[Tape]]:
+        """Return states and tapes of all chains of the first ``bundles`` bundles, or of all of them."""
+        items = list(zip(states, tapes, sizes, strict=True))[:bundles]
+        released = [pair for pairs in threads.map(lambda item: self.release(*item), items) for pair in pairs]
+        return [x for x, _ in released], [tape for _, tape in released]
+
     def codes(self, states: Sequence[State], sizes: Sequence[int]) -> Array:
         """Return the states of all chains of some bundles (chains, sites), sites in the model's order."""
         return np.stack([state.x for state in states])
@@ -119,7 +124,7 @@ class PlainLayout(ChainLayout):
     graph: Graph
     kernel: Kernel
     scan: Scan
-    layout: TapeLayout
+    record: TapeLayout
     model: Model
     name: str = "plain"
 
@@ -136,6 +141,8 @@ class PlainLayout(ChainLayout):
         colored = self.scan.by_color and isinstance(kernel, Shareable) and kernel.shareable(graph)
         if shared > 1 or not colored:
             return shared
+        from gibbsite.graphs.color import color_sites
+
         longest = int(np.bincount(color_sites(self.graph)).max(initial=0))
         return min(MOST_MEMBERS, max(1, longest // LEAST_SHARE))
 
@@ -146,11 +153,17 @@ class PlainLayout(ChainLayout):
     def start(self, starts: States, streams: Streams) -> State:
         """Make the state of a chain."""
         (x0,), (words,) = starts, streams
-        return start_chain(self.graph, self.kernel, self.scan, x0, words, self.layout.conditional)
+        return start_chain(self.graph, self.kernel, self.scan, x0, words, self.record.conditional)
 
     def tape(self, chains: int) -> Tape:
         """Make an empty tape."""
-        return self.layout.empty_tape(self.graph)
+        return self.record.empty_tape(self.graph)
+
+    def release_all(
+        self, states: list[State], tapes: list[Tape], sizes: list[int], bundles: int | None, threads: Threads
+    ) -> tuple[list[Array], list[Tape]]:
+        """Return states and tapes as they are."""
+        return list(map(attrgetter("x"), states[:bundles])), tapes[:bundles]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +176,7 @@ class RenumberedLayout(ChainLayout):
     graph: Graph
     kernel: Kernel
     scan: Scan
-    layout: TapeLayout
+    record: TapeLayout
     near: Graph
     order: Permutation
     cells: Permutation
@@ -173,7 +186,7 @@ class RenumberedLayout(ChainLayout):
     def plain(self) -> PlainLayout:
         """The plain layout of the model in the other order."""
         assert self.near.model is not None
-        return PlainLayout(self.near, self.kernel, self.scan, self.layout, self.near.model)
+        return PlainLayout(self.near, self.kernel, self.scan, self.record, self.near.model)
 
     @property
     def moving(self) -> Graph:
@@ -233,7 +246,7 @@ class AtOnceLayout(ChainLayout):
 
     graph: Graph
     kernel: Kernel
-    layout: TapeLayout
+    record: TapeLayout
     way: BatchedUpdate
     packed: PackedModel
 
@@ -271,7 +284,7 @@ class AtOnceLayout(ChainLayout):
         memory = self.way.memory(self.kernel, self.packed, streams + spare * streams[:1])
         return State(
             x=np.stack(packed + spare * packed[:1], axis=1).ravel(),
-            cond=np.zeros(int(self.layout.conditional), np.float32),
+            cond=np.zeros(int(self.record.conditional), np.float32),
             rng=np.array(streams[0], np.uint64),
             position=np.zeros(2, np.int64),
             order=np.zeros(0, np.int32),
@@ -312,7 +325,7 @@ class PackedLayout(AtOnceLayout):
 
     def tape(self, chains: int) -> Tape:
         """Make an empty tape; recorded sites are named by position, marginals come state by state."""
-        tape, n = self.layout.empty_tape(self.graph, adding=True), self.graph.n_sites
+        tape, n = self.record.empty_tape(self.graph, adding=True), self.graph.n_sites
         if tape.observed.code.step.size:
             site_at = self.order.locate(np.arange(n)).astype(np.int32)
             code = tape.observed.code._replace(site_at=site_at)
@@ -344,14 +357,14 @@ class ReplicatedLayout(AtOnceLayout):
     bundle: int
 
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         """Chains of a bundle."""
         return self.bundle
 
     def tape(self, chains: int) -> Tape:
         """Make the empty tape of a bundle: as many cells as its chains have together."""
-        lanes, layout = self.lanes(chains), self.layout
-        many = replace(layout, n_marginal=lanes * layout.n_marginal, n_cells=lanes * layout.n_cells, pulse=False)
+        lanes, record = self.lanes(chains), self.record
+        many = replace(record, n_marginal=lanes * record.n_marginal, n_cells=lanes * record.n_cells, pulse=False)
         return many.empty_tape(self.graph, adding=True)
 
     def release(self, state: State, tape: Tape, chains: int) -> list[tuple[Array, Tape]]:
@@ -360,7 +373,7 @@ class ReplicatedLayout(AtOnceLayout):
         lanes = self.lanes(chains)
         for c in range(chains):
             own = tape._replace(
-                n_marginal=self.layout.n_marginal,
+                n_marginal=self.record.n_marginal,
                 open_batch=np.ascontiguousarray(tape.open_batch[c::lanes]),
                 recent=np.ascontiguousarray(tape.recent[c::lanes]),
                 total=np.ascontiguousarray(tape.total[c::lanes]),
@@ -382,7 +395,7 @@ class ReplicatedLayout(AtOnceLayout):
 
 
 def choose_scan_and_layout(
-    model: Model, graph: Graph, kernel: Kernel, scan: Scan | None, layout: TapeLayout, chains: int
+    model: Model, graph: Graph, kernel: Kernel, scan: Scan | None, record: TapeLayout, chains: int
 ) -> tuple[Scan, ChainLayout]:
     """Return the scan of a run, and the fastest layout for it.
 
@@ -394,24 +407,25 @@ def choose_scan_and_layout(
     found: ChainLayout | None = None
     if scan is None:
         if graph.n_sites >= LEAST_COLORED or chains >= LEAST_CHAINS:
-            found = move_at_once(model, graph, kernel, layout, chains)
+            found = move_at_once(model, graph, kernel, record, chains)
         scan = Systematic() if found is None else Chromatic()
-        found = renumber_sites(model, graph, kernel, scan, layout) if found is None else found
+        if found is None and graph.n_sites > WINDOW:
+            found = renumber_sites(model, graph, kernel, scan, record)
     elif scan.by_color:
-        found = move_at_once(model, graph, kernel, layout, chains)
-    return scan, PlainLayout(graph, kernel, scan, layout, model) if found is None else found
+        found = move_at_once(model, graph, kernel, record, chains)
+    return scan, PlainLayout(graph, kernel, scan, record, model) if found is None else found
 
 
-def move_at_once(model: Model, graph: Graph, kernel: Kernel, layout: TapeLayout, chains: int) -> ChainLayout | None:
+def move_at_once(model: Model, graph: Graph, kernel: Kernel, record: TapeLayout, chains: int) -> ChainLayout | None:
     """Return the fastest layout in which many sites or chains move at once, if there is one worth while."""
     if graph.on_disk:
         return None  # a layout would be a copy
-    if chains >= LEAST_CHAINS and layout.only_marginals:
+    if chains >= LEAST_CHAINS and record.only_marginals:
         bundles = -(-chains // BUNDLE)
-        replicated = pack_chains(model, graph, kernel, layout, -(-chains // bundles))
+        replicated = pack_chains(model, graph, kernel, record, -(-chains // bundles))
         if replicated is not None:
             return replicated
-    packed = pack_sites(model, graph, kernel, layout)
+    packed = pack_sites(model, graph, kernel, record)
     return packed if packed is not None and packed.packed.longest >= LEAST_SITES else None
 
 
@@ -422,14 +436,16 @@ class _NearOrder(NamedTuple):
 
 
 def renumber_sites(
-    model: Model, graph: Graph, kernel: Kernel, scan: Scan, layout: TapeLayout
+    model: Model, graph: Graph, kernel: Kernel, scan: Scan, record: TapeLayout
 ) -> RenumberedLayout | None:
     """Lay one chain out so that neighbours are near each other, where they are not, and that can be."""
+    from gibbsite.graphs.color import markov_graph
     from gibbsite.graphs.nearness import renumber
+    from gibbsite.kernels.batched.site_order import Permutation
     from gibbsite.models.distance import DistanceFactors
 
-    own = graph.units is not None or kernel.joint or graph.n_sites <= WINDOW
-    if own or graph.model is None or not layout.only_marginals:
+    own = graph.units is not None or kernel.joint
+    if own or graph.model is None or not record.only_marginals:
         return None
     kept = graph.shared.get(_NearOrder)
     if kept is None:
@@ -449,16 +465,20 @@ def renumber_sites(
     else:
         width = np.diff(local.offset)
         cells = np.repeat(graph.offset[order] - local.offset[:-1], width) + np.arange(int(local.offset[-1]))
-    return RenumberedLayout(graph, kernel, scan, layout, local, Permutation(order), Permutation(cells))
+    return RenumberedLayout(graph, kernel, scan, record, local, Permutation(order), Permutation(cells))
 
 
-def pack_chains(model: Model, graph: Graph, kernel: Kernel, layout: TapeLayout, bundle: int) -> ReplicatedLayout | None:
+def pack_chains(model: Model, graph: Graph, kernel: Kernel, record: TapeLayout, bundle: int) -> ReplicatedLayout | None:
     """Lay many chains out side by side, in bundles of at most so many, if there is a way to move them."""
+    from gibbsite.kernels.batched.base import find_batched_update
+
     found = find_batched_update(kernel, model, graph, chains=True)
-    return None if found is None else ReplicatedLayout(graph, kernel, layout, *found, bundle)
+    return None if found is None else ReplicatedLayout(graph, kernel, record, *found, bundle)
 
 
-def pack_sites(model: Model, graph: Graph, kernel: Kernel, layout: TapeLayout) -> PackedLayout | None:
+def pack_sites(model: Model, graph: Graph, kernel: Kernel, record: TapeLayout) -> PackedLayout | None:
     """Lay one chain out for moves of many sites at once, if there is a way to make them."""
+    from gibbsite.kernels.batched.base import find_batched_update
+
     found = find_batched_update(kernel, model, graph)
-    return None if found is None else PackedLayout(graph, kernel, layout, *found)
+    return None if found is None else PackedLayout(graph, kernel, record, *found)

@@ -18,19 +18,19 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Ints
 from gibbsite.kernels.protocols import Replicated
-from gibbsite.sampling.chain_layout import ChainLayout, PackedLayout
-from gibbsite.sampling.crew import Bundles, Crew, Threads
-from gibbsite.sampling.executors.crew import MOST_ATTEMPTS, lost_too_often
+from gibbsite.sampling.executor import Bundles, Executor
 from gibbsite.sampling.executors.partitions.draws import Demand
 from gibbsite.sampling.executors.partitions.halo import host_ranges
 from gibbsite.sampling.executors.partitions.host import Standing, count_planes, find_stretches, send_chain
-from gibbsite.sampling.executors.partitions.joining import Room, check_form
+from gibbsite.sampling.executors.partitions.joining import Room, check_layout
 from gibbsite.sampling.executors.partitions.links import Link, LinkLost
 from gibbsite.sampling.executors.partitions.meeting import call_all
-from gibbsite.sampling.executors.partitions.rung_crew import RungCrew
+from gibbsite.sampling.executors.partitions.rung_executor import RungExecutor
 from gibbsite.sampling.executors.partitions.serving import Given, checksum, forget_host, give_host, move_host, open_host
-from gibbsite.sampling.executors.partitions.together import TogetherCrew
+from gibbsite.sampling.executors.partitions.together import TogetherExecutor
+from gibbsite.sampling.executors.remote import MOST_ATTEMPTS, lost_too_often
 from gibbsite.sampling.executors.versions import installed_versions
+from gibbsite.sampling.layout import ChainLayout, PackedLayout
 from gibbsite.sampling.tape import DRAWS
 
 _TOKEN = 32  # bytes that hosts of a run know each other by
@@ -63,7 +63,7 @@ class _Step(NamedTuple):
     keep: bool
 
 
-class PartitionedCrew(TogetherCrew):
+class PartitionExecutor(TogetherExecutor):
     """Workers of a Dask cluster, each of which moves a share of the sites of every chain.
 
     Attributes
@@ -83,35 +83,35 @@ class PartitionedCrew(TogetherCrew):
         self.draws = 0  # recorded since then
         self.standing: list[Standing] = []
         self.reachable = True
-        self.by_rungs: RungCrew | None = None
+        self.by_rungs: RungExecutor | None = None
 
-    def employ(self, recipe: Any, say: Callable[[str], None], form: ChainLayout | None = None) -> Crew:
+    def employ(self, recipe: Any, say: Callable[[str], None], layout: ChainLayout | None = None) -> Executor:
         """Share out the sites of each chain, or its replicas, where it has some."""
         if isinstance(recipe.kernel, Replicated):
-            self.by_rungs = RungCrew(self.client, self.partitions)
-            return self.by_rungs.employ(recipe, say, form)
-        if form is not None:
-            check_form(form)
-        return super().employ(recipe, say, form)
+            self.by_rungs = RungExecutor(self.client, self.partitions)
+            return self.by_rungs.employ(recipe, say, layout)
+        if layout is not None:
+            check_layout(layout)
+        return super().employ(recipe, say, layout)
 
     @property
-    def away(self) -> bool:
+    def away(self) -> bool:  # type: ignore[override]
         """Whether states and tapes are with workers."""
         return bool(self.steps)
 
     def most_draws(self, chains: Bundles) -> int:
         """As many as hosts have room for, where the client needs their states."""
-        form = check_form(chains.form)
-        each = Demand.of(form).size(form.graph.n_sites) * len(chains.states)
+        layout = check_layout(chains.layout)
+        each = Demand.of(layout).size(layout.graph.n_sites) * len(chains.states)
         return max(1, _KEPT_BYTES // max(each, 1))
 
-    def move(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
+    def advance(self, chains: Bundles, rounds: int, length: int, keep: bool) -> float:
         """Make steps of all chains, each of them on all workers."""
-        n = check_form(chains.form).graph.n_sites
+        n = check_layout(chains.layout).graph.n_sites
         if length % n or any(state.position[0] for state in chains.states):
             self.bring(chains)  # hosts make whole sweeps; what is left of a last one is made here
             self._close()
-            return Threads().move(chains, rounds, length, keep)
+            return chains.threads.advance(chains, rounds, length, keep)
         self._await_workers()
         if self.hosts is not None and len(self.hosts.workers) < min(self.partitions, len(self.workers())):
             self.bring(chains)
@@ -165,7 +165,7 @@ class PartitionedCrew(TogetherCrew):
             self._await_workers()
             step = self.steps[self.made]
             if self.hosts is None:
-                self.hosts = self._open(check_form(chains.form), chains)
+                self.hosts = self._open(check_layout(chains.layout), chains)
             hosts = self.hosts
             if hosts is None:
                 return None
@@ -188,16 +188,17 @@ class PartitionedCrew(TogetherCrew):
     def _fetch(self, chains: Bundles) -> bool:
         """Bring here what hosts have made; return whether it came whole."""
         began = time.monotonic()
-        form, hosts = check_form(chains.form), self.hosts
+        layout, hosts = check_layout(chains.layout), self.hosts
         assert hosts is not None
         rooms = [
-            Room.beside(form, state, tape, hosts.ranges, counters, standing)
+            Room.beside(layout, state, tape, hosts.ranges, counters, standing)
             for state, tape, (counters, _), standing in zip(
                 chains.states, chains.tapes, self.before, self.standing, strict=True
             )
         ]
         pieces = [
-            [piece for room in rooms for piece in room.pieces(form, hosts.ranges, k)] for k in range(len(hosts.workers))
+            [piece for room in rooms for piece in room.pieces(layout, hosts.ranges, k)]
+            for k in range(len(hosts.workers))
         ]
         told = self._receive(hosts, pieces)
         if told is None:
@@ -208,7 +209,7 @@ class PartitionedCrew(TogetherCrew):
                 self.drop(worker)
                 return False
         for number, room in enumerate(rooms):
-            moved = room.move_in(form, hosts.ranges, chains.states[number])
+            moved = room.move_in(layout, hosts.ranges, chains.states[number])
             chains.states[number], chains.tapes[number] = moved
         self.steps, self.made, self.bringing = [], 0, time.monotonic() - began
         return True
@@ -233,17 +234,17 @@ class PartitionedCrew(TogetherCrew):
             except LinkLost:
                 return None
 
-    def _open(self, form: PackedLayout, chains: Bundles) -> _Hosts | None:
+    def _open(self, layout: PackedLayout, chains: Bundles) -> _Hosts | None:
         """Open a host on as many workers as there are partitions, or on all of them."""
         workers = sorted(self.workers())[: self.partitions]
         if not workers:  # all of them are gone
             return None
-        ranges = host_ranges(form.packed, self.partitions, len(workers))
+        ranges = host_ranges(layout.packed, self.partitions, len(workers))
         opening, token = secrets.token_hex(8), secrets.token_bytes(_TOKEN)
-        planes = count_planes(form, chains.tapes[0])
+        planes = count_planes(layout, chains.tapes[0])
         sent = [
             [
-                send_chain(state, tape, find_stretches(own, planes), form.graph.n_sites)
+                send_chain(state, tape, find_stretches(own, planes), layout.graph.n_sites)
                 for state, tape in zip(chains.states, chains.tapes, strict=True)
             ]
             for own in ranges
@@ -264,7 +265,7 @@ class PartitionedCrew(TogetherCrew):
         if links is None and self.reachable:
             self.reachable = False
             self.say("Workers cannot be reached from here; everything goes by way of the scheduler.")
-            return self._open(form, chains)
+            return self._open(layout, chains)
         for link, own in zip(links or (), sent, strict=links is not None):
             link.send_arrays(own)
         return _Hosts(opening, workers, addresses, ranges, links)

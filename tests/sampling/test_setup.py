@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 
 import gibbsite as gs
 from gibbsite._numba.jit import clock, compiled
-from gibbsite.sampling import crew, engine
-from gibbsite.sampling.budget import Budget, read_budget
+from gibbsite.sampling import driver, executor
 from gibbsite.sampling.checkpoint import load_checkpoint
+from gibbsite.sampling.setup import Budget, read_length
 
 MODEL = gs.ising(np.array([[0, 0.5], [0.5, 0]]), [0.1, -0.2])
 
 
 def read(n_sites: int = 10, **kwargs: Any) -> Budget:
-    given = {"sweeps": None, "steps": None, "seconds": None, "warmup": None, "thin": 1, **kwargs}
-    return read_budget(n_sites, **given)
+    return read_length(**kwargs).budget(n_sites)
 
 
 def test_the_default_is_a_thousand_sweeps() -> None:
@@ -90,7 +89,7 @@ def test_an_error_too_small_uses_the_whole_budget(tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", [0.0, 10.0])
 def test_stopping_does_not_depend_on_the_blocks(block: float, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = run(error=0.01).draws
-    monkeypatch.setattr(crew.Threads, "block_seconds", block)
+    monkeypatch.setattr(executor.Threads, "block_seconds", block)
     assert run(error=0.01).draws == expected
 
 
@@ -102,7 +101,7 @@ def test_a_killed_run_stops_where_the_whole_one_does(tmp_path: Path, monkeypatch
     def die(recording: object) -> bool:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(engine, "_FIRST_CHECK", whole.draws)
+    monkeypatch.setattr(driver, "_FIRST_CHECK", whole.draws)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
         patch.setattr("gibbsite.results.verdict.judge.Judge.is_enough", lambda judge, recording: die(recording))
         run(error=0.01, checkpoint=place, checkpoint_every=0.0)
@@ -156,14 +155,14 @@ def test_compiling_takes_no_time_of_a_budget() -> None:
 
 
 def test_a_share_of_the_time_is_kept_for_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
-    plain = engine._Run
+    seen: dict[int, driver.Driver] = {}
+    run = driver.Driver.run
 
-    def watched(setup: Any, starts: Any, budget: Budget, *rest: Any) -> Any:
-        seen.append(plain(setup, starts, budget, *rest))
-        return seen[-1]
+    def watched(self: driver.Driver) -> Any:
+        seen[len(seen)] = self
+        return run(self)
 
-    monkeypatch.setattr(engine, "_Run", watched)
+    monkeypatch.setattr(driver.Driver, "run", watched)
     gs.sample(MODEL, seconds=0.1, rng=1, progress=False)
     gs.sample(MODEL, seconds=0.1, rng=1, progress=False, second_look=False)
-    assert [run.budget.seconds - run.reserve for run in seen] == pytest.approx([0.08, 0.1])
+    assert [0.1 - each.reserve for each in seen.values()] == pytest.approx([0.08, 0.1])

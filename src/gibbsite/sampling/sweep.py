@@ -26,10 +26,10 @@ from gibbsite.sampling.tape import (
     DRAWS,
     EVERY_DRAW,
     FOR_PULSE,
-    Recording,
     Tape,
+    Writer,
+    find_writer,
     pulse_due,
-    recording_on,
     write_indicators,
 )
 from gibbsite.scans.base import Scan, period, refresh, run_end, site_at
@@ -105,75 +105,8 @@ def _site_by_site(
     return rng
 
 
-def advance(
-    parameters: Any,
-    arrays: Any,
-    schedule: Any,
-    state: State,
-    tape: Tape,
-    rounds: int,
-    length: int,
-    keep: bool,
-    team: Team,
-) -> None:
-    """Make ``rounds`` times ``length`` steps; record a draw after each round where ``keep`` is set.
-
-    The members of a team all call this with the same arguments but their own number; they share the steps
-    of visits that can be shared, and the first of them does everything else.
-    """
-    move(*_arguments(parameters, arrays, schedule, state, tape, rounds, length, keep, team))
-
-
-def repeatedly(
-    parameters: Any, arrays: Any, schedule: Any, state: State, tape: Tape, rounds: int, length: int
-) -> Callable[[], None]:
-    """Return a function that makes one call of :func:`advance` as often as it is called; nothing is recorded.
-
-    For steps of very small models, of which calls themselves are the most part.
-    """
-    return move.prepare(
-        *_arguments(parameters, arrays, schedule, state, tape, rounds, length, keep=False, team=alone())
-    )
-
-
-def _arguments(
-    parameters: Any,
-    arrays: Any,
-    schedule: Any,
-    state: State,
-    tape: Tape,
-    rounds: int,
-    length: int,
-    keep: bool,
-    team: Team,
-) -> tuple[Any, ...]:
-    """Return what :func:`move` takes."""
-    adding = sums_up(arrays)
-    cond = tape.recent if adding else state.cond
-    if keep and not adding and cond.size > 0 and tape.counters[DRAWS] == 0 and team.member == 0:
-        write_indicators(tape, state.x, cond)
-    recording = recording_on(tape, state.x, state.cond, keep)
-    return (
-        parameters,
-        arrays,
-        schedule,
-        state.memory,
-        state.x,
-        state.order,
-        state.rng,
-        state.position,
-        cond,
-        tape.counters,
-        rounds,
-        length,
-        keep,
-        team,
-        recording,
-    )
-
-
 @compiled_loop
-def move(
+def sweep_sites(
     parameters: Any,
     arrays: Any,
     schedule: Any,
@@ -188,16 +121,16 @@ def move(
     length: int,
     keep: bool,
     team: Team,
-    recording: Recording,
+    writer: Writer,
 ) -> None:
-    """Make steps, see :func:`advance`; ``cond`` is where conditionals are written, or added up."""
+    """Make steps (see :func:`sweep_chain`); ``cond`` is where conditionals are written, or added up."""
     rng = load(words)
     where, turn = np.uintp(position[0]), position[1]
     cycle = np.uintp(period(schedule))
     adding = sums_up(arrays)
     conditional = keep and cond.size > 0
     first = team.member == 0
-    if team.size > 1:  # nobody may write conditionals before the first has begun
+    if team.size > 1:  # the first member prepares the conditionals that all of them write
         wait_for_all(team.gate, team.size)
     for _ in range(rounds):
         left = np.uintp(length)
@@ -217,12 +150,65 @@ def move(
                 turn += 1
         if keep:
             if first:
-                due = recording.potential == EVERY_DRAW or (recording.potential == FOR_PULSE and pulse_due(counters))
+                due = writer.potential == EVERY_DRAW or (writer.potential == FOR_PULSE and pulse_due(counters))
                 now = np.float64(log_potential(arrays, x)) if due else 0.0
                 what = CONDITIONAL if conditional and not adding else ADDED if add else COUNT
-                call_pointer(recording.address, recording.book, x, now, what)
+                call_pointer(writer.address, writer.book, x, now, what)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     if first:
         store(words, rng)
         position[0], position[1] = where, turn
+
+
+def sweep_chain(
+    parameters: Any,
+    arrays: Any,
+    schedule: Any,
+    state: State,
+    tape: Tape,
+    rounds: int,
+    length: int,
+    keep: bool,
+    team: Team,
+    call: Callable[..., Any] = sweep_sites,
+) -> Any:
+    """Make ``rounds`` times ``length`` steps; record a draw after each round where ``keep`` is set.
+
+    All members of a team call this with the same arguments but their own number. They share the steps of
+    visits that can be shared, and the first member does everything else.
+    """
+    adding = tape.recent.dtype == np.float32  # the batched update adds conditionals up itself
+    cond = tape.recent if adding else state.cond
+    if keep and not adding and cond.size > 0 and tape.counters[DRAWS] == 0 and team.member == 0:
+        write_indicators(tape, state.x, cond)
+    return call(
+        parameters,
+        arrays,
+        schedule,
+        state.memory,
+        state.x,
+        state.order,
+        state.rng,
+        state.position,
+        cond,
+        tape.counters,
+        rounds,
+        length,
+        keep,
+        team,
+        find_writer(tape, state.x, state.cond, keep),
+    )
+
+
+def repeatedly(
+    parameters: Any, arrays: Any, schedule: Any, state: State, tape: Tape, rounds: int, length: int
+) -> Callable[[], None]:
+    """Return a function that makes the same steps whenever it is called, without recording.
+
+    For very small models, where the call itself takes most of the time.
+    """
+    prepared: Callable[[], None] = sweep_chain(
+        parameters, arrays, schedule, state, tape, rounds, length, False, alone(), sweep_sites.prepare
+    )
+    return prepared

@@ -16,8 +16,8 @@ from gibbsite._numba.pointer import call_pointer
 from gibbsite._numba.random.generators import load
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Team, visit
-from gibbsite.sampling.observed import observe_nothing
-from gibbsite.sampling.tape import Recording, Tape
+from gibbsite.sampling.observed import NOTHING_OBSERVED
+from gibbsite.sampling.tape import Tape, Writer
 
 # What tapes have besides marginals.
 _OTHERS = ("set_start", "set_member", "set_stride", "set_cell", "sites", "values", "energy", "best", "best_x")
@@ -58,7 +58,7 @@ def move_stretches(
 
 
 @compiled_loop
-def record_stretch(recording: Recording, x: Array, now: float, what: int) -> None:
+def record_stretch(recording: Writer, x: Array, now: float, what: int) -> None:
     """Record one draw, see :func:`gibbsite.sampling.tape.record_states`."""
     call_pointer(recording.address, recording.book, x, now, what)
 
@@ -86,5 +86,5 @@ def tape_of_cells(tape: Tape, size: int, recent: Array, counters: Ints, pulse: F
         trace=np.zeros((len(tape.trace), size), tape.trace.dtype),
         pulse=pulse,
         **{name: getattr(tape, name)[:0] for name in _OTHERS},
-        observed=observe_nothing(),
+        observed=NOTHING_OBSERVED,
     )

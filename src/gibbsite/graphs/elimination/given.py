@@ -1,0 +1,222 @@
+"""Exact marginals of most sites given the states of a few others, in NumPy: nothing is compiled.
+
+Conditioning on some sites leaves a graph that can be eliminated with small tables. The marginals of the other
+sites are computed for many states of the conditioned ones at once; these states are the last axis of every table.
+With no site conditioned on, the marginals are those of the model.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from gibbsite._common.arrays import Array, Bools, Floats, Ints
+from gibbsite.graphs.kinds.table import TableGraph
+
+LOWEST_LOG = -230.0  # log-potentials below, relative to the largest of their table, are left to other methods
+_LOST = 1e-250  # products whose largest entry is smaller may have lost others that matter
+
+
+class Neighbourhoods:
+    """Which sites share factors, and which factors a site has."""
+
+    def __init__(self, arrays: TableGraph) -> None:
+        self.arrays = arrays
+        start, member = arrays.member_start.astype(np.int64).tolist(), arrays.member.astype(np.int64).tolist()
+        self.scopes = [tuple(member[a:b]) for a, b in pairwise(start)]
+        self.cards = arrays.card.astype(np.int64).tolist()
+        self.factors: list[list[int]] = [[] for _ in self.cards]
+        self.near: list[set[int]] = [set() for _ in self.cards]
+        for f, scope in enumerate(self.scopes):
+            for site in scope:
+                self.factors[site].append(f)
+                self.near[site].update(scope)
+        for site, near in enumerate(self.near):
+            near.discard(site)
+
+    def components(self) -> list[list[int]]:
+        """Return the sites of each connected component, in breadth-first order."""
+        n = len(self.cards)
+        seen = [False] * n
+        return [self.reach(root, seen, n) for root in range(n) if not seen[root]]
+
+    def reach(self, root: int, seen: list[bool], most: int) -> list[int]:
+        """Return at most so many sites, the nearest ones of those not seen, and mark them as seen."""
+        sites, seen[root] = [root], True
+        for site in sites:
+            for other in sorted(self.near[site]):
+                if not seen[other] and len(sites) < most:
+                    seen[other] = True
+                    sites.append(other)
+        return sites
+
+
+class Plan(NamedTuple):
+    """Sites in the order of elimination, with the cliques that this makes, and the number of all entries.
+
+    A clique begins with the site that is eliminated; the other members are eliminated later, in this order.
+    """
+
+    cliques: list[tuple[int, ...]]
+    entries: float
+
+    def piece(self, site: int) -> Plan:
+        """Return the part of the plan that the marginal of a site depends on."""
+        root: dict[int, int] = {}
+        for clique in reversed(self.cliques):
+            root[clique[0]] = root[clique[1]] if len(clique) > 1 else clique[0]
+        return Plan([clique for clique in self.cliques if root[clique[0]] == root[site]], 0.0)
+
+
+def plan_elimination(hoods: Neighbourhoods, sites: Iterable[int], largest: float, spared: Bools | None = None) -> Plan:
+    """Order sites for elimination; sites that would make a table larger than ``largest`` are conditioned on.
+
+    Tables that a single factor has anyway are allowed. Sites with many factors are conditioned on first, and those
+    of ``spared`` last. All sites that are not in the plan are conditioned on.
+    """
+    logs = [math.log2(card) for card in hoods.cards]
+    limit = math.log2(largest)
+    inside = set(sites)
+    near = {site: hoods.near[site] & inside for site in inside}
+    size = {site: logs[site] + sum(logs[other] for other in near[site]) for site in near}
+    heap = [(each, site) for site, each in size.items()]
+    heapq.heapify(heap)
+    order: list[int] = []
+    given: set[int] = set()
+
+    def drop(site: int, fill: bool) -> None:
+        around = near.pop(site)
+        for other in around:
+            if fill:
+                near[other] |= around
+                near[other].discard(other)
+            near[other].discard(site)
+            size[other] = logs[other] + sum(logs[each] for each in near[other])
+            heapq.heappush(heap, (size[other], other))
+
+    while near:
+        each, site = heapq.heappop(heap)
+        if site not in near or each != size[site]:
+            continue
+        if each > limit + 1e-9 and not _is_scope(hoods, site, near[site]):
+            cut = max(
+                near[site] | {site},
+                key=lambda s: (spared is None or not spared[s], len(hoods.factors[s]), len(near[s]), -s),
+            )
+            given.add(cut)
+            drop(cut, False)
+            if cut != site:
+                heapq.heappush(heap, (size[site], site))
+        else:
+            order.append(site)
+            drop(site, True)
+    return _cliques(hoods, order)
+
+
+def _is_scope(hoods: Neighbourhoods, site: int, others: set[int]) -> bool:
+    """Tell whether a clique lies within the scope of one factor."""
+    return any(others <= set(hoods.scopes[f]) for f in hoods.factors[site])
+
+
+def _cliques(hoods: Neighbourhoods, order: list[int]) -> Plan:
+    """Return the cliques that an order makes if all other sites are conditioned on."""
+    rank = {site: k for k, site in enumerate(order)}
+    handed: dict[int, set[int]] = {site: set() for site in order}
+    cliques, entries = [], 0.0
+    for k, site in enumerate(order):
+        later = {other for other in hoods.near[site] if rank.get(other, -1) > k} | handed.pop(site)
+        clique = (site, *sorted(later, key=rank.__getitem__))
+        if later:
+            handed[clique[1]] |= later - {clique[1]}
+        cliques.append(clique)
+        entries += math.prod(float(hoods.cards[each]) for each in clique)
+    return Plan(cliques, entries)
+
+
+def solve_given(hoods: Neighbourhoods, plan: Plan, states: Array) -> dict[int, Floats] | None:
+    """Return the probabilities (states, codes) of each site of a plan given the other sites of each state.
+
+    None if numbers became too small to be relied on. ``states`` has a row for each state; where no site of the plan
+    has a neighbour that is conditioned on, there is one row of probabilities.
+    """
+    place = {clique[0]: k for k, clique in enumerate(plan.cliques)}
+    columns = states.astype(np.int64).T
+    used: set[int] = set()
+    messages: list[Floats] = []
+    children: list[list[int]] = [[] for _ in plan.cliques]
+    tables: list[Floats] = []
+    for k, clique in enumerate(plan.cliques):
+        site = clique[0]
+        table = _unary(hoods, clique)
+        for f in hoods.factors[site]:
+            if f not in used:
+                used.add(f)
+                table = table * _conditioned(hoods, f, clique, place, columns)
+        for c in children[k]:
+            table = table * _aligned(messages[c], plan.cliques[c][1:], clique)
+        top = table.max(axis=tuple(range(len(clique))))
+        if not (top > _LOST).all():
+            return None
+        table = table / top
+        message = table.sum(axis=0)
+        if len(clique) > 1:
+            top = message.max(axis=tuple(range(len(clique) - 1)))
+            message = message / top
+            children[place[clique[1]]].append(k)
+        tables.append(table)
+        messages.append(message)
+    found: dict[int, Floats] = {}
+    for k in range(len(plan.cliques) - 1, -1, -1):
+        clique, belief = plan.cliques[k], tables[k]
+        if len(clique) > 1:
+            belief = belief * messages[k]  # by now, what the rest of the model says of the later members
+            top = belief.max(axis=tuple(range(len(clique))))
+            if not (top > _LOST).all():
+                return None
+            belief = belief / top
+        for c in children[k]:
+            kept = plan.cliques[c][1:]
+            summed = belief.sum(axis=tuple(a for a, member in enumerate(clique) if member not in kept))
+            up = messages[c]
+            messages[c] = np.divide(summed, up, out=np.zeros(np.broadcast(summed, up).shape), where=up > 0.0)
+        mine = belief.sum(axis=tuple(range(1, len(clique))))
+        found[clique[0]] = (mine / mine.sum(axis=0)).T
+        tables[k] = belief[:0]
+    return found
+
+
+def _unary(hoods: Neighbourhoods, clique: tuple[int, ...]) -> Floats:
+    """Return the weights of the first member of a clique."""
+    arrays, site = hoods.arrays, clique[0]
+    own = arrays.unary[arrays.offset[site] : arrays.offset[site + 1]]
+    return own.reshape((-1,) + (1,) * len(clique))
+
+
+def _conditioned(
+    hoods: Neighbourhoods, f: int, clique: tuple[int, ...], place: dict[int, int], columns: Ints
+) -> Floats:
+    """Return the table of a factor over the members of a clique, for each state of the other sites."""
+    arrays = hoods.arrays
+    first = int(arrays.member_start[f])
+    entry = np.full((1,) * (len(clique) + 1), arrays.table[f])
+    for m, member in enumerate(hoods.scopes[f], first):
+        if member in place:
+            shape = [1] * (len(clique) + 1)
+            axis = clique.index(member)
+            shape[axis] = hoods.cards[member]
+            entry = entry + (arrays.stride[m] * np.arange(hoods.cards[member])).reshape(shape)
+        else:
+            entry = entry + arrays.stride[m] * columns[member]
+    return np.take(arrays.value, entry)
+
+
+def _aligned(message: Floats, members: tuple[int, ...], clique: tuple[int, ...]) -> Floats:
+    """Give a message an axis for each member of a clique; its own members come in the order of the clique."""
+    sizes = iter(message.shape)
+    shape = [next(sizes) if member in members else 1 for member in clique]
+    return message.reshape((*shape, message.shape[-1]))

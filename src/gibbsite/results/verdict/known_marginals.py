@@ -1,0 +1,125 @@
+"""Compare a run with exact marginals where these cost next to nothing.
+
+A run can miss a region of states that is seldom entered and lasts long. So can chains from other starts, and chains
+that are held in rare states, because the states of every single site may be common in the region. The marginals of a
+connected component do not depend on the other components, so every component that is small is solved exactly.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gibbsite._common.arrays import Bools, Floats, Positions
+from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.elimination.given import LOWEST_LOG, Neighbourhoods, plan_elimination, solve_given
+from gibbsite.models import FactorGraph
+from gibbsite.results.measure.agreement import Findings
+from gibbsite.results.verdict.convergence import Look
+from gibbsite.results.wording import tell_apart
+
+if TYPE_CHECKING:
+    from gibbsite.results.result import Result
+    from gibbsite.sampling.setup import Setup
+
+MOST_SITES = 1024  # of a component that is solved: elimination takes about 30 microseconds for each
+MOST_ENTRIES = 2.0**20  # of all its tables, which take about 0.03 seconds
+MOST_SOLVED = 4096  # sites of all components that are solved
+_READ = 1 << 20  # sites and table entries of models whose components are looked for
+_SIGMAS, _SMALL = 6.0, 1e-3  # standard errors, and differences, that are let pass
+
+
+class Parts(NamedTuple):
+    """The components of a model: exact marginals (cells) of those that are small, and the sites of the others."""
+
+    hoods: Neighbourhoods
+    cells: Floats
+    known: Bools
+    large: list[list[int]]
+
+
+def solve_parts(setup: Setup) -> Parts | None:
+    """Solve the small components of a discrete model; None if it cannot be read, or is very large."""
+    graph, model = setup.graph, setup.model
+    if not graph.discrete or graph.on_disk or not isinstance(model, FactorGraph):
+        return None
+    if setup.record.n_marginal != graph.n_cells or not 0 < graph.n_sites <= _READ:
+        return None
+    arrays = compile_graph(model, "table").arrays
+    logs = np.concatenate([arrays.log_value, arrays.log_unary])
+    if logs.size > _READ or bool(((logs < LOWEST_LOG) & (logs > -np.inf)).any()):
+        return None
+    hoods = Neighbourhoods(arrays)
+    cells, known = np.zeros(graph.n_cells), np.zeros(graph.n_cells, np.bool_)
+    large: list[list[int]] = []
+    solved = 0
+    for sites in hoods.components():
+        plan = plan_elimination(hoods, sites, MOST_ENTRIES) if len(sites) <= MOST_SITES else None
+        complete = plan is not None and len(plan.cliques) == len(sites) and plan.entries <= MOST_ENTRIES
+        found = None
+        if plan is not None and complete and solved + len(sites) <= MOST_SOLVED:
+            found = solve_given(hoods, plan, np.zeros((1, graph.n_sites), np.int64))
+        if found is None:
+            large.append(sites)
+            continue
+        solved += len(sites)
+        for site, probabilities in found.items():
+            where, values = cells_of(setup, site, probabilities)
+            cells[where], known[where] = values[0], True
+    return Parts(hoods, cells, known, large)
+
+
+def cells_of(setup: Setup, site: int, probabilities: Floats) -> tuple[slice, Floats]:
+    """Return the cells of a site, and which of its probabilities (states, codes) belong there."""
+    if setup.graph.binary:
+        return slice(site, site + 1), probabilities[:, 1:]
+    first = int(setup.graph.offset[site])
+    return slice(first, first + probabilities.shape[1]), probabilities
+
+
+class KnownMarginals:
+    """Compares a run with exact marginals, which are computed once."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.parts = solve_parts(setup)
+
+    def compare(self, result: Result, accuracy: float | None) -> Look | None:
+        """Return where a run is wrong; None if it is right, or if the exact marginals are not known.
+
+        Parameters
+        ----------
+        result : Result
+            The run, and what is known of it.
+        accuracy : float or None
+            By how much marginals may be off; None: by some of their standard errors.
+        """
+        if self.parts is None:
+            return None
+        pick = result.asked_cells[self.parts.known[result.asked_cells]]
+        if not pick.size:
+            return None
+        numbers, exact = result.measure(pick), self.parts.cells[pick]
+        gap = np.abs(numbers.mean - exact)
+        slack = np.maximum(_SIGMAS * numbers.error, _SMALL)
+        if accuracy is not None:
+            slack = np.full(gap.size, accuracy)
+        worst = int(np.argmax(gap - slack))
+        if not gap[worst] > slack[worst]:
+            return None
+        here, there = tell_apart(float(numbers.mean[worst]), float(exact[worst]))
+        said = (
+            f"the probability of {name_cell(self.setup, pick, worst)} is {here} in the run, but {there} by exact "
+            "inference: the run has missed states that are seldom entered and last long; run longer, or take "
+            "the exact answer (gs.solve_exact)."
+        )
+        return Look(0, 0, Findings(said=said))
+
+
+def name_cell(setup: Setup, pick: Positions, k: int) -> str:
+    """Name a site and its state by the cell that they have."""
+    graph, model, cell = setup.graph, setup.model, int(pick[k])
+    site = cell if graph.binary else int(np.searchsorted(graph.offset, cell, side="right") - 1)
+    code = 1 if graph.binary else cell - int(graph.offset[site])
+    return f"{model.domains.names[site]} = {model.labels(site)[code]}"
