@@ -104,7 +104,7 @@ def pack_potts_checkerboard(model: FactorGraph, graph: Graph) -> PackedModel | N
 
 def _only_lattice(model: FactorGraph) -> LatticeFactors | None:
     """Return the lattice of agreements that holds all pairs of a model; None if there is no such thing."""
-    from gibbsite.models import LatticeFactors
+    from gibbsite.models.lattice import LatticeFactors
 
     pairs = [g for g in model.groups if isinstance(g, LatticeFactors) or (g.size and g.arity > 1)]
     if len(pairs) != 1 or not isinstance(pairs[0], LatticeFactors):

@@ -24,9 +24,11 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.base import Cells, groups_of
 from gibbsite.graphs.rows import Rows, build_rows
 from gibbsite.kernels.registry import default_kernel
-from gibbsite.models import AgreementFactors, DistanceFactors, LatticeFactors, SpinFactors
+from gibbsite.models.distance import DistanceFactors
 from gibbsite.models.factor import FactorGroup
 from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.lattice import LatticeFactors
+from gibbsite.models.weighted import AgreementFactors, SpinFactors
 
 # Models whose agreements are kept for later.
 _KEPT = 8

@@ -105,7 +105,7 @@ def herding_bound(model: FactorGraph, scan: Scan | None = None) -> HerdingBound:
     >>> bound.error(1e6) < 1e-3
     True
     """
-    from gibbsite.models import FactorGraph
+    from gibbsite.models.factorgraph import FactorGraph
     from gibbsite.scans.base import Scan
     from gibbsite.scans.systematic import Systematic
 

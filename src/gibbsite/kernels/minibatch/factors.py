@@ -39,7 +39,7 @@ from gibbsite._numba.random.generators import Words
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph, seal
-from gibbsite.models import Model
+from gibbsite.models.base import Model
 
 #: Graph kinds with states whose factors can be drawn.
 DRAWN_KINDS = frozenset({"ising", "potts", "distance", "pairwise", "table"})
