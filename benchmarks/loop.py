@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,9 @@ from numpy.typing import NDArray
 import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import Team
+from gibbsite.kernels.protocols import Adaptive, Fallible
 from gibbsite.sampling.record import lay_out
+from gibbsite.sampling.setup import fit_graph
 from gibbsite.sampling.sweep import start_chain, sweep_chain
 
 
@@ -30,14 +31,14 @@ def mover(
     scan = gs.Systematic() if scan is None else scan
     graph = gs.graphs.compile_graph(model, kind, kernel.kinds)
     kernel.check(graph)
-    units = kernel.units(graph)
-    graph = graph if units is None else replace(graph, units=units)
+    graph = fit_graph(graph, kernel)
     layout = lay_out(model, graph, kernel, gs.Draws([]))
     if start is None:
         rng = np.random.default_rng(1)
         start = rng.integers(0, model.cards) if graph.discrete else model.draw_start(rng)
     state = start_chain(graph, kernel, scan, start, stream(1, 0), layout.conditional)
-    kernel.freeze(state.memory)
+    if isinstance(kernel, Adaptive):
+        kernel.freeze(state.memory)
     tape, parameters = layout.empty_tape(graph), kernel.parameters(graph)
     schedule: Any = scan.schedule(graph, model)
     pool = ThreadPoolExecutor(threads)
@@ -53,6 +54,7 @@ def mover(
             share(0)
         else:
             list(pool.map(share, range(threads)))
-        kernel.inspect(model, graph, state.memory)
+        if isinstance(kernel, Fallible):
+            kernel.inspect(model, graph, state.memory)
 
     return move

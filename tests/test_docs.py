@@ -118,7 +118,9 @@ def test_code_of_pages_runs(page: str, capsys: pytest.CaptureFixture[str]) -> No
     for number, block in enumerate(python_blocks(ROOT / page)):
         run_as_module(f"{Path(page).stem}_{number}", block)
         said = re.findall(r"^print\(.*\)  # (.*)$", block, re.M)  # what comes out stands behind it
-        assert not said or capsys.readouterr().out.splitlines() == said
+        printed = capsys.readouterr().out.splitlines()
+        shown = [line[: len(want) - 3] + "..." if want.endswith("...") else line for line, want in zip(printed, said)]
+        assert not said or (shown == said and len(printed) == len(said))
 
 
 def test_changelog_names_the_version() -> None:

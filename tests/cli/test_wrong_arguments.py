@@ -227,7 +227,7 @@ def test_errors_speak_of_options(run: Any, words: list[str], said: str) -> None:
 def test_notes_speak_of_options(run: Any) -> None:
     code, _, err = run("infer", "asia", "--method", "herded", "--sweeps", "50", "--rng", "1")
     assert code == 0
-    assert "because --method herded does not tell" in err
+    assert "because --method herded does not distinguish" in err
 
 
 # words, and the name that was meant

@@ -141,7 +141,7 @@ def test_edits_that_change_no_compiled_code_keep_the_key(copy: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
-        ("kernels/gibbs/draw.py", "_BINS = 1024", "_BINS = 2048"),
+        ("kernels/rules.py", "_BINS = 1024", "_BINS = 2048"),
         ("kernels/rules.py", "return 1.0", "return 2.0"),
         ("graphs/kinds/base.py", "import", "CONSTANT = 3\nimport"),  # imported, and compiles nothing itself
     ],
@@ -161,7 +161,7 @@ def test_a_change_of_equal_size_and_time_changes_the_key(copy: Path, tmp_path: P
     base = tmp_path / "cache"
     base.mkdir()
     before = hash_sources(copy, base, "1")
-    path = copy / "kernels" / "gibbs" / "draw.py"
+    path = copy / "kernels" / "rules.py"
     status = path.stat()
     edit(path, "_BINS = 1024", "_BINS = 2048")
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -339,8 +339,10 @@ def restore_driver(driver: Driver, path: Path, about: dict[str, Any], arrays: di
         tape = tapes[k] = restore(f"{k}/tape", tapes[k], arrays)
         if tape.counters[DRAWS] != counts["draws"] or (tape.counters != tapes[0].counters).any():
             raise fail("it has other numbers of draws in its header and on its tapes")
-        for each, kept in ((tape.values, tape.sites.size), (tape.energy, setup.record.energy)):
-            if len(each) < counts["draws"] if kept else each.size:
+        kept = {"values": tape.sites.size, "energy": setup.record.energy}
+        for name, wanted in kept.items():
+            each, first = getattr(tape, name), getattr(tapes[0], name)
+            if len(each) < counts["draws"] if wanted else each.size or len(each) != len(first):
                 raise fail("it has other numbers of recorded draws than its header says")
     _check_states(driver, fail)
     vars(driver.counts).update(counts)

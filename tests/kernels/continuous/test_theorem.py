@@ -107,7 +107,7 @@ def test_degrees_can_be_out_of_reach() -> None:
     [
         (gs.kernels.ContinuousGibbs("double", 10.0, 40, 80), "m = 40 and k = 80 it is at least 0.672 times"),
         (gs.kernels.ContinuousGibbs("its", 10.0, 40), "m = 40 it is at least 0.799 times (theorem 5)"),
-        (gs.kernels.ContinuousGibbs("double", 10.0, 3, 10), "nothing of interpolants of degree m = 3 and k = 10"),
+        (gs.kernels.ContinuousGibbs("double", 10.0, 3, 10), "does not cover interpolants of degree m = 3 and k = 10"),
         (gs.kernels.ContinuousGibbs("double", 10.0), "Degree m = 24 and k = 42 guarantees half"),
         (gs.kernels.ContinuousGibbs("double", 1.1), "because lambda is below 2.885"),
     ],
@@ -125,4 +125,4 @@ def test_nothing_is_said_of_other_functions() -> None:
     (remark,) = gs.kernels.ContinuousGibbs("its", 10.0, 40).warnings(
         model, gs.graphs.compile_graph(model), gs.RandomScan()
     )
-    assert "not all factors say that they are polynomials" in remark.text
+    assert "not all factors are declared as polynomials" in remark.text
