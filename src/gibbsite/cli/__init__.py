@@ -20,19 +20,19 @@ import click
 from gibbsite.cli.outputs import ReaderGone, drop_stdout, echo, open_streams, say_what_failed, tell
 from gibbsite.cli.wording import SpellingGroup
 
-_COMMANDS = (
-    "infer",
-    "certify",
-    "scan",
-    "denoise",
-    "ner",
-    "segment",
-    "info",
-    "convert",
-    "reproduce",
-    "warmup",
-    "completion",
-)
+_COMMANDS = {
+    "infer": "Compute marginals, most probable states or log Z of a model.",
+    "certify": "Bound the bias of Gibbs sampling without sampling.",
+    "scan": "Optimise the order of updates for some sites (DoGS).",
+    "denoise": "Remove noise from an image.",
+    "ner": "Find names of persons, places and organisations in text.",
+    "segment": "Label every pixel of an image.",
+    "info": "Describe a model and the cost of inference on it.",
+    "convert": "Convert a model to another file format.",
+    "reproduce": "Run the experiments of papers again.",
+    "warmup": "Compile all kernels into the cache.",
+    "completion": "Print a completion script for a shell.",
+}
 
 
 class _Lazy(SpellingGroup):
@@ -40,6 +40,11 @@ class _Lazy(SpellingGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
@@ -55,7 +60,7 @@ class _Lazy(SpellingGroup):
         if args and not args[0].startswith("-") and args[0] not in _COMMANDS:
             from gibbsite._common.wording import unknown
 
-            raise click.UsageError(unknown("command", args[0], _COMMANDS))
+            raise click.UsageError(unknown("command", args[0], tuple(_COMMANDS)))
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -72,5 +72,5 @@ def as_table(found: Certificate) -> str:
     ]
     last = found.curve_steps.size - 1
     shown = np.unique(np.linspace(0, last, min(_ROWS, last + 1)).round().astype(int)).tolist()
-    bounds = [f"{v:.4g}" if v < trivial else "says nothing" for v in found.curve.tolist()]
+    bounds = [f"{v:.4g}" if v < trivial else "vacuous" for v in found.curve.tolist()]
     return "\n".join(lines + [f"{found.curve_steps[k]:>12}  {bounds[k]}" for k in shown])
