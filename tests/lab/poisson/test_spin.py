@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 
 import gibbsite as gs
@@ -23,3 +26,13 @@ def test_cell_probabilities_returns_the_probabilities_of_equal_cells_of_0_1_unde
 
 def test_symmetric_divergence_returns_kl_p_q_kl_q_p_of_counts_half_a_one_added() -> None:
     assert round(symmetric_divergence(np.array([[30, 10]]), np.array([[0.75, 0.25]])), 5) == 0.0002
+
+
+def test_energies_of_continuous_models_need_no_kernel_to_be_loaded_first() -> None:
+    script = """
+import gibbsite as gs
+from gibbsite.lab.poisson.spin import unshifted_model
+print(gs.kernels.local_energies(gs.graphs.compile_graph(unshifted_model(4))).degree)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "15\n"

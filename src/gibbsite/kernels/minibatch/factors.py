@@ -25,6 +25,7 @@ Here tau = lambda / L: a factor is drawn ``tau * M`` times on average in a minib
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -119,6 +120,8 @@ class _DrawnRows(NamedTuple):
 
 def drawn_rows(graph: Graph) -> Any:
     """Return the rows of a graph; they are kept with it."""
+    if graph.kind not in _BUILDERS:
+        importlib.import_module("gibbsite.kernels.continuous.batch")  # implements factors that are functions
     return graph.cache.find(_DrawnRows, lambda: _DrawnRows(seal(_BUILDERS[graph.kind](graph)))).rows
 
 
