@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-#: Upper limits today; the goals are 30 files, 140 functions, 12 frames and 130 modules.
-LIMITS = {"files": 50, "functions": 215, "frames": 17, "files of a sweep": 8, "modules": 155}
+#: Upper limits today; the goals are 30 files, 140 functions and 12 frames.
+LIMITS = {"files": 50, "functions": 215, "frames": 17, "files of a sweep": 8, "modules": 130}
 
 SCRIPT = """
 import json, sys, threading, warnings

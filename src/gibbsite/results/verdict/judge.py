@@ -1,9 +1,13 @@
-"""The way to a verdict: what costs more is asked later."""
+"""Judge runs: cheap checks first, chains from other starts last.
+
+The modules of expensive checks are loaded when a run needs them.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,20 +19,21 @@ from gibbsite.results.make import make_result
 from gibbsite.results.measure.energies import count_round_trips
 from gibbsite.results.measure.measurement import measure_cells
 from gibbsite.results.result import Result
-from gibbsite.results.verdict import modes, settling
 from gibbsite.results.verdict.biased import find_bias
 from gibbsite.results.verdict.convergence import COUNTED, CROSSED, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
-from gibbsite.results.verdict.known_marginals import KnownMarginals
-from gibbsite.results.verdict.known_mean import KnownMean
-from gibbsite.results.verdict.landscape import can_be_walked_in
-from gibbsite.results.verdict.second_look import SecondLook
 from gibbsite.results.verdict.unreached import find_unreached
-from gibbsite.results.verdict.visits import Visits
-from gibbsite.results.verdict.walkers import can_walk
 from gibbsite.sampling.driver import Recording
 from gibbsite.sampling.progress import catch_interrupt
 
-Looker = SecondLook | modes.ModeSearch | settling.Settling | KnownMean
+if TYPE_CHECKING:
+    from gibbsite.results.verdict.known_marginals import KnownMarginals
+    from gibbsite.results.verdict.known_mean import KnownMean
+    from gibbsite.results.verdict.modes import ModeSearch
+    from gibbsite.results.verdict.second_look import SecondLook
+    from gibbsite.results.verdict.settling import Settling
+    from gibbsite.results.verdict.visits import Visits
+
+    Looker = SecondLook | ModeSearch | Settling | KnownMean
 
 _STANDARD_ERRORS = 4.0  # an accuracy is so many standard errors
 _RESERVE = 0.2  # of a time limit, for diagnostics and the second look
@@ -140,6 +145,8 @@ class Judge:
         if first.look in WITHOUT_LOOK or not (self.wanted and verdict.converged and verdict.found is None):
             return result
         if self.known is None or self.known.setup is not recording.setup:
+            from gibbsite.results.verdict.known_marginals import KnownMarginals
+
             self.known = KnownMarginals(recording.setup)
         look = self.known.compare(result, self._accuracy(result))
         return result if look is None else result.judged(look=look)
@@ -170,6 +177,8 @@ class Judge:
             return result.judged(look="off")
         late = lambda needs: stop() or clock() + needs >= deadline  # noqa: E731
         if self.looker is None or self.looker.setup is not recording.setup:
+            from gibbsite.results.verdict.visits import Visits
+
             asked = None if self.query is None else result.asked_cells
             self.looker = choose_look(recording, self.threads, asked)
             self.visits = Visits(recording.setup, self.threads, asked)
@@ -187,12 +196,21 @@ def choose_look(recording: Recording, threads: int, asked: Positions | None = No
     """
     graph = recording.setup.graph
     if graph.kind == "gaussian":
+        from gibbsite.results.verdict.known_mean import KnownMean
+
         return KnownMean(recording.setup)
-    if not graph.discrete and can_walk(recording) and recording.setup.kernel.error_source == "draws":
-        if can_be_walked_in(graph) and graph.n_sites <= modes.MOST_SITES:
+    if not graph.discrete:
+        from gibbsite.results.verdict import modes, settling
+        from gibbsite.results.verdict.landscape import can_be_walked_in
+        from gibbsite.results.verdict.walkers import can_walk
+
+        walks = can_walk(recording) and recording.setup.kernel.error_source == "draws"
+        if walks and can_be_walked_in(graph) and graph.n_sites <= modes.MOST_SITES:
             return modes.ModeSearch(recording, threads)
-        if graph.n_sites <= settling.MOST_SITES:
+        if walks and graph.n_sites <= settling.MOST_SITES:
             return settling.Settling(recording, threads)
+    from gibbsite.results.verdict.second_look import SecondLook
+
     return SecondLook(recording.setup, threads, asked)
 
 
