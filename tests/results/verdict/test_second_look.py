@@ -250,7 +250,7 @@ def test_interrupts_end_it_and_keep_the_run() -> None:
     model = gs.ising_grid((40, 40), coupling=0.05)
     whole = sample(model, sweeps=400)
     assert whole.diagnostics.second_look == "agrees"
-    from gibbsite.results.verdict import judge as sampling
+    from gibbsite.results.verdict import second_look as sampling
 
     def press(*_: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
