@@ -31,9 +31,6 @@ from gibbsite.sampling.tape import BATCHES, DRAWS, NEVER, Tape
 if TYPE_CHECKING:
     from gibbsite.sampling.sweep import State
 
-if TYPE_CHECKING:
-    pass
-
 _GROWTH = 16  # factor by which a block may have more rounds than the last one
 _VERDICT_ROWS = 2  # rows of a tape besides its batches, for the time that a verdict takes
 _LOOKING = 0.75  # share of the reserved time that the dispersed-start check takes
