@@ -327,8 +327,8 @@ def chain_marginals(length: int, coupling: float, field: float) -> NDArray[np.fl
     move = np.exp(coupling * np.outer(spin, spin) + field * spin)
     forward, backward = [np.exp(field * spin)], [np.ones(2)]
     for _ in range(length - 1):
-        forward.append(forward[-1] @ move / sweep_sites.sum())
-        backward.append(move @ backward[-1] / sweep_sites.sum())
+        forward.append(forward[-1] @ move / move.sum())
+        backward.append(move @ backward[-1] / move.sum())
     weight = np.array(forward) * np.array(backward[::-1])
     return weight[:, 1] / weight.sum(axis=1)
 

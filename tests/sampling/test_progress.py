@@ -231,7 +231,9 @@ def test_the_text_tells_what_is_left() -> None:
 
 SCRIPT = """
     import gibbsite as gs
+    from gibbsite._numba import clock
 
+    clock._PATIENCE = 0.01  # so that fast machines say it, too
     model = gs.ising_grid((2, 2), coupling=0.3)
     gs.sample(model, sweeps=50, rng=1, record="energy")
     gs.sample(model, sweeps=50, rng=2, record="energy")

@@ -294,7 +294,8 @@ def prepare(
 
         kernel = tune_kernel(setup, starts, entropy, threads, budget, tuned)
         setup = _with_kernel(setup, kernel)
-    return replace(
+    parameters = kernel.parameters(setup.layout.moving)  # refuses invalid ones before anything else is asked of it
+    found = replace(
         setup,
         starts=tuple(starts),
         entropy=entropy,
@@ -303,6 +304,8 @@ def prepare(
         start=None if start is None else str(as_data(start)),
         remarks=kernel.warnings(model, graph, setup.scan),
     )
+    vars(found)["parameters"] = parameters
+    return found
 
 
 def lay_out_chains(
