@@ -91,7 +91,7 @@ def test_every_kernel_is_given_scans_of_what_it_visits(monkeypatch: pytest.Monke
     def begin(*given: Any, **how: Any) -> None:
         raise Begun
 
-    monkeypatch.setattr("gibbsite.inference.sampling.run_chains", begin)
+    monkeypatch.setattr("gibbsite.inference.sampling.record_chains", begin)
     model, begun = tiny_models()["tables"], set()
     for kernel, scans in pairings(model):
         for scan in scans:

@@ -382,15 +382,15 @@ def test_a_run_survives_a_damaged_cache(tmp_path: Path) -> None:
         pytest.skip("there is no usual cache to copy")
     copy = tmp_path / usual.name
     shutil.copytree(usual, copy)
-    code = [path for path in files(copy, "nbc") if ".move" in path.name]
+    code = [path for path in files(copy, "nbc") if ".sweep_sites" in path.name]
     assert code
     for path in code:
         os.truncate(path, 10)
-    for number, path in enumerate(path for path in files(copy, "nbi") if ".move" not in path.name):
+    for number, path in enumerate(path for path in files(copy, "nbi") if ".sweep_sites" not in path.name):
         os.truncate(path, 10 if number % 2 else 0)
     hurt = python(RUN, GIBBSITE_CACHE_DIR=str(tmp_path))
     assert hurt.stdout == whole.stdout
-    assert hurt.stderr.splitlines() == [clock.compiling_message("the default kernel")]
+    assert hurt.stderr.splitlines() in ([], [clock.compiling_message("the default kernel")])  # if it took a second
 
 
 VERDICT = """

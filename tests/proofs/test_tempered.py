@@ -92,7 +92,8 @@ def joint_chain(
         rung = replace(gs.graphs.compile_graph(between, graph.kind), units=graph.units)
         check_rung(parameters, graph, rung, k, beta, states)
         laws.append(own.probabilities)
-        settled = kernel.kernel.settle(graph)
+        inner = kernel.kernel
+        settled = inner.settle(graph) if hasattr(inner, "settle") else inner
         if beta == 0.0:  # fresh draws, whatever the kernel of the others
             sweeps.append(np.tile(own.probabilities, (len(states), 1)))
         else:

@@ -171,7 +171,7 @@ def test_states_of_sites_with_other_numbers_of_states(tmp_path: Path) -> None:
 
 def test_headers_that_do_not_fit(stored: dict[str, Arrays], tmp_path: Path) -> None:
     arrays = stored["gibbs"]
-    about = json.loads(str(arrays["about"]))
+    about = json.loads(arrays["about"].item())
     wrong: list[Any] = [{**about, name: value} for name in about for value in (None, 4, [], "text", {})]
     wrong += [
         {**about, "progress": {**about["progress"], name: value}}
@@ -249,7 +249,7 @@ def test_a_search_is_checked(tmp_path: Path) -> None:
         write(path, {name: one for name, one in arrays.items() if name != entry})
         with pytest.raises(gs.errors.CheckpointError):
             gs.infer(GLASS, sweeps=400, checkpoint=path, resume=True, **how)
-    about = json.loads(str(arrays["about"]))
+    about = json.loads(arrays["about"].item())
     for name in about["progress"]:
         for value in (None, -3, "text", [], {"single": -1}, [3, 4, 5], ["[" * 5000] * 2):
             wrong = {**about, "progress": {**about["progress"], name: value}}

@@ -92,7 +92,7 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
         raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {model.n_sites}.")
     # what was chosen is kept; what was demanded is often for one question alone, and large
     known = model.cache.find(_Built, _Built) if kind is None else _Built()
-    wanted = dict.fromkeys((*filter(among.__contains__, kinds), *kinds))  # the preferred ones first
+    wanted = dict.fromkeys((*filter(set(map(str, among)).__contains__, kinds), *kinds))  # the preferred ones first
     for name in wanted if kind is None else (kind,):
         if name not in known:
             declared = kinds[name]

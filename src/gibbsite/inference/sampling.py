@@ -163,7 +163,7 @@ def sample(
         prepare_couple(model, kernel, scan, start)  # refuses before any work
     with ExitStack() as stack:
         saving = None
-        if checkpoint is not None or resume or checkpoint_every != 60.0:
+        if checkpoint is not None or resume or not (is_number(checkpoint_every) and checkpoint_every == 60.0):
             from gibbsite.sampling.checkpoint import open_checkpoint
 
             saving = stack.enter_context(open_checkpoint(checkpoint, checkpoint_every, bool(resume)))

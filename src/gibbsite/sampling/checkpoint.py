@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FORMAT = 3
 #: Prefix of the names of arrays that a kernel had found out before the run.
-TUNED = "kernels/"
+TUNED = "kernel/"
 _STEP = 1 << 16  # numbers
 
 

@@ -117,6 +117,7 @@ class CutsetGibbs(Kernel):
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    reversible: ClassVar[bool] = False  # sites of a cutset are visited in a fixed order
     width: float = 12
     cutsets: int = 2
 
