@@ -227,6 +227,8 @@ def load_checkpoint(path: Path, arrays: str = "") -> tuple[dict[str, Any], dict[
                 f"{path} has checkpoint format {about.get('format')!r:.20}, this version reads {FORMAT}; "
                 "remove it to start afresh."
             )
+        if about.get("kind", "gibbsite checkpoint") != "gibbsite checkpoint":
+            raise fail("it is a file of another kind")
         return about, archive.read_all(arrays)
 
 
