@@ -1,8 +1,7 @@
 """Functions with one implementation per type of their leading arguments, in compiled code and in Python.
 
-The types are the named tuples that describe a kernel, a graph, a schedule. The choice is made while
-compiling, so a loop written once over named tuples is specialised for each combination and costs nothing at
-run time.
+The types are the named tuples that describe a kernel, a graph, a schedule. The choice is made while compiling, so a
+loop written once over named tuples is specialised for each combination and costs nothing at run time.
 """
 
 from __future__ import annotations

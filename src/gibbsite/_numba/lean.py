@@ -1,11 +1,10 @@
 """Helpers of compiled code without machine code of their own: they are merged into their callers anyway.
 
-Numba makes every function it compiles ready to run, though a helper never runs by itself: it is linked into
-an entry point as LLVM code, and machine code is made of the whole. Leaving that out saves a fifth of the time
-that a first call takes. For the same reason helpers are optimised once rather than twice: the second, full
-course is for the whole, and leaving it out of helpers saves another tenth. Passes that would change nothing
-are left out of helpers and of loops, too. What is used of Numba is not public; versions that have not been
-tried take Numba's own pipeline.
+Numba makes every function it compiles ready to run, though a helper never runs by itself: it is linked into an entry
+point as LLVM code, and machine code is made of the whole. Leaving that out saves a fifth of the time that a first call
+takes. For the same reason helpers are optimised once rather than twice: the second, full course is for the whole, and
+leaving it out of helpers saves another tenth. Passes that would change nothing are left out of helpers and of loops,
+too. What is used of Numba is not public; versions that have not been tried take Numba's own pipeline.
 """
 
 from __future__ import annotations

@@ -56,27 +56,24 @@ def infer(
         Marginals, a most probable state, the log-partition function, or marginal MAP: a best state of the
         sites in ``maximise``, with all others summed out.
     method : str, Kernel or ImportanceProposal
-        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, anneals for a
-        most probable state, or tempers for the log-partition function; these are also the methods "exact",
-        "gibbs", "annealed" and "tempered" (`Tempered`: replicas at several temperatures, for models with
-        several modes). "mini-bucket" (`MiniBucket`) takes independent draws with bounded weights:
-        marginals, and the log-partition function with its error and bounds. "herded" and
-        "herded-shared" (`HerdedGibbs` with a weight for each configuration of the neighbours, or each
-        conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
-        sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that
-        are found for the model, "cutset" (`CutsetGibbs`) draws few sites and sums the others out;
-        "swendsen-wang" (`SwendsenWang`) and "wolff" (`Wolff`) move clusters of sites that agree;
-        "perfect" (`Perfect`) takes independent draws without bias where couplings are weak; "poisson"
-        (`PoissonGibbs`) reads minibatches of the factors of sites that have thousands of them. "annealed"
-        looks for a most probable state: annealing at temperatures that fit the model, restarted until the
-        budget is used. "forward" (`Forward`) draws Bayesian networks from parents to children, and weighs
-        draws by the evidence: marginals, and an estimate of the log-partition function with its error.
-        "mean-field" gives approximate marginals, and a lower bound of the log-partition
-        function. "bp" is belief propagation: approximate marginals and log-partition function (an upper
-        bound for kind="tree-reweighted"), and a probable state (kind="max", which MAP takes). "proved"
-        searches with half of the time, and lets toulbar2 prove that there is no better state, or find it
-        (``pip install gibbsite[proved]``). Any kernel samples with that: marginals, or the
-        best state it sees.
+        "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, anneals for a most probable
+        state, or tempers for the log-partition function; these are also the methods "exact", "gibbs", "annealed" and
+        "tempered" (`Tempered`: replicas at several temperatures, for models with several modes). "mini-bucket"
+        (`MiniBucket`) takes independent draws with bounded weights: marginals, and the log-partition function with its
+        error and bounds. "herded" and "herded-shared" (`HerdedGibbs` with a weight for each configuration of the
+        neighbours, or each conditional) count instead of drawing; "quasi" (`QuasiGibbs`) is driven by a low-discrepancy
+        sequence, in whole periods of sweeps; "blocks" (`BlockGibbs`) draws many sites jointly, blocks that are found
+        for the model, "cutset" (`CutsetGibbs`) draws few sites and sums the others out; "swendsen-wang"
+        (`SwendsenWang`) and "wolff" (`Wolff`) move clusters of sites that agree; "perfect" (`Perfect`) takes
+        independent draws without bias where couplings are weak; "poisson" (`PoissonGibbs`) reads minibatches of the
+        factors of sites that have thousands of them. "annealed" looks for a most probable state: annealing at
+        temperatures that fit the model, restarted until the budget is used. "forward" (`Forward`) draws Bayesian
+        networks from parents to children, and weighs draws by the evidence: marginals, and an estimate of the
+        log-partition function with its error. "mean-field" gives approximate marginals, and a lower bound of the
+        log-partition function. "bp" is belief propagation: approximate marginals and log-partition function (an upper
+        bound for kind="tree-reweighted"), and a probable state (kind="max", which MAP takes). "proved" searches with
+        half of the time, and lets toulbar2 prove that there is no better state, or find it (``pip install
+        gibbsite[proved]``). Any kernel samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
         the same state.

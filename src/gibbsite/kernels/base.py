@@ -50,8 +50,7 @@ class Buffer(NamedTuple):
 class KernelWarning(NamedTuple):
     """What is known beforehand about the results of a kernel, in a sentence or two.
 
-    ``grave``: a number of the result, or one that users would compute from it, is biased however long the
-    run.
+    ``grave``: a number of the result, or one that users would compute from it, is biased however long the run.
     """
 
     text: str
@@ -232,7 +231,6 @@ def transition(parameters: Any, arrays: Any, memory: Any, x: Array, i: Integer, 
     """Fill ``row`` with the probabilities of the next value of unit i; return the number of states.
 
     A unit is a site or a block (:func:`.protocols.sites_of`): the values of a block are numbered with its last site
-    fastest.
-    Optional: kernels that supply it are proved by exact transition matrices.
+    fastest. Optional: kernels that supply it are proved by exact transition matrices.
     """
     raise NotImplementedError

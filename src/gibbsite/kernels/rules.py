@@ -155,8 +155,7 @@ def kept_odds(arrays: Any, x: Ints8, i: Integer, cond: Floats, keep: bool) -> fl
 def is_up(odds: float, u: float) -> bool:
     """Return whether u < P(1) = 1 / (1 + exp(-odds)), that is odds > logit(u).
 
-    A table of logits brackets logit(u) so closely that the logarithm itself is needed in one update of a
-    thousand.
+    A table of logits brackets logit(u) so closely that the logarithm itself is needed in one update of a thousand.
     """
     k = np.uintp(u * _BINS)
     up: bool = odds >= _LOGITS[k + _ONE]

@@ -1,7 +1,6 @@
 """What a scan is: the order of visits, as data.
 
-A scan turns a graph into a *schedule*, a named tuple that compiled code reads through three generic
-functions:
+A scan turns a graph into a *schedule*, a named tuple that compiled code reads through three generic functions:
 
 * :func:`period`: after how many steps the schedule starts again;
 * :func:`refresh`: called at the start of every period, writes a new random order into ``order``

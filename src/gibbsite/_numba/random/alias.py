@@ -61,8 +61,7 @@ def build_alias_rows(start: Array, weights: Floats, step: int = 1) -> Words64:
 def draw_column(table: Words64, first: Integer, many: Integer, rng: Words) -> tuple[Words, Integer]:
     """Draw a column of the row that starts at ``first``; ``many`` is its length, below 2^32.
 
-    The upper half of a random word chooses a column (Lemire, 2019, with his rejection), the lower half
-    whether to stay.
+    The upper half of a random word chooses a column (Lemire, 2019, with his rejection), the lower half whether to stay.
     """
     m = _U(many)
     rng, word = bits(rng)

@@ -1,10 +1,9 @@
 """Normal and exponential numbers for compiled code: the ziggurat of Marsaglia and Tsang (2000).
 
-The area under a falling density is cut into 256 layers of equal area: level strips, and a base with the tail
-beyond its right edge. A layer is drawn, and a place on its width; nearly always it lies left of where the
-next layer ends, so under the curve, and is the answer. Layer, place and sign come from different bits of one
-word, which Marsaglia's own code did not keep apart (Doornik, 2005); the tail is drawn exactly (Marsaglia,
-1964).
+The area under a falling density is cut into 256 layers of equal area: level strips, and a base with the tail beyond its
+right edge. A layer is drawn, and a place on its width; nearly always it lies left of where the next layer ends, so
+under the curve, and is the answer. Layer, place and sign come from different bits of one word, which Marsaglia's own
+code did not keep apart (Doornik, 2005); the tail is drawn exactly (Marsaglia, 1964).
 
 References
 ----------
@@ -39,8 +38,7 @@ def layers(
 ) -> tuple[Floats, Floats]:
     """Return the right edges of the layers from the base up, and the heights of the curve there.
 
-    The first edge is that of a rectangle of the base's area; the last is zero. ``place`` is the inverse of
-    ``height``.
+    The first edge is that of a rectangle of the base's area; the last is zero. ``place`` is the inverse of ``height``.
 
     Examples
     --------

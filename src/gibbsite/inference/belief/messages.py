@@ -52,10 +52,9 @@ class Messages(NamedTuple):
 
     ``message`` is laid out by ``place`` of edges; the largest number of each is one, or zero in logarithms, unless
     damped. ``belief`` (cells,) is known up to a constant for each site. ``fresh`` is the new message, ``top`` the
-    largest term of its sums, where they are logarithms. ``q`` has the messages of the other members of a factor,
-    member after member: ``other`` are these members, ``at`` where they begin in ``q``, and ``code``, ``entry`` and
-    ``share`` the present state, the position in the table that it leads to, and the product of ``q`` of the members
-    before it.
+    largest term of its sums, where they are logarithms. ``q`` has the messages of the other members of a factor, member
+    after member: ``other`` are these members, ``at`` where they begin in ``q``, and ``code``, ``entry`` and ``share``
+    the present state, the position in the table that it leads to, and the product of ``q`` of the members before it.
     """
 
     message: Floats

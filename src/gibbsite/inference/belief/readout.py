@@ -5,9 +5,8 @@ b_f^c_f prod_i b_i^(1 - sum_f c_f), whatever the messages. If beliefs agree on t
 Bethe and its fractional variants is the sum of the logarithms of their totals with these powers [1]_.
 
 The upper bound holds for any messages. Let forests of factors be drawn such that factor f is in one with probability
-c_f, and with site i towards the root with probability c_fi; r_i is the probability that i is a root. The entropy of
-any distribution is at most sum_i r_i H(x_i) + sum_fi c_fi H(x_f | x_i) [2]_. Split the log-potential among these
-terms,
+c_f, and with site i towards the root with probability c_fi; r_i is the probability that i is a root. The entropy of any
+distribution is at most sum_i r_i H(x_i) + sum_fi c_fi H(x_f | x_i) [2]_. Split the log-potential among these terms,
 
     phi_fi = c_fi (log T_f / c_f + sum_(j != i) log q_jf - log M_fi),
     psi_i = the rest, which depends on x_i alone,

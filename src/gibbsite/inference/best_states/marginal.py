@@ -1,9 +1,8 @@
 """Marginal MAP: the best states of some sites with all others summed out.
 
-The other sites are summed out one after another, smallest table first. What is left is a model of the sites
-to maximise over, whose log-potential is the logarithm of a sum: of their joint probability, times the
-partition function of the whole model. Its best state is solved for, or searched for by annealing, like that
-of any other model.
+The other sites are summed out one after another, smallest table first. What is left is a model of the sites to maximise
+over, whose log-potential is the logarithm of a sum: of their joint probability, times the partition function of the
+whole model. Its best state is solved for, or searched for by annealing, like that of any other model.
 """
 
 from __future__ import annotations

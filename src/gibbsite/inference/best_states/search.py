@@ -1,9 +1,8 @@
 """The search for a most probable state: annealing, again and again, by independent chains.
 
-Chains move by single sites (:class:`gibbsite.AnnealedGibbs`) or, on sparse models, by blocks of bounded
-width, and where there are zeros, by cutsets with all other sites summed out; all are tried, and what improved
-the best states last gets most of the work. Schedules get longer as
-restarts go on. What one chain does is in :mod:`.searcher`.
+Chains move by single sites (:class:`gibbsite.AnnealedGibbs`) or, on sparse models, by blocks of bounded width, and
+where there are zeros, by cutsets with all other sites summed out; all are tried, and what improved the best states last
+gets most of the work. Schedules get longer as restarts go on. What one chain does is in :mod:`.searcher`.
 
 That several chains arrive at the same log-potential is what speaks for it; it proves nothing.
 """

@@ -1,8 +1,7 @@
 """The process in which toulbar2 works: a cost function network in, a state and a bound out.
 
 ``python -m gibbsite.inference.best_states.toulbar PROBLEM.npz ANSWER.npz`` imports neither Numba nor the rest of
-gibbsite.
-Costs are negative log-potentials; toulbar2 rounds them to a number of digits and reckons in whole numbers.
+gibbsite. Costs are negative log-potentials; toulbar2 rounds them to a number of digits and reckons in whole numbers.
 """
 
 from __future__ import annotations

@@ -81,8 +81,7 @@ class ExactResult(Answer, ABC):
         *sites : str or int
             Sites by name or position, whether or not they share a factor; observed ones are allowed.
         given : mapping, optional
-            Further evidence, as :meth:`gibbsite.FactorGraph.observe` takes it: probabilities are
-            conditional on it.
+            Further evidence, as :meth:`gibbsite.FactorGraph.observe` takes it: probabilities are conditional on it.
 
         Returns
         -------

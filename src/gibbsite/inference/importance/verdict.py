@@ -1,12 +1,11 @@
 """How far to trust weighted draws.
 
-A large effective size says little: it is computed from the weights that were drawn, and what was never drawn
-has none. A run is called converged only if nothing that counts can have been missed: every weight has a known
-upper bound (``log_bound`` of :class:`gibbsite.importance.WeightedSource`), and so many draws of that weight
-would be needed to make up the sum of weights that a set of states which all draws have missed can hold
-no more than the accuracy asked for. Besides, no draw may decide a marginal by itself, and groups of draws and
-proposals must agree within their errors. The tail of the weights is fitted, too: where weights have no useful
-bound, it tells whether their errors mean anything.
+A large effective size says little: it is computed from the weights that were drawn, and what was never drawn has none.
+A run is called converged only if nothing that counts can have been missed: every weight has a known upper bound
+(``log_bound`` of :class:`gibbsite.importance.WeightedSource`), and so many draws of that weight would be needed to make
+up the sum of weights that a set of states which all draws have missed can hold no more than the accuracy asked for.
+Besides, no draw may decide a marginal by itself, and groups of draws and proposals must agree within their errors. The
+tail of the weights is fitted, too: where weights have no useful bound, it tells whether their errors mean anything.
 """
 
 from __future__ import annotations

@@ -10,17 +10,15 @@ probabilities whose log-odds differ by w is sigma(w / 2) - sigma(-w / 2) = tanh(
     w <= max over a, b of sum_f max over o, x_j, y_j of
          [f(a, x_j, o) - f(b, x_j, o)] - [f(a, y_j, o) - f(b, y_j, o)],
 
-which for a single factor of two sites is theorem 10 of Mitliagkas and Mackey (2017). If i has two states, A
-is one of them, and its log-odds lie between the sums over all factors of their smallest and largest: the
-sharper bound of :mod:`gibbsite.inference.influence.binary` holds, which for products of spins is theorem 12 in its
-tightened form.
+which for a single factor of two sites is theorem 10 of Mitliagkas and Mackey (2017). If i has two states, A is one of
+them, and its log-odds lie between the sums over all factors of their smallest and largest: the sharper bound of
+:mod:`gibbsite.inference.influence.binary` holds, which for products of spins is theorem 12 in its tightened form.
 
 *Few configurations.* Where the neighbours of a site have few configurations, all of them are enumerated, which gives
 the exact influence.
 
-*Zeros.* A state of i that o excludes whatever x_j is belongs to neither law and is left out. A state that is
-excluded for some x_j only makes w infinite, the bound 1. Where all states are excluded, the law may be
-defined at will: uniform.
+*Zeros.* A state of i that o excludes whatever x_j is belongs to neither law and is left out. A state that is excluded
+for some x_j only makes w infinite, the bound 1. Where all states are excluded, the law may be defined at will: uniform.
 """
 
 from __future__ import annotations

@@ -52,8 +52,7 @@ class Approximation(Answer):
 class MeanFieldResult(Approximation):
     """A product law close to a model: approximate marginals, and a lower bound of the log-partition function.
 
-    How far the marginals are from those of the model is not known. There are no standard errors: nothing was
-    drawn.
+    How far the marginals are from those of the model is not known. There are no standard errors: nothing was drawn.
 
     Attributes
     ----------

@@ -10,9 +10,8 @@ another memory. A batched update is both in one module of this folder:
 * the site order of the packed model converts states to the layout (``pack``), and states and records back
   (``unpack``).
 
-A class decorated with :func:`register_batched` is found wherever chains are laid out
-(:mod:`gibbsite.sampling.layout`); no other file names it, and its module is imported when a kernel and a
-kind of graph that it declares are used.
+A class decorated with :func:`register_batched` is found wherever chains are laid out (:mod:`gibbsite.sampling.layout`);
+no other file names it, and its module is imported when a kernel and a kind of graph that it declares are used.
 """
 
 from __future__ import annotations

@@ -207,9 +207,8 @@ def add_product(
 ) -> None:
     """Add to ``out`` what some inputs contribute to the log-odds of sites of a tile in ``width`` chains.
 
-    Input k has the states ``x[at + k * chains]``, ... and the couplings ``weight[first + k * TILE]``, ...;
-    ``out[to + u * chains]``, ... are the log-odds of site u. Contributions are added up from zero, input by
-    input.
+    Input k has the states ``x[at + k * chains]``, ... and the couplings ``weight[first + k * TILE]``, ...; ``out[to + u
+    * chains]``, ... are the log-odds of site u. Contributions are added up from zero, input by input.
     """
     for u in range(sites):
         for c in range(width):

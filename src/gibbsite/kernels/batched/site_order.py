@@ -161,9 +161,8 @@ class Parity(SiteOrder):
 def _pair_up(cells: Array, even: Array, odd: Array, shape: tuple[int, ...], flip: int) -> Iterator[tuple[Any, Any]]:
     """Yield parts of a lattice with those of its even and odd sites, which have changed places by ``flip``.
 
-    Neighbours in memory alternate where all axes but the first are odd. Otherwise there are as many even as
-    odd sites in every layer across the first axis, and it is done layer by layer; in two dimensions, with
-    all even rows at once.
+    Neighbours in memory alternate where all axes but the first are odd. Otherwise there are as many even as odd sites
+    in every layer across the first axis, and it is done layer by layer; in two dimensions, with all even rows at once.
     """
     n = cells.shape[1]
     if math.prod(shape[1:]) % 2:

@@ -62,15 +62,14 @@ class CutTree(NamedTuple):
 class CutWorkspace(NamedTuple):
     """The messages of a chain, and room to compute them.
 
-    ``pool`` holds the messages up, those down, and those up for a state of a cutset site that is only tried.
-    For each of them there are ``scale`` (a logarithm), ``low`` (the logarithm of the smallest positive entry)
-    and ``logs`` (1: the entries are logarithms); for the first two ``valid``, and ``seen``, the state of the
-    cutset that they belong to. ``table`` is the one table that is being made, ``weight`` and ``chance`` have
-    room for the states of a site, ``column`` for a separator, ``digit`` for the loops of an operand;
-    ``stack`` and ``path`` are for walks over the tree, ``inside`` marks a subtree, ``codes`` is a copy of the
-    states, of the same type whatever theirs is. ``marginal`` is what comes
-    out, ``fresh`` 1 + the number of the cutset that it still holds for; ``words`` is the generator, ``what``
-    is what is asked of :func:`.collapsed.collapse`.
+    ``pool`` holds the messages up, those down, and those up for a state of a cutset site that is only tried. For each
+    of them there are ``scale`` (a logarithm), ``low`` (the logarithm of the smallest positive entry) and ``logs`` (1:
+    the entries are logarithms); for the first two ``valid``, and ``seen``, the state of the cutset that they belong to.
+    ``table`` is the one table that is being made, ``weight`` and ``chance`` have room for the states of a site,
+    ``column`` for a separator, ``digit`` for the loops of an operand; ``stack`` and ``path`` are for walks over the
+    tree, ``inside`` marks a subtree, ``codes`` is a copy of the states, of the same type whatever theirs is.
+    ``marginal`` is what comes out, ``fresh`` 1 + the number of the cutset that it still holds for; ``words`` is the
+    generator, ``what`` is what is asked of :func:`.collapsed.collapse`.
     """
 
     pool: Floats

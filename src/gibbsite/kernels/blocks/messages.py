@@ -7,10 +7,9 @@ side. When a cutset site changes, the messages that lead away from its factors b
 computed again when they are needed. The states that messages belong to are kept beside them and
 compared with those of the chain: messages are never taken for those of another state.
 
-A message is scaled to maximum one, and the logarithm of its scale is kept. Where a product could become too
-small for a floating-point number, the table is made in logarithms, and so is its message if its entries are
-too far apart. A message depends on the factors and on the states of the cutset alone, bit by bit, not on when it
-is computed.
+A message is scaled to maximum one, and the logarithm of its scale is kept. Where a product could become too small for a
+floating-point number, the table is made in logarithms, and so is its message if its entries are too far apart. A
+message depends on the factors and on the states of the cutset alone, bit by bit, not on when it is computed.
 """
 
 from __future__ import annotations

@@ -13,9 +13,8 @@ A_t(s) T(s, s'), s' the state drawn for the next one. Sums and products of posit
 accuracy by rounding. A periodic strip is cut: one of its rows keeps its states and is a neighbour outside.
 There are two cuts, far apart, and so four blocks then.
 
-Four strips make a *tile* and are processed at once, by vector instructions; threads share tiles. Random numbers
-are keyed by tile and row under a key that is drawn for each visit, so the result does not depend on the number of
-threads.
+Four strips make a *tile* and are processed at once, by vector instructions; threads share tiles. Random numbers are
+keyed by tile and row under a key that is drawn for each visit, so the result does not depend on the number of threads.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ joined to. The table is a product of
 * the other factors that touch the site and have not been used before;
 * the messages of earlier sites, those whose separators begin with this site.
 
-Axes are in order of elimination in all tables, so runs of axes that a factor or message has, or lacks,
-are merged: an operand is a short list of loops, from the outermost to the innermost, with the extent of each
-and the operand's stride.
+Axes are in order of elimination in all tables, so runs of axes that a factor or message has, or lacks, are merged: an
+operand is a short list of loops, from the outermost to the innermost, with the extent of each and the operand's stride.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Swendsen and Wang's kernel: all clusters of sites that are joined move, each independently of the others.
 
-Two sites that agree are joined with probability 1 - exp(-strength); given the bonds, the labels of a cluster
-have the weights that its sites give them together, and nothing else matters. Both are exact conditional
-distributions of one joint distribution of states and bonds (Edwards and Sokal), so the model is stationary, with
-fields as without.
+Two sites that agree are joined with probability 1 - exp(-strength); given the bonds, the labels of a cluster have the
+weights that its sites give them together, and nothing else matters. Both are exact conditional distributions of one
+joint distribution of states and bonds (Edwards and Sokal), so the model is stationary, with fields as without.
 
 References
 ----------

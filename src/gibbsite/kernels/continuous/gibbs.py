@@ -92,14 +92,13 @@ class ContinuousGibbs(Kernel):
     Parameters
     ----------
     method : {"auto", "exact-inverse", "double", "its", "rejection", "slice"}
-        How a number is drawn from its conditional. ``"exact-inverse"``: without approximation, where all
-        factors of a site are polynomials of degree 1 or 2 in it and are evaluated in full. ``"its"``: from an
-        interpolant of the density, with a Metropolis correction. ``"double"``: from an interpolant of the
-        exponential of an interpolant of the energy, which takes fewer evaluations, with the same correction.
-        ``"rejection"``: uniform proposals, for energies that differ by a few units only; needs bounds of all
-        factors, as minibatches do. ``"slice"``: by
-        shrinking the interval, whatever the density is. ``"auto"``: exact-inverse where it is possible, slice
-        where all factors are evaluated otherwise, and double for minibatches.
+        How a number is drawn from its conditional. ``"exact-inverse"``: without approximation, where all factors of a
+        site are polynomials of degree 1 or 2 in it and are evaluated in full. ``"its"``: from an interpolant of the
+        density, with a Metropolis correction. ``"double"``: from an interpolant of the exponential of an interpolant of
+        the energy, which takes fewer evaluations, with the same correction. ``"rejection"``: uniform proposals, for
+        energies that differ by a few units only; needs bounds of all factors, as minibatches do. ``"slice"``: by
+        shrinking the interval, whatever the density is. ``"auto"``: exact-inverse where it is possible, slice where all
+        factors are evaluated otherwise, and double for minibatches.
     minibatch : float, "auto" or None
         None: every update evaluates all factors of its site. A number: Poisson minibatches, and the number is
         lambda, the mean number of factors drawn whatever the state at the site with the largest sum of
@@ -111,8 +110,7 @@ class ContinuousGibbs(Kernel):
     fine : int, optional
         Degree of the second interpolant of ``"double"``, in the same way up to 128.
     tolerance : float
-        How small the last coefficients of an interpolant should be; about the share of proposals that
-        are rejected.
+        How small the last coefficients of an interpolant should be; about the share of proposals that are rejected.
 
     Examples
     --------

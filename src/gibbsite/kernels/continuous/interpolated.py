@@ -42,9 +42,8 @@ from gibbsite.kernels.continuous.energy import ACCEPTED, CHOSEN, EMPTY, FACTOR, 
 class Interpolation(NamedTuple):
     """Degrees of the two interpolants, and how small their last coefficients should be.
 
-    ``nodes`` has the points where energies are needed. ``double``: the interpolant of the density has a
-    ladder of its own, and ``cross[cross_at[l] + k * (d + 1) + j]`` is T_k at point j of its level l, of
-    degree d.
+    ``nodes`` has the points where energies are needed. ``double``: the interpolant of the density has a ladder of its
+    own, and ``cross[cross_at[l] + k * (d + 1) + j]`` is T_k at point j of its level l, of degree d.
     """
 
     double: bool

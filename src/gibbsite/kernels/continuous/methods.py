@@ -4,13 +4,12 @@ The loop over factors is in one place, and methods do not know of it: the points
 look at the energies and ask again, or have found a value. All methods are one piece of compiled code; a number
 selects that of a site. Interpolation is in :mod:`.interpolated`; the others are here.
 
-*Inverse*: where the energy is a polynomial of degree 2 at most, the density on the unit interval is
-exp(b t + c t^2): a truncated exponential or normal, or, for c > 0, one with its mass at the ends. It is drawn by
-rejection from at most three pieces of exponentials: tangents of a concave energy at the mode and one standard
-deviation to the left and right of it, which meet halfway, or chords of a convex one on both sides of its minimum.
-The energy is below a tangent at p by ``c (t - p)^2``, below a chord over [l, r] by ``c (t - l)(t - r)``: nothing
-cancels, however flat or steep. At least about half of the proposals are accepted, 84 % of those for a normal, all
-where c = 0.
+*Inverse*: where the energy is a polynomial of degree 2 at most, the density on the unit interval is exp(b t + c t^2): a
+truncated exponential or normal, or, for c > 0, one with its mass at the ends. It is drawn by rejection from at most
+three pieces of exponentials: tangents of a concave energy at the mode and one standard deviation to the left and right
+of it, which meet halfway, or chords of a convex one on both sides of its minimum. The energy is below a tangent at p by
+``c (t - p)^2``, below a chord over [l, r] by ``c (t - l)(t - r)``: nothing cancels, however flat or steep. At least
+about half of the proposals are accepted, 84 % of those for a normal, all where c = 0.
 
 *Rejection*: uniform proposals, accepted with probability exp(U(v) - bound of U), the sum of the bounds of the
 factors. Several are evaluated together, because a factor is costly to find and cheap to call again.

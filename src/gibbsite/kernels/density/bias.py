@@ -1,8 +1,7 @@
 """The bias of steps without an accept step, computed from curvature and noise near the mean of a run.
 
-Near its mean m a target has the log-density -(x - m)^T H (x - m) / 2. Steps x' = x + g M grad + noise of
-covariance Q = 2 g M + g^2 M V M, where V is the covariance of an estimated gradient, then have the covariance
-S with
+Near its mean m a target has the log-density -(x - m)^T H (x - m) / 2. Steps x' = x + g M grad + noise of covariance Q =
+2 g M + g^2 M V M, where V is the covariance of an estimated gradient, then have the covariance S with
 
     S = A S A^T + Q,    A = I - g M H,
 

@@ -205,14 +205,7 @@ def _share(g: float, times: float) -> str:
 
 @implement(step, MalaParameters)
 def _move_mala(
-    parameters: MalaParameters,
-    arrays: Any,
-    memory: MoveMemory,
-    x: Floats,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: MalaParameters, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     if is_stuck(memory) or not arrive_sloped(arrays, memory, x):
         return rng
@@ -251,19 +244,12 @@ def _move_mala(
                     total += g * factor[m * n + k] * there[n + m]
                 back += total * total
         gain = value - memory.now[0] + 0.5 * forth - back / (4.0 * g)
-    return decide(memory, x, value, gain, parameters.wanted, rng)
+    return decide(memory, x, value, gain, params.wanted, rng)
 
 
 @implement(step, UlaParameters)
 def _move_ula(
-    parameters: UlaParameters,
-    arrays: Any,
-    memory: MoveMemory,
-    x: Floats,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: UlaParameters, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     if is_stuck(memory) or not arrive_sloped(arrays, memory, x):
         return rng

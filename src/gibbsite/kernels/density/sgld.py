@@ -2,12 +2,11 @@
 
     x' = x + g (grad prior(x) + (N / K) sum over K rows of grad likelihood(x, row)) + sqrt(2 g) z
 
-There is no accept step: the ratio would need the likelihood of all rows, which minibatches are to avoid, and
-with a ratio or a gradient of a minibatch in its place MALA is no longer exact. So the bias of ULA stays, and the
-noise of the gradient adds to that of the move: its covariance is 2 g I + g^2 V, where V = (N^2 / K) times the
-covariance of the rows' gradients (with replacement; times (N - K) / (N - 1) without). It is small where
-g V / 2 << 1. Control variates replace the sum by its exact value at a fixed place plus differences from
-there, which are small near it.
+There is no accept step: the ratio would need the likelihood of all rows, which minibatches are to avoid, and with a
+ratio or a gradient of a minibatch in its place MALA is no longer exact. So the bias of ULA stays, and the noise of the
+gradient adds to that of the move: its covariance is 2 g I + g^2 V, where V = (N^2 / K) times the covariance of the
+rows' gradients (with replacement; times (N - K) / (N - 1) without). It is small where g V / 2 << 1. Control variates
+replace the sum by its exact value at a fixed place plus differences from there, which are small near it.
 
 References
 ----------

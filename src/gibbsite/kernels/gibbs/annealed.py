@@ -98,8 +98,7 @@ class AnnealedGibbs(Kernel):
     sweeps : int, optional
         Number of temperatures; 1000, or the length of the list.
     start : float, optional
-        First temperature of the named schedules; by default so high that most sites of the model at hand
-        move freely.
+        First temperature of the named schedules; by default so high that most sites of the model at hand move freely.
     rate : float, optional
         Of the exponential schedule; by default the last temperature is a hundredth of ``start``, or, where
         that is left to the model, so low that single sites of it are frozen.
@@ -255,21 +254,14 @@ def cool(w: Floats, size: Integer, inverse: float) -> float:
 
 @implement(step, AnnealedParameters)
 def _step_categorical(
-    parameters: AnnealedParameters,
-    arrays: Any,
-    memory: Cooling,
-    x: Array,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: AnnealedParameters, arrays: Any, memory: Cooling, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     rng, u = uniform(rng)
     size = log_weights(arrays, x, i, memory.work)
-    total = cool(memory.work, size, now(parameters, memory))
+    total = cool(memory.work, size, now(params, memory))
     if total > 0.0:
         x[i] = pick(memory.work, size, u * total)
-    tick(parameters, memory)
+    tick(params, memory)
     return rng
 
 
@@ -282,19 +274,12 @@ def _is_up_at(inverse: float, odds: float, u: float) -> bool:
 @implement(step, AnnealedParameters, IsingGraph)
 @implement(step, AnnealedParameters, LatticeGraph)
 def _step_binary(
-    parameters: AnnealedParameters,
-    arrays: Any,
-    memory: Cooling,
-    x: Ints8,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: AnnealedParameters, arrays: Any, memory: Cooling, x: Ints8, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     rng, u = uniform(rng)
     odds = log_odds(arrays, x, i)
-    x[i] = _is_up_at(now(parameters, memory), odds, u)
-    tick(parameters, memory)
+    x[i] = _is_up_at(now(params, memory), odds, u)
+    tick(params, memory)
     return rng
 
 

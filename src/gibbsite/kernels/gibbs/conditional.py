@@ -32,9 +32,8 @@ _FAILED, _OUTSIDE = 1, 2
 class ConditionalsMemory(NamedTuple):
     """Room for the values of a block and the words of the generator; what went wrong, and where.
 
-    ``trouble`` has what went wrong, the block, and the first of its sites that is concerned; ``place`` the
-    state it was drawn given, ``words`` the generator before. ``moves`` is what slice sampling of sites
-    without a function needs.
+    ``trouble`` has what went wrong, the block, and the first of its sites that is concerned; ``place`` the state it was
+    drawn given, ``words`` the generator before. ``moves`` is what slice sampling of sites without a function needs.
     """
 
     out: Floats

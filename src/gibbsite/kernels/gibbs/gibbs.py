@@ -127,17 +127,10 @@ def _step_binary(
 
 @implement(step, GibbsParameters)
 def _step_categorical(
-    parameters: GibbsParameters,
-    arrays: Any,
-    memory: Buffer,
-    x: Ints16,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: GibbsParameters, arrays: Any, memory: Buffer, x: Ints16, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     size, total = weights(arrays, x, i, memory.work)
-    return _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
+    return _draw(params, arrays, memory.work, size, total, x, i, rng, cond, keep)
 
 
 @implement(step, GibbsParameters, PottsGraph, Running)

@@ -1,21 +1,19 @@
 """Completely uniformly distributed sequences: whole periods of linear feedback shift registers.
 
-Quasi-Monte Carlo points fill space more evenly than random ones, but a Markov chain needs numbers that are
-even *in order*: all blocks of d successive numbers must fill the d-dimensional cube, for every d. The whole
-period of a small random number generator does that. A register of m bits obeys the recurrence of a
-primitive polynomial,
+Quasi-Monte Carlo points fill space more evenly than random ones, but a Markov chain needs numbers that are even *in
+order*: all blocks of d successive numbers must fill the d-dimensional cube, for every d. The whole period of a small
+random number generator does that. A register of m bits obeys the recurrence of a primitive polynomial,
 
     b[j + m] = XOR of b[j + e] over the exponents e < m of the polynomial,
 
 and number i is made of the 32 bits from position i s on. N = 2^m - 1 is the period, and the stride s is
 prime to it. Polynomials and strides were searched for even low-dimensional blocks [1]_ [2]_.
 
-A chain that takes d numbers per sweep reads the sequence row by row into a matrix of d columns, going
-through the period d times: if d and N have no common divisor, its rows are all blocks of d numbers, each
-once. Otherwise the next larger d without one is used, and the last columns are dropped. A row of zeros, the
-one block the register never shows, completes the 2^m rows. Every column is XORed with a random word of its
-own, a *digital shift*: each number is then uniform, rows stay as even as they were, and replicates show the
-error.
+A chain that takes d numbers per sweep reads the sequence row by row into a matrix of d columns, going through the
+period d times: if d and N have no common divisor, its rows are all blocks of d numbers, each once. Otherwise the next
+larger d without one is used, and the last columns are dropped. A row of zeros, the one block the register never shows,
+completes the 2^m rows. Every column is XORed with a random word of its own, a *digital shift*: each number is then
+uniform, rows stay as even as they were, and replicates show the error.
 
 References
 ----------

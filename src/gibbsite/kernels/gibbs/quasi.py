@@ -8,8 +8,7 @@ depend on the shift has exactly the distribution of a Gibbs sweep; and all rows 
 ones, so averages over the whole period are more accurate, most where values depend smoothly on few numbers
 [1]_. There is no gain before the period is complete.
 
-Rows are counted modulo 2^m: the rows of the warmup come again at the end, and any 2^m rows are the whole
-period.
+Rows are counted modulo 2^m: the rows of the warmup come again at the end, and any 2^m rows are the whole period.
 
 References
 ----------

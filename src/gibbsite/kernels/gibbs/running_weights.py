@@ -1,9 +1,8 @@
 """Local log-weights kept up to date, for sites with many neighbours.
 
-Summing over all neighbours at every visit costs their number, whether anything has changed or not. Here the
-log-weights of all states of all sites are kept: a visit reads as many numbers as the site has states, and
-only a change of value costs the number of neighbours; with a full matrix of couplings that is two passes through
-memory.
+Summing over all neighbours at every visit costs their number, whether anything has changed or not. Here the log-weights
+of all states of all sites are kept: a visit reads as many numbers as the site has states, and only a change of value
+costs the number of neighbours; with a full matrix of couplings that is two passes through memory.
 
 Adding and subtracting accumulates rounding errors, so everything is summed up anew after a fixed number of
 changes. They are counted in the memory of the chain: a resumed chain does it at the same moment.

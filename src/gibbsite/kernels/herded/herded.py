@@ -1,10 +1,9 @@
 """Herded Gibbs: every conditional is followed by counting instead of random numbers.
 
-Gibbs sampling draws a site from its conditional given its neighbours. Herded Gibbs [1]_ keeps a weight for
-every site and configuration of its neighbours (its key) and lets the weight choose
-(:mod:`gibbsite.kernels.herded.herding`), so that among the visits with the same key each value is taken as
-often as its conditional demands, up to a bounded number. On complete graphs the average over T sweeps is
-then within a constant times 1 / T of the target.
+Gibbs sampling draws a site from its conditional given its neighbours. Herded Gibbs [1]_ keeps a weight for every site
+and configuration of its neighbours (its key) and lets the weight choose (:mod:`gibbsite.kernels.herded.herding`), so
+that among the visits with the same key each value is taken as often as its conditional demands, up to a bounded number.
+On complete graphs the average over T sweeps is then within a constant times 1 / T of the target.
 
 On sparse graphs keys do not hold all other sites, and the choices under two keys can be correlated: errors
 fall like 1 / T down to a floor that is often small, but not zero. ``keys="full"`` has no floor.
@@ -63,10 +62,9 @@ class HerdedGibbs(Kernel):
     Parameters
     ----------
     keys : {"blanket", "full", "shared", "binned", "randomised-binned", "site"}
-        What distinguishes weights: the configuration of the neighbours; of all other sites (small models;
-        the case with a theorem); the conditional, so that configurations with equal ones share a weight; the
-        bin a conditional is in; one of the two nearest bins by chance, which removes the bias of binning;
-        nothing but the site.
+        What distinguishes weights: the configuration of the neighbours; of all other sites (small models; the case with
+        a theorem); the conditional, so that configurations with equal ones share a weight; the bin a conditional is in;
+        one of the two nearest bins by chance, which removes the bias of binning; nothing but the site.
     rule : {"argmax", "threshold", "tijdeman", "bounded"}
         How weights choose. For two states the first three are the same; ``threshold`` refuses more.
         ``bounded`` draws at random unless counts leave a band around their expectation.

@@ -1,8 +1,7 @@
 """One step of herded Gibbs: the weight of the present key chooses the state of a site.
 
 Two states take one number per key: the weight in the upper half, in units of 2^-32, and in the lower half the
-probability of state 1 once it is known. More states take a weight each
-(:mod:`gibbsite.kernels.herded.herding`).
+probability of state 1 once it is known. More states take a weight each (:mod:`gibbsite.kernels.herded.herding`).
 """
 
 from __future__ import annotations

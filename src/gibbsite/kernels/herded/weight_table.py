@@ -1,8 +1,7 @@
 """Tables of herding weights: with a place for every key, or growing with the keys met.
 
-A key is a number: of a site and of what distinguishes its weights. A key that has not been met has weights of
-zero, the first of which is never zero in use: an array of zeros is an empty table, and takes memory only where it
-is written.
+A key is a number: of a site and of what distinguishes its weights. A key that has not been met has weights of zero, the
+first of which is never zero in use: an array of zeros is an empty table, and takes memory only where it is written.
 """
 
 from __future__ import annotations
@@ -131,9 +130,8 @@ def _find_hashed(ledger: Hashed, key: Integer) -> Integer:
 def _home(wanted: np.uint64, slots: np.uint64) -> Integer:
     """Return the slot from which on a key is looked for.
 
-    Neighbouring keys are adjacent, in groups, so that those of a site can be prefetched together; where a
-    group begins is random: its share of the slots, without division. With more slots it is the same or a
-    later one.
+    Neighbouring keys are adjacent, in groups, so that those of a site can be prefetched together; where a group begins
+    is random: its share of the slots, without division. With more slots it is the same or a later one.
     """
     h = wanted >> _GROUP
     h = (h ^ (h >> _SHIFT)) * _MIX_1

@@ -1,9 +1,8 @@
 """DoubleMIN-Gibbs: proposals from one minibatch, accepted by another (De Sa, Chen and Wong, 2018).
 
-A baseline for :mod:`.poisson`. Values are proposed as in :mod:`.mgpmh`; in place of all factors of the
-site, the acceptance takes estimates of the energy of the whole state as in :mod:`.min_gibbs`, that of the
-present state being carried along. Exact; with a second minibatch much smaller than Psi^2 chains hardly
-move.
+A baseline for :mod:`.poisson`. Values are proposed as in :mod:`.mgpmh`; in place of all factors of the site, the
+acceptance takes estimates of the energy of the whole state as in :mod:`.min_gibbs`, that of the present state being
+carried along. Exact; with a second minibatch much smaller than Psi^2 chains hardly move.
 
 References
 ----------

@@ -140,22 +140,15 @@ def propose(proposal: ProposalParameters, arrays: Any, memory: Any, x: Codes, i:
 
 @implement(step, MgpmhParameters)
 def _step(
-    parameters: MgpmhParameters,
-    arrays: Any,
-    memory: Batched,
-    x: Codes,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: MgpmhParameters, arrays: Any, memory: Batched, x: Codes, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     memory.counts[UPDATES] += 1
     old = np.uintp(x[i])
-    rng = propose(parameters.proposal, arrays, memory, x, i, rng)
+    rng = propose(params.proposal, arrays, memory, x, i, rng)
     new = np.uintp(x[i])
     if new != old:
         # factors of the site alone are in the proposal and in the target, and cancel
-        rows = parameters.proposal.rows
+        rows = params.proposal.rows
         cell, full = np.uintp(rows.offset[i]), memory.work
         log_weights(arrays, x, i, full)
         memory.counts[DRAWN] += rows.degree[i]

@@ -1,8 +1,7 @@
 """Poisson-Gibbs: exact Gibbs updates from a random minibatch of factors (Zhang and De Sa, 2019, algorithm 2).
 
-Give every factor phi of site i, with 0 <= phi <= M, a Poisson number s of mean ``tau M + phi(x)``, where
-tau = lambda / L. The joint distribution of x and all s has the target as its marginal, and given s and the other
-sites,
+Give every factor phi of site i, with 0 <= phi <= M, a Poisson number s of mean ``tau M + phi(x)``, where tau = lambda /
+L. The joint distribution of x and all s has the target as its marginal, and given s and the other sites,
 
     P(x_i = v) ~ exp(sum_phi s_phi log(1 + phi(x_i -> v) / (tau M))).
 
@@ -80,15 +79,13 @@ class PoissonParameters(NamedTuple):
 class PoissonGibbs(MinibatchKernel):
     """Gibbs sampling from minibatches of factors, exact, at a cost that does not grow with their number.
 
-    For sites with hundreds of factors and more. Factors of several sites need bounds, so they must not have
-    zeros.
+    For sites with hundreds of factors and more. Factors of several sites need bounds, so they must not have zeros.
 
     Parameters
     ----------
     minibatch : float or "auto"
-        Lambda, the mean number of factors drawn whatever the state at the site with the largest sum of
-        bounds L. ``"auto"`` takes the larger of L^2 and 2 L, and updates a site in full where that is
-        cheaper.
+        Lambda, the mean number of factors drawn whatever the state at the site with the largest sum of bounds L.
+        ``"auto"`` takes the larger of L^2 and 2 L, and updates a site in full where that is cheaper.
 
     Examples
     --------
@@ -157,20 +154,13 @@ def gather(parameters: PoissonParameters, memory: Batched, x: Codes, i: Integer,
 
 @implement(step, PoissonParameters)
 def _step(
-    parameters: PoissonParameters,
-    arrays: Any,
-    memory: Batched,
-    x: Codes,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: PoissonParameters, arrays: Any, memory: Batched, x: Codes, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     memory.counts[UPDATES] += 1
-    if parameters.plain[i]:
+    if params.plain[i]:
         size = np.int64(log_weights(arrays, x, i, memory.work))
-        memory.counts[DRAWN] += parameters.rows.degree[i]
-        memory.counts[KEPT] += parameters.rows.degree[i]
+        memory.counts[DRAWN] += params.rows.degree[i]
+        memory.counts[KEPT] += params.rows.degree[i]
     else:
-        rng, size = gather(parameters, memory, x, i, rng)
+        rng, size = gather(params, memory, x, i, rng)
     return draw_from_logs(arrays, x, i, memory.work, size, rng, cond, keep)

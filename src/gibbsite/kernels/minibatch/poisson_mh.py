@@ -57,9 +57,8 @@ class PoissonMH(MinibatchMetropolis):
     proposal, scale, covariance, adapt
         As for :class:`gibbsite.Metropolis`; any proposal will do.
     minibatch : float or "auto"
-        Lambda, the mean number of factors drawn whatever the state; "auto": Psi^2, or a tenth of all factors
-        if that is less, but no fewer than Psi; where that is more than there are factors, all of them are
-        evaluated.
+        Lambda, the mean number of factors drawn whatever the state; "auto": Psi^2, or a tenth of all factors if that is
+        less, but no fewer than Psi; where that is more than there are factors, all of them are evaluated.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """TunaMH (Zhang, Cooper and De Sa, 2020): minibatches whose size follows the length of the move.
 
-Factors need no bounds on the whole box, only to be no steeper than c: |phi(x) - phi(y)| <= c d, d = |x - y|.
-With C the sum of all c, draw Poisson(chi C^2 d^2 + C d) factors in proportion to c, and keep each with
-probability
+Factors need no bounds on the whole box, only to be no steeper than c: |phi(x) - phi(y)| <= c d, d = |x - y|. With C the
+sum of all c, draw Poisson(chi C^2 d^2 + C d) factors in proportion to c, and keep each with probability
 
     (chi c C d^2 + (c d - (phi(y) - phi(x))) / 2) / (chi c C d^2 + c d),
 

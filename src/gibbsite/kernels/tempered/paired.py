@@ -1,12 +1,11 @@
 """Two replicas on every rung, which exchange clusters of the sites at which they differ.
 
-Frustrated models on sparse graphs have no clusters of sites that agree. But two states at the same
-temperature differ in clusters, and Houdayer's move exchanges one of them without rejection
-(:mod:`gibbsite.kernels.clusters.houdayer`): both states change far more than single sites would change them at
-low temperature, and the sum of their log-potentials is unchanged (Zhu et al. 2015 call the move isoenergetic). So
-two ladders run side by side. After every sweep, and its swaps along each ladder, both replicas of each rung
-exchange a cluster. The product of the distributions of all replicas is stationary; draws are those of the target of
-the first ladder.
+Frustrated models on sparse graphs have no clusters of sites that agree. But two states at the same temperature differ
+in clusters, and Houdayer's move exchanges one of them without rejection (:mod:`gibbsite.kernels.clusters.houdayer`):
+both states change far more than single sites would change them at low temperature, and the sum of their log-potentials
+is unchanged (Zhu et al. 2015 call the move isoenergetic). So two ladders run side by side. After every sweep, and its
+swaps along each ladder, both replicas of each rung exchange a cluster. The product of the distributions of all replicas
+is stationary; draws are those of the target of the first ladder.
 
 References
 ----------

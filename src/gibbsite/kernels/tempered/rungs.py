@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 class AgreementEnergy(NamedTuple):
     """Pairs whose states may agree, each once.
 
-    ``coupling`` has length one (``step`` 0) where all are equal. ``log_unary`` is empty where no site
-    prefers a state.
+    ``coupling`` has length one (``step`` 0) where all are equal. ``log_unary`` is empty where no site prefers a state.
     """
 
     first: Words32

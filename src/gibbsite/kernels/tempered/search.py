@@ -1,11 +1,10 @@
 """The search for a ladder: short runs, each on a ladder that the last one suggests.
 
-The first ladder does not depend on the model. After each of a few runs, every one longer than the last, rungs
-are spread anew such that swaps are equally likely everywhere, and their number follows from the barrier. In
-the middle of the search the reference takes over the marginals that were seen at the target: the barrier then
-is that between the model and its nearest product distribution, as far as it is known (Surjanovic et al. 2022).
-The last run measures the differences of log Z on the final ladder; if runs are so slow that the time is used up
-early, the next run is the last.
+The first ladder does not depend on the model. After each of a few runs, every one longer than the last, rungs are
+spread anew such that swaps are equally likely everywhere, and their number follows from the barrier. In the middle of
+the search the reference takes over the marginals that were seen at the target: the barrier then is that between the
+model and its nearest product distribution, as far as it is known (Surjanovic et al. 2022). The last run measures the
+differences of log Z on the final ladder; if runs are so slow that the time is used up early, the next run is the last.
 
 Differences of log-partition functions of neighbouring rungs are those of Bennett (1976). With
 d(x) = (beta' - beta) U(x), f(t) = 1 / (1 + exp(-t)) and any number c,

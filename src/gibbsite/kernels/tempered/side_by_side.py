@@ -5,10 +5,9 @@ all replicas have the same neighbours: so they are contiguous in memory, each in
 model is read once for all of them, and loops over lanes compile to vector instructions. Sites are visited in
 the order of the scan. Swaps change the beta of two lanes, and nothing is copied.
 
-The contribution of a site to U is a part of its log-odds, so U is updated with every change; it is summed up
-anew from time to time, because sums of rounded numbers drift. Log-odds are 64-bit floats; the probability of
-state 1 is that of :mod:`gibbsite.kernels.batched.heatbath`, to about 1e-6 relative. Random numbers are keyed by
-lane, sweep and position.
+The contribution of a site to U is a part of its log-odds, so U is updated with every change; it is summed up anew from
+time to time, because sums of rounded numbers drift. Log-odds are 64-bit floats; the probability of state 1 is that of
+:mod:`gibbsite.kernels.batched.heatbath`, to about 1e-6 relative. Random numbers are keyed by lane, sweep and position.
 """
 
 from __future__ import annotations
