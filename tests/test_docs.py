@@ -128,3 +128,12 @@ def test_code_of_pages_runs(page: str, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_changelog_names_the_version() -> None:
     assert gs.__version__ in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name
+)
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)", prose) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from gibbsite.results.result import Result
     from gibbsite.sampling.driver import Recording
 
-_MOST_SITES = 4096  # of all components that are looked at
+MOST_SITES = 4096  # of all components that are compared
 _TABLE = 2.0**6  # entries of a table, unless a factor has more
-_MOST_ENTRIES = 1e7  # of all tables and states, which take about 0.3 seconds
+_MOST_ENTRIES = 5e6  # of all tables and states, which take about 0.2 seconds
 _BATCHES, _FEWEST, _MOST = 32, 64, 512  # of states: batches for standard errors, and numbers of states
 _SHARE = 0.05  # of the sweeps of a run, for the states
 _LONGEST = 64  # sweeps between two states
@@ -35,8 +35,8 @@ _SIGMAS, _SMALL = 6.0, 0.005  # standard errors, and differences, that are let p
 
 def compare_given(recording: Recording, result: Result, parts: Parts | None, accuracy: float | None) -> Look | None:
     """Return where a run disagrees with exact conditional marginals; None if it agrees or nothing can be compared."""
-    setup, graph = recording.setup, recording.setup.graph
-    if parts is None or not parts.large or sum(map(len, parts.large)) > _MOST_SITES:
+    graph = recording.setup.graph
+    if parts is None or not parts.large or sum(map(len, parts.large)) > MOST_SITES:
         return None
     sites = [site for part in parts.large for site in part]
     first = plan_elimination(parts.hoods, sites, _TABLE)
@@ -103,8 +103,8 @@ def _compare(
         return None
     here, there = tell_apart(float(numbers.mean[worst]), float(mean[pick][worst]))
     said = (
-        f"the probability of {name_cell(setup, pick, worst)} is {here} in the run, but {there} by exact inference given "
-        "states of other sites from the run: the run has missed states that are seldom entered and last long; "
+        f"the probability of {name_cell(setup, pick, worst)} is {here} in the run, but {there} by exact inference "
+        "given states of other sites from the run: the run has missed states that are seldom entered and last long; "
         "run longer, or take a method that moves several sites at once."
     )
     return Look(0, 0, Findings(said=said))
