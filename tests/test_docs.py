@@ -35,8 +35,11 @@ def run_as_module(name: str, code: str) -> types.ModuleType:
 @pytest.fixture(autouse=True)
 def registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget afterwards what pages register: other tests are about what is shipped."""
+    gibbsite.formats.registry.registered_formats()  # a module that is loaded later would be forgotten with the rest
     for module in (gibbsite.kernels.registry, gibbsite.scans.registry, gibbsite.formats.registry):
         monkeypatch.setattr(module, "_REGISTERED", dict(module._REGISTERED))
+    declared = dict(gibbsite.formats.registry._DECLARED)
+    monkeypatch.setattr(gibbsite.formats.registry, "_DECLARED", declared)
 
 
 def test_the_example_kernel_is_short_and_passes_everything() -> None:
