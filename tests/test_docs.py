@@ -35,8 +35,11 @@ def run_as_module(name: str, code: str) -> types.ModuleType:
 @pytest.fixture(autouse=True)
 def registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget afterwards what pages register: other tests are about what is shipped."""
+    gibbsite.formats.registry.registered_formats()  # a module that is loaded later would be forgotten with the rest
     for module in (gibbsite.kernels.registry, gibbsite.scans.registry, gibbsite.formats.registry):
         monkeypatch.setattr(module, "_REGISTERED", dict(module._REGISTERED))
+    declared = dict(gibbsite.formats.registry._DECLARED)
+    monkeypatch.setattr(gibbsite.formats.registry, "_DECLARED", declared)
 
 
 def test_the_example_kernel_is_short_and_passes_everything() -> None:
@@ -128,3 +131,12 @@ def test_code_of_pages_runs(page: str, capsys: pytest.CaptureFixture[str]) -> No
 
 def test_changelog_names_the_version() -> None:
     assert gs.__version__ in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))], ids=lambda p: p.name
+)
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)", prose) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []

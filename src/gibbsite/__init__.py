@@ -15,7 +15,7 @@ from typing import Any
 from gibbsite._common.public_names import attach_stub
 
 _find, __dir__, _names = attach_stub(__name__, __spec__.loader)
-# namespaces in which names are looked for that used to be at the top
+# namespaces
 _SPACES = (
     *("kernels", "factors", "models", "scans", "recorders", "formats", "exact", "influence", "importance"),
     *("log_z", "graphs", "learn", "results", "inference", "applications", "errors", "plots"),
@@ -28,8 +28,4 @@ def __getattr__(name: str) -> Any:
         from gibbsite.sampling.plan import package_version
 
         return package_version()
-    if name in _names or name.startswith("_"):
-        return _find(name)
-    from gibbsite._common.public_names import find_moved
-
-    return find_moved(name, _SPACES, _find)
+    return _find(name)

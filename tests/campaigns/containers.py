@@ -3,8 +3,8 @@
 Every container that gibbsite stores (.ner, .seg, .pairs, checkpoints of runs and of searches, saved results,
 weighted results, scans) is changed again and again, with its checksums renewed: extreme numbers, arrays cut,
 grown, left out or of another type, indices out of range, entries of headers of other types or missing, bytes
-changed anywhere. Another process loads and uses one file after another, so that a crash is seen and known to
-be that of the file in use, and is started again after it. A file is refused with one sentence, or gives an
+changed anywhere. Another process makes, loads and uses one file after another, so that a crash is seen and known
+to be that of the file in use; it is replaced after a crash and after some thousands of files. A file is refused with one sentence, or gives an
 answer. What counts as a failure is a crash, any other exception, a file that takes longer than a minute, and
 another answer from a file whose checksums are not those of its bytes.
 
@@ -29,8 +29,9 @@ import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from select import select
 from typing import Any
 
 import numpy as np
@@ -457,70 +458,98 @@ def write_mutation(container: Container, number: int, seed: int, parts: Parts, p
     return mutate_bytes(rng, path)
 
 
-# ---- the process that uses files
+# ---- the process that makes and uses files
+
+LIFE = 5000  # mutations after which a worker is replaced by a fresh one
 
 
 def work() -> None:
-    """Use the files that are named on standard input; say what came of each."""
-    import gibbsite as gs
+    """Use the mutations that a line of standard input asks for; say what came of each.
 
+    A line holds the container, the good file, the seed, and the first and the last number. Number -1 is the good
+    file itself.
+    """
     warnings.simplefilter("ignore")
     for line in sys.stdin:
-        kind, path = line.split()
-        try:
-            told = ["answer", CONTAINERS[kind].use(Path(path))]
-        except gs.GibbsiteError as error:
-            sentence = str(error)
-            told = ["refused", sentence] if "\n" not in sentence and sentence else ["torn", sentence]
-        except BaseException as error:
-            import traceback
+        kind, good, seed, first, last = json.loads(line)
+        container, path = CONTAINERS[kind], Path(good).with_name(f"{kind}-mutated")
+        parts = container.read(Path(good))
+        for number in range(first, last + 1):
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+            if number < 0:
+                container.write(path, parts)
+                sound = True
+            else:
+                sound = write_mutation(container, number, seed, parts, path)
+            print(json.dumps([*_outcome(container, path), sound]), flush=True)
 
-            where = traceback.extract_tb(error.__traceback__)[-3:]
-            told = [
-                "failed",
-                f"{type(error).__name__}: {error!s:.200} at {[f'{w.filename}:{w.lineno}' for w in where]}",
-            ]
-        print(json.dumps(told), flush=True)
+
+def _outcome(container: Container, path: Path) -> list[Any]:
+    import gibbsite as gs
+
+    try:
+        return ["answer", container.use(path)]
+    except gs.GibbsiteError as error:
+        sentence = str(error)
+        return ["refused" if "\n" not in sentence and sentence else "torn", sentence]
+    except BaseException as error:
+        import traceback
+
+        where = [f"{one.filename}:{one.lineno}" for one in traceback.extract_tb(error.__traceback__)[-3:]]
+        return ["failed", f"{type(error).__name__}: {error!s:.200} at {where}"]
 
 
 class Worker:
-    """A process that uses files, and is started again when it ends."""
+    """A process that makes and uses mutations; another one is started when it ends."""
 
     def __init__(self) -> None:
-        self.process: subprocess.Popen[str] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        self.told = b""
 
-    def use(self, kind: str, path: Path) -> list[Any]:
-        """Return what came of a file."""
-        import select
-
+    def use(self, kind: str, good: Path, seed: int, first: int, last: int) -> Iterator[list[Any]]:
+        """Yield what came of each mutation, and whether its checksums were right; stop after a crash."""
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.campaigns.containers", "--work"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                text=True,
             )
-        process = self.process
-        assert process.stdin is not None
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps([kind, str(good), seed, first, last]).encode() + b"\n")
+        self.process.stdin.flush()
+        for _ in range(first, last + 1):
+            line = self._line(self.process)
+            if line is None:
+                yield [*self._end(self.process), True]
+                return
+            yield json.loads(line)
+
+    def _line(self, process: subprocess.Popen[bytes]) -> bytes | None:
+        """Return the next line; None if the process has ended or takes too long."""
         assert process.stdout is not None
-        process.stdin.write(f"{kind} {path}\n")
-        process.stdin.flush()
-        ready = select.select([process.stdout], [], [], PATIENCE)[0]
-        line = process.stdout.readline() if ready else ""
-        if line:
-            return list(json.loads(line))
-        if not ready:
+        while b"\n" not in self.told:
+            more = os.read(process.stdout.fileno(), 65536) if select([process.stdout], [], [], PATIENCE)[0] else b""
+            if not more:
+                return None
+            self.told += more
+        line, _, self.told = self.told.partition(b"\n")
+        return line
+
+    def _end(self, process: subprocess.Popen[bytes]) -> list[Any]:
+        assert process.stdout is not None
+        late = not select([process.stdout], [], [], 0)[0]
+        if late:
             process.kill()
         code = process.wait()
         self.close()
-        return ["crashed", f"exit code {code}"] if ready else ["endless", f"more than {PATIENCE:g} s"]
+        return ["endless", f"more than {PATIENCE:g} s"] if late else ["crashed", f"exit code {code}"]
 
     def close(self) -> None:
         """End the process."""
         if self.process is not None:
             self.process.communicate()
-            self.process = None
+            self.process, self.told = None, b""
 
 
 FAILURES = ("crashed", "endless", "failed", "torn", "other")
@@ -536,46 +565,60 @@ def campaign(
 ) -> dict[str, Any]:
     """Use so many mutations of each container; return counts and failures."""
     known: dict[str, Any] = json.loads(out.read_text()) if out is not None and out.exists() else {}
-    worker, begun = Worker(), time.monotonic()
+    begun = time.monotonic()
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         for kind in kinds:
-            container = CONTAINERS[kind]
             counts = known.setdefault(kind, {"done": 0, "answer": 0, "same": 0, "refused": 0, "failures": []})
-            good, path = Path(folder, f"{kind}-good"), Path(folder, kind)
-            container.make(good)
-            parts = container.read(good)
-            container.write(path, parts)
-            right = worker.use(kind, path)
-            assert right[0] == "answer", right
-            own = time.monotonic()
-            while counts["done"] < mutations and time.monotonic() - own < seconds:
-                number = counts["done"]
-                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-                sound = write_mutation(container, number, seed, parts, path)
-                told = worker.use(kind, path)
-                if told[0] == "answer" and told != right and not sound:
-                    told[0] = "other"
-                counts["done"] += 1
-                if told[0] in FAILURES:
-                    counts["failures"].append([number, *told])
-                    say(f"{kind} {number}: {told[0]}: {told[1]}")
-                else:
-                    counts[told[0]] += 1
-                    counts["same"] += told == right
-                if out is not None and counts["done"] % 100 == 0:
-                    _keep(out, known)
+            _use_mutations(kind, Path(folder), mutations, seed, counts, say, seconds, lambda: _keep(out, known))
             say(
                 f"{kind}: {counts['done']} files, {counts['refused']} refused, {counts['answer']} answers "
                 f"({counts['same']} the same), {len(counts['failures'])} failures, "
                 f"{time.monotonic() - begun:.0f} s"
             )
-            if out is not None:
-                _keep(out, known)
-    worker.close()
     return known
 
 
-def _keep(out: Path, known: dict[str, Any]) -> None:
+def _use_mutations(
+    kind: str,
+    folder: Path,
+    mutations: int,
+    seed: int,
+    counts: dict[str, Any],
+    say: Callable[[str], None],
+    seconds: float,
+    keep: Callable[[], None],
+) -> None:
+    """Use the mutations of one container that are left; add to its counts."""
+    good, worker, begun = folder / kind, Worker(), time.monotonic()
+    CONTAINERS[kind].make(good)
+    while counts["done"] < mutations and time.monotonic() - begun < seconds:
+        first = counts["done"]
+        right = next(worker.use(kind, good, seed, -1, -1))
+        assert right[0] == "answer", right
+        life = LIFE if seconds == float("inf") else 100
+        for number, (what, told, sound) in enumerate(
+            worker.use(kind, good, seed, first, min(mutations, first + life) - 1), first
+        ):
+            same = [what, told] == right[:2]
+            found = "other" if what == "answer" and not same and not sound else what
+            counts["done"] += 1
+            if found in FAILURES:
+                counts["failures"].append([number, found, told])
+                say(f"{kind} {number}: {found}: {told}")
+            else:
+                counts[found] += 1
+                counts["same"] += same
+            if counts["done"] % 1000 == 0:
+                keep()
+        keep()
+        if counts["done"] // LIFE != first // LIFE:
+            worker.close()
+    worker.close()
+
+
+def _keep(out: Path | None, known: dict[str, Any]) -> None:
+    if out is None:
+        return
     spare = out.with_suffix(".part")
     spare.write_text(json.dumps(known, indent=1))
     os.replace(spare, out)

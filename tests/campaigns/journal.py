@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gibbsite.results.verdict import known_marginals
+from gibbsite.results.verdict import conditional_marginals, known_marginals
 
 Row = dict[str, Any]
 
@@ -20,8 +20,9 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def judge_by_chains() -> None:
-    """Leave the comparison of small models with exact marginals out of verdicts, in this process."""
+    """Leave comparisons with exact marginals out of verdicts, in this process."""
     known_marginals.MOST_SITES = 0
+    conditional_marginals.MOST_SITES = 0
 
 
 def make_runs(work: Callable[[Any], Row], tasks: Sequence[Any], path: Path, jobs: int, accuracy: float) -> list[Row]:

@@ -27,22 +27,11 @@ _TEXT_GROWTH, _TEXT_FLOOR = 50, 16 << 20
 
 @dataclass(frozen=True)
 class Wanted:
-    """What an array from a file must be.
+    """The type, shape and range that an array from a file must have.
 
-    Parameters
-    ----------
-    dtype : dtype or tuple of dtypes
-        Its type, in the byte order of this machine, or types to choose among.
-    shape : tuple of int or str
-        Its lengths; a word stands for any length, which is the same wherever the word is used.
-    low, high : number, optional
-        The least and the largest value.
-    finite : bool
-        Whether infinite numbers are refused.
-    missing : bool
-        Whether NaN is accepted.
-    optional : bool
-        Whether the array may be left out.
+    ``dtype`` is one type, in the byte order of this machine, or several to choose from. In ``shape`` a word stands for
+    any length, which is the same wherever the word is used. ``finite`` refuses infinite numbers, ``missing`` accepts
+    NaN, and an ``optional`` array may be left out.
     """
 
     dtype: Any

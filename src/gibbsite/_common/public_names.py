@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -73,12 +72,3 @@ def public_place(name: str) -> str:
         if spec is not None and name in read_stub(package, spec.loader):
             return f"{space}.{name}".lstrip(".")
     return name
-
-
-def find_moved(name: str, spaces: Iterable[str], find: Callable[[str], Any]) -> Any:
-    """Return a name that used to be in the top package from the namespace that it moved to, with a warning."""
-    for space in spaces:
-        if name in find(space).__all__:
-            warnings.warn(f"gibbsite.{name} is now gibbsite.{space}.{name}", DeprecationWarning, stacklevel=3)
-            return getattr(find(space), name)
-    raise AttributeError(f"module 'gibbsite' has no attribute {name!r}")

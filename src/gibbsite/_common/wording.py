@@ -24,18 +24,11 @@ _MARK = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 
 
 class Mark(NamedTuple):
-    """What a message names: in Python's spelling, and as what it is.
+    """Something that a message names, which Python and the command line write differently.
 
-    Attributes
-    ----------
-    plain : str
-        How it is written in Python.
-    kind : {"argument", "part", "python"}
-        An argument of a function, a kernel or scan, or words for Python's users alone.
-    name : str
-        Name of the argument or of the class.
-    values : tuple of str
-        The value of the argument, if one is named; the parameters of the part, as ``"keys=blanket"``.
+    ``plain`` is how Python writes it. ``kind`` is "argument" (of a function), "part" (a kernel or scan) or "python"
+    (words for users of Python only). ``name`` is the name of the argument or class. ``values`` is the value of the
+    argument, if the message gives one, or the parameters of the part, as ``"keys=blanket"``.
     """
 
     plain: str
@@ -107,14 +100,8 @@ def _spell(marked: str, spell: Callable[[Mark], str]) -> str:
 def escaped(text: object, keep: str = "") -> str:
     r"""Return a text in which characters that would act on a terminal or a page are written out.
 
-    Names, states, paths and texts from files pass this function on their way to people.
-
-    Parameters
-    ----------
-    text : object
-        The text, or something whose text is shown.
-    keep : str
-        Such characters that stay as they are, for example ends of lines.
+    Every name, state, path or text from a file is escaped before it is shown. Characters in ``keep``, for example ends
+    of lines, stay as they are.
     """
     return _ACTING.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", str(text))
 
@@ -122,16 +109,7 @@ def escaped(text: object, keep: str = "") -> str:
 def unknown(what: str, name: object, known: Iterable[object], also: str = "") -> str:
     """Return the message about an unknown name: the nearest known one, and all of them.
 
-    Parameters
-    ----------
-    what : str
-        What the name should be one of.
-    name : object
-        The name.
-    known : iterable
-        The known names.
-    also : str
-        What else may be given, opening with a comma or "or".
+    ``what`` says what the name should be one of; ``also`` says what else may be given, after a comma or "or".
     """
     names = [str(each) for each in known]
     near = nearest(name, names)

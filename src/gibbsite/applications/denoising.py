@@ -151,11 +151,10 @@ def denoise(
     truncation : int, optional
         Number of levels from which on differences cost no more; a quarter of the levels by default.
     method : str or Kernel, optional
-        "herded-shared", "herded", "herded-site": herded Gibbs sampling, weights told apart by the number of
-        bright neighbours, by all neighbours, or by pixel alone; "gibbs"; "mean-field", in place, and
-        "mean-field-parallel"; "icm": uphill to the next maximum; "annealed": Gibbs sampling at temperatures
-        falling from 1 to 0, the best image seen; or a kernel. By default "herded-shared" for two levels and
-        "herded-site" for more.
+        "herded-shared", "herded", "herded-site": herded Gibbs sampling, weights told apart by the number of bright
+        neighbours, by all neighbours, or by pixel alone; "gibbs"; "mean-field", in place, and "mean-field-parallel";
+        "icm": uphill to the next maximum; "annealed": Gibbs sampling at temperatures falling from 1 to 0, the best
+        image seen; or a kernel. By default "herded-shared" for two levels and "herded-site" for more.
     sweeps : int
         Sweeps; all are averaged, there is no warmup.
     scan : Scan, optional

@@ -66,9 +66,8 @@ def read_image(path: PathLike) -> Array:
 def read_photograph(path: PathLike) -> Bytes:
     """Read an image file as colours of 8 bits, upright, whatever it is made of.
 
-    Grey becomes three equal channels, a palette its colours; transparency is ignored. Grey values of more
-    than 8 bits are stretched from their smallest to their largest. A photograph that says how it was held
-    (EXIF) is turned.
+    Grey becomes three equal channels, a palette its colours; transparency is ignored. Grey values of more than 8 bits
+    are stretched from their smallest to their largest. A photograph that says how it was held (EXIF) is turned.
 
     ``path``: the file; ``"-"`` is standard input. The result has the shape (height, width, 3).
 

@@ -1,7 +1,6 @@
 r"""Files of trained models: a line that says what it is, a version, a checksum, and packed data; no pickles.
 
-gibbsite-KIND 1 <sha256 of the rest>\n
-<zlib: length of the header (8 bytes), header (JSON), arrays one after the other>
+gibbsite-KIND 1 <sha256 of the rest>\n <zlib: length of the header (8 bytes), header (JSON), arrays one after the other>
 """
 
 from __future__ import annotations

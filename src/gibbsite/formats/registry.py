@@ -70,7 +70,8 @@ def register(**declaration: Any) -> None:
     is used.
     """
     found = Format(**declaration)
-    _DECLARED[found.name] = declaration
+    # what was read from the text of a file also says which module to load
+    _DECLARED[found.name] = _DECLARED.get(found.name, {}) | declaration
     _REGISTERED[found.name] = found
 
 

@@ -45,9 +45,8 @@ def store_edges(
 ) -> StoredPairs:
     """Write a model of any size into a folder, from which it is sampled without being loaded.
 
-    The model is ``p(s) ~ exp(sum of J s_a s_b + sum of h s_a)``, as that of :func:`gibbsite.ising`, or with
-    ``states`` the Potts model ``p(x) ~ exp(sum of J [x_a = x_b] + sum of h_a(x_a))``, as that of
-    :func:`gibbsite.potts`.
+    The model is ``p(s) ~ exp(sum of J s_a s_b + sum of h s_a)``, as that of :func:`gibbsite.ising`, or with ``states``
+    the Potts model ``p(x) ~ exp(sum of J [x_a = x_b] + sum of h_a(x_a))``, as that of :func:`gibbsite.potts`.
 
     Couplings are kept as 32-bit floats; those of a pair that is listed twice add up. A coupling that is that
     of all pairs is kept once, which takes half of the space, and of up to 256 distinct ones a byte for each

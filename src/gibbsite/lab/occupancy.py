@@ -91,10 +91,9 @@ def watch(
     """Follow chains from equal values everywhere, and measure their counts after some numbers of updates.
 
     ``model``, ``kernel``, ``scan``: what to run; ``RandomScan()`` by default; ``lengths``: numbers of updates,
-    increasing; ``measure``: makes a number of the counts (sites, cells); ``cells``, ``low``, ``width``: how many
-    cells there are, where they begin, and the width of each; for states 0 and 1; ``start``: value or state code of
-    all sites at the start; ``rng``, ``chains``: seed, and number of chains; ``tick``: called at the end of every
-    chain.
+    increasing; ``measure``: makes a number of the counts (sites, cells); ``cells``, ``low``, ``width``: how many cells
+    there are, where they begin, and the width of each; for states 0 and 1; ``start``: value or state code of all sites
+    at the start; ``rng``, ``chains``: seed, and number of chains; ``tick``: called at the end of every chain.
     """
     scan = gs.RandomScan() if scan is None else scan
     graph = gs.graphs.compile_graph(model)

@@ -46,8 +46,7 @@ class Fit:
     fields : float array (sites,), or (sites, K); empty without fields
         Fields.
     strengths : float array (pairs,)
-        How strong pairs are coupled: absolute couplings, or the largest entries of tables less row and column
-        means.
+        How strong pairs are coupled: absolute couplings, or the largest entries of tables less row and column means.
     path : float array (kept, parameters)
         Parameters on the way, pairs first: before the first step and after each; of long ways fewer.
     path_steps : int array (kept,)
@@ -177,8 +176,7 @@ def fit_ising(
         Which sites may be coupled: all; those that :func:`screen_pairs` finds; those of another model; or
         pairs of positions, or of names.
     moments : array (sites, sites), optional
-        Means of the products s_i s_j instead of data; only pairs of the structure are read, above the
-        diagonal.
+        Means of the products s_i s_j instead of data; only pairs of the structure are read, above the diagonal.
     means : array (sites,), optional
         With moments: means of the s_i, if there are fields.
     fields : bool

@@ -48,8 +48,7 @@ class Settings:
     chains : int
         Independent chains; each gives one state per gradient step.
     persistent : bool
-        Chains go on where they were, instead of starting afresh; fewer updates may do, but no bounds are
-        known.
+        Chains go on where they were, instead of starting afresh; fewer updates may do, but no bounds are known.
     steps : int, optional
         Gradient steps; 100 by default. Exact gradients: at most 20 000, until nothing moves.
     step_size : float, optional

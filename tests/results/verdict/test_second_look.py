@@ -21,7 +21,7 @@ from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.models.tempered import temper
 from gibbsite.results.measure.agreement import compare_chains, compare_energies
 from gibbsite.results.measure.energies import count_round_trips, measure_disagreement
-from gibbsite.results.verdict import known_marginals
+from gibbsite.results.verdict import conditional_marginals, known_marginals
 from gibbsite.results.verdict.rows import Rows
 from tests.campaigns.verdicts import ACCURACY, tiny
 
@@ -521,6 +521,7 @@ def test_regions_that_no_chain_has_found_are_not_missed(monkeypatch: pytest.Monk
 
     assert count_false() == 0
     monkeypatch.setattr(known_marginals, "MOST_SITES", 0)
+    monkeypatch.setattr(conditional_marginals, "MOST_SITES", 0)
     assert count_false() > 0  # by chains alone
 
 

@@ -1,8 +1,7 @@
 """Labelled files: a token and its label a line, an empty line between sentences.
 
-Two formats are read. Columns separated by tabs have the token first and its label second (others are
-ignored). Columns separated by spaces, as of the CoNLL shared tasks, have the label last. ``-DOCSTART-``
-opens a document.
+Two formats are read. Columns separated by tabs have the token first and its label second (others are ignored). Columns
+separated by spaces, as of the CoNLL shared tasks, have the label last. ``-DOCSTART-`` opens a document.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ def read_columns(
     path : str or path
         The file; ``"-"`` is standard input.
     labelled : bool, optional
-        Whether every line must have a label (True) or labels are ignored (False); by default the first line
-        tells.
+        Whether every line must have a label (True) or labels are ignored (False); by default the first line tells.
     classes : mapping, optional
         Other names for classes; an empty one drops a class.
     scheme : {"bio", "bioes", "iob1", "io"}, optional

@@ -1,10 +1,9 @@
 """Skip-chains: equal names of a document are linked, so that what one sentence tells helps another.
 
-A link of two tokens scores the class that both have: ``weights[c]`` if both are labelled with class c
-(outside of all entities is a class, too), and nothing if their classes differ. The weights are learnt by
-maximum likelihood given the chain, on documents that the chain has not seen: the gradient is what links have
-in the labels, less what they have in states of chains that are moved on at every step (persistent
-contrastive divergence).
+A link of two tokens scores the class that both have: ``weights[c]`` if both are labelled with class c (outside of all
+entities is a class, too), and nothing if their classes differ. The weights are learnt by maximum likelihood given the
+chain, on documents that the chain has not seen: the gradient is what links have in the labels, less what they have in
+states of chains that are moved on at every step (persistent contrastive divergence).
 
 References
 ----------
@@ -89,11 +88,7 @@ def learn_links(
     chain was not learnt from, and their labels; ``pairs`` (links, 2): which tokens are linked; ``steps``: steps of
     the gradient; the weights are averaged over the last half; ``chains``: chains that are moved on, one sweep a step;
     ``l2``: penalty on the squared weights; ``rng``: seed; ``watch``: called with the number of steps and the weights.
-
-    Returns
-    -------
-    float array (classes,)
-        Weights by class; "O" first.
+    There is one weight per class, "O" first.
     """
     names, of = classes_of(chain.labels)
     weights = np.zeros(len(names))

@@ -178,8 +178,7 @@ class EntityRecognizer:
         documents : sequence of Document
             As :func:`gibbsite.applications.entities.read_columns` returns them.
         watch : function, optional
-            Called with what is being learnt, the number of steps and the value; ends the search by returning
-            True.
+            Called with what is being learnt, the number of steps and the value; ends the search by returning True.
         """
         documents = [d for d in documents if d.n_tokens]
         if not documents:
@@ -326,10 +325,9 @@ class EntityRecognizer:
         documents : sequence of Document
             The text.
         method : {"viterbi", "posterior", "gibbs", "herded", "blocks"}, optional
-            The most probable labels of chains; the most probable label of each token; the best state that
-            annealed Gibbs (linear temperatures from 1), herded Gibbs, or Gibbs with whole sentences as
-            blocks visits. By default "viterbi", or "blocks" if the model has links, which Viterbi and
-            "posterior" ignore.
+            The most probable labels of chains; the most probable label of each token; the best state that annealed
+            Gibbs (linear temperatures from 1), herded Gibbs, or Gibbs with whole sentences as blocks visits. By default
+            "viterbi", or "blocks" if the model has links, which Viterbi and "posterior" ignore.
         sweeps : int
             Of sampling.
         rng : int

@@ -1,7 +1,6 @@
 """How probable a colour is for each label, learnt from scribbled pixels: colours that vary in space [1]_.
 
-Of label l there are m_l scribbled pixels j with places x_j and colours c_j. The density of colour c at
-place x is
+Of label l there are m_l scribbled pixels j with places x_j and colours c_j. The density of colour c at place x is
 
     p_l(c, x) = (1 - e) / m_l  sum_j  k(x - x_j; r_l(x)) k(c - c_j; s)  +  e / V,
 

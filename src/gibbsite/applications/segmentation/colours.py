@@ -18,14 +18,9 @@ _DARK = (6.0 / 29.0) ** 3  # below, the cube root is replaced by its tangent
 
 
 def to_lab(pixels: Array) -> Floats32:
-    """Return 8-bit colours as lightness L* and the two coordinates a*, b* of the hue.
+    """Return 8-bit sRGB colours (..., 3) as lightness L*, from 0 to 100, and the coordinates a* and b* of the hue.
 
-    ``pixels`` (..., 3): red, green and blue (sRGB).
-
-    Returns
-    -------
-    float32 array (..., 3)
-        L* between 0 and 100; a distance of about 2 is just seen.
+    A distance of about 2 is just visible.
     """
     xyz = _LINEAR[pixels] @ _TO_XYZ.T.astype(np.float32)
     root = np.where(xyz > _DARK, np.cbrt(xyz), xyz * np.float32(841.0 / 108.0) + np.float32(4.0 / 29.0))

@@ -88,12 +88,7 @@ def potts_field(pairs: Ints32, coupling: Any, unary: Array, known: Array) -> gs.
 
     ``pairs`` (m, 2): neighbours; ``coupling`` (m,): what a pair gains by equal labels; ``unary`` (unknown, labels):
     log-potentials of the nodes whose labels are unknown, in order; ``known`` (n,): the labels of nodes, -1 where
-    unknown.
-
-    Returns
-    -------
-    FactorGraph
-        With the unknown nodes as sites, in order, and the groups "couplings" and "fields".
+    unknown. The sites are the unknown nodes, in order; the groups are "couplings" and "fields".
     """
     sites = np.flatnonzero(known < 0)
     place = np.full(known.size, -1, np.int32)

@@ -76,8 +76,7 @@ def read_labelled(folder: PathLike, classes: Sequence[str] | None = None) -> Lab
     folder : str or path
         With files ``NAME.png`` (or .jpg, .bmp, .tif) and ``NAME_GT.png``.
     classes : sequence of str, optional
-        Names of the classes to use; all others are none. By default those of ``classes.json``, as far as
-        they occur.
+        Names of the classes to use; all others are none. By default those of ``classes.json``, as far as they occur.
 
     Raises
     ------

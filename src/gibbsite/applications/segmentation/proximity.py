@@ -26,12 +26,8 @@ def log_proximity(around: Neighbourhood, colours: Floats32, scribbles: Array, la
     """Return minus the logarithms of the distances of all nodes from the scribbles of each label.
 
     ``around``: all pixels (or superpixels) and their neighbours; ``colours`` (n, 3): their colours in L*a*b*;
-    ``scribbles`` (n,): their labels, -1 where there is no scribble; ``labels``: how many labels there are.
-
-    Returns
-    -------
-    float array (n, labels)
-        ``-log(distance + 3)``, distances being in pixels; a label without scribbles is as far as anything.
+    ``scribbles`` (n,): their labels, -1 where there is no scribble; ``labels``: number of labels. The result (n,
+    labels) is ``-log(distance + 3)`` with distances in pixels; a label without scribbles has the largest distance.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra

@@ -104,15 +104,7 @@ def _as_hex(colour: Any) -> str:
 
 
 def check_outputs(path: PathLike) -> Outputs:
-    """Return where the files of a segmentation go; refuse what cannot be written, before any work is done.
-
-    ``path``: the label image; its name ends in .png, and the other files are named after it.
-
-    Raises
-    ------
-    FormatError
-        When the name ends otherwise, or one of the files cannot be written.
-    """
+    """Return the names of the files of a segmentation; refuse a name that does not end in .png or cannot be written."""
     name = os.fspath(path)
     stem, suffix = os.path.splitext(name)
     if suffix.lower() != ".png":

@@ -179,10 +179,9 @@ def segment_scribbles(
     image : array (height, width) or (height, width, channels)
         Grey or coloured, of any depth, see :func:`gibbsite.applications.images.as_photograph`.
     scribbles : array
-        Whole numbers (height, width), 0 where there is no scribble; or colours (height, width, 3 or 4) of 8
-        bits: each that is not background is a label. Background is transparent; or unchanged, if the
-        scribbles are a copy of the image that was painted on; otherwise black or white, whichever covers
-        more.
+        Whole numbers (height, width), 0 where there is no scribble; or colours (height, width, 3 or 4) of 8 bits: each
+        that is not background is a label. Background is transparent; or unchanged, if the scribbles are a copy of the
+        image that was painted on; otherwise black or white, whichever covers more.
     coupling : float, optional
         J, how much neighbours of the same colour prefer the same label. By default that at which equal
         neighbours outweigh what nine in ten pixels say themselves.
@@ -200,8 +199,7 @@ def segment_scribbles(
     sweeps : int
         Sweeps of each level. They begin at the best label of every pixel by itself, and all are averaged.
     average_states : bool
-        Take the label that most sweeps gave, instead of the most probable by the mean of the conditional
-        probabilities.
+        Take the label that most sweeps gave, instead of the most probable by the mean of the conditional probabilities.
     background : str, optional
         The colour of the background of the scribbles, as "#rrggbb".
     largest : int

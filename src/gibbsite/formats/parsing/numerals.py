@@ -41,19 +41,9 @@ def read_number(source: Source, word: bytes, offset: int) -> float:
 
 
 class Numbers:
-    r"""The numbers that follow one another in a text.
+    r"""The decimal numbers that follow one another in a text, from the byte ``start`` on.
 
-    Parameters
-    ----------
-    source : Source
-        The file. Comments, from ``#`` or ``//`` to the end of the line, count as blanks.
-    start : int
-        Offset of the first byte to read.
-
-    Raises
-    ------
-    FormatError
-        At the first thing that is not a decimal number.
+    Comments, from ``#`` or ``//`` to the end of the line, count as blanks; anything else raises a FormatError.
     """
 
     def __init__(self, source: Source, start: int = 0) -> None:

@@ -38,15 +38,7 @@ _PACKED_RATIO, _PACKED_FLOOR = 250, 256 << 20
 
 @dataclass(frozen=True)
 class Source:
-    r"""The content of a file.
-
-    Parameters
-    ----------
-    name : str
-        What messages call the file.
-    data : bytes
-        Its content, unpacked.
-    """
+    r"""The content of a file, unpacked, and the name by which messages call it."""
 
     name: str
     data: bytes

@@ -1,11 +1,10 @@
 """Photographs segmented by classes learnt from whole images: a scan aimed at the middle.
 
-Classes are learnt by an aspect model from images of which only the set of classes is known; the labels of the
-patches of a test image are then sampled, from the most probable ones without coupling. A chain makes T steps:
-a sweep over all patches, or the scan that is as good for the middle and takes 110 steps instead of 620. The
-paper takes the most frequent label "encountered during Gibbs sampling"; here that is the most frequent one at
-the ends of independent chains. Errors are shares of labelled pixels; a pixel has the label of the nearest
-patch.
+Classes are learnt by an aspect model from images of which only the set of classes is known; the labels of the patches
+of a test image are then sampled, from the most probable ones without coupling. A chain makes T steps: a sweep over all
+patches, or the scan that is as good for the middle and takes 110 steps instead of 620. The paper takes the most
+frequent label "encountered during Gibbs sampling"; here that is the most frequent one at the ends of independent
+chains. Errors are shares of labelled pixels; a pixel has the label of the nearest patch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Independent short runs: the same few steps over and over, each time from the same start.
 
-The law of a chain after T steps is seen from many chains that are stopped there. Only sites that a scan
-visits differ from the start, so only these are put back: a run of 16 steps among a million sites costs 16
-steps.
+The law of a chain after T steps is seen from many chains that are stopped there. Only sites that a scan visits differ
+from the start, so only these are put back: a run of 16 steps among a million sites costs 16 steps.
 """
 
 from __future__ import annotations
@@ -66,12 +65,7 @@ def run_short(
     """Return the states of some sites after each number of steps, in many independent chains.
 
     ``model``, ``scan``: what to run, by the heat bath; ``lengths``: numbers of steps, increasing; ``sites``: the
-    sites looked at; ``chains``: how many chains; ``start``: where all of them start; ``rng``: seed.
-
-    Returns
-    -------
-    int array (lengths, chains, sites)
-        State codes.
+    sites looked at; ``start``: where all chains start. The state codes have the shape (lengths, chains, sites).
     """
     graph, kernel = gs.graphs.compile_graph(model), gs.Gibbs()
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)

@@ -5,9 +5,8 @@ shortest scan that is as good is looked for, and then either of the two is run a
 start, 1 everywhere; the estimate is the mean of X_1 at the ends. The paper has fields of 0 or 1 in its text
 and E[X_1] = 0 "by symmetry" in its figures, which takes models without fields; here are both.
 
-The lengths of such scans are found on 60 x 60 grids, whose corner does not feel their size, for many draws.
-The graph of the paper's image segmentation (31 x 20 patches, section 5.5) is the other place where the paper
-tells a length.
+The lengths of such scans are found on 60 x 60 grids, whose corner does not feel their size, for many draws. The graph
+of the paper's image segmentation (31 x 20 patches, section 5.5) is the other place where the paper tells a length.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Counts of herded variables against the bounds of their rules.
 
-Many independent variables with K values and random probabilities, each herded by itself. What is measured is
-the discrepancy: the largest |N_k - T p_k| over all values k and all T up to the end. For two values it is at
-most 1 for any start weight; Tijdeman's rule keeps it within 1 - 1 / (2 K - 2) from weights that start at
-zero, the best bound possible; for the rule of largest weight no sharp bound is known. By chance it would grow
-like the square root of T.
+Many independent variables with K values and random probabilities, each herded by itself. What is measured is the
+discrepancy: the largest |N_k - T p_k| over all values k and all T up to the end. For two values it is at most 1 for any
+start weight; Tijdeman's rule keeps it within 1 - 1 / (2 K - 2) from weights that start at zero, the best bound
+possible; for the rule of largest weight no sharp bound is known. By chance it would grow like the square root of T.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Named entities: annealed Gibbs, herded Gibbs and Viterbi, and skip-chains.
 
-A chain learnt from news labels persons, places and organisations of the IE-ER files. Annealed Gibbs cools
-down linearly from T = 1; herded Gibbs is not annealed; both return the best labels they visited, sentence by
-sentence. With links between equal names of a document there is no Viterbi; long runs that draw whole
-sentences are the yardstick.
+A chain learnt from news labels persons, places and organisations of the IE-ER files. Annealed Gibbs cools down linearly
+from T = 1; herded Gibbs is not annealed; both return the best labels they visited, sentence by sentence. With links
+between equal names of a document there is no Viterbi; long runs that draw whole sentences are the yardstick.
 """
 
 from __future__ import annotations

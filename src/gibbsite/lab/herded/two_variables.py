@@ -1,9 +1,8 @@
 """Gibbs, MCQMC and herded Gibbs on two variables: 1 / T against 1 / sqrt(T).
 
-P(0, 0) = 1/4 - e, P(0, 1) = P(1, 0) = e, P(1, 1) = 3/4 - e. Chains start at (0, 0). Gibbs and MCQMC are run
-many times; herded Gibbs is shown once, and run from ten different start weights for the constant c of an
-error c / T. Errors of herded Gibbs swing, so the largest error from a length on is taken (its runs are
-twice as long for that).
+P(0, 0) = 1/4 - e, P(0, 1) = P(1, 0) = e, P(1, 1) = 3/4 - e. Chains start at (0, 0). Gibbs and MCQMC are run many times;
+herded Gibbs is shown once, and run from ten different start weights for the constant c of an error c / T. Errors of
+herded Gibbs swing, so the largest error from a length on is taken (its runs are twice as long for that).
 """
 
 from __future__ import annotations

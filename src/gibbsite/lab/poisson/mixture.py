@@ -77,15 +77,7 @@ def make_model(data: Floats) -> gs.ContinuousModel:
 
 
 def true_probabilities(data: Floats, cells: int = CELLS, parts: int = PARTS) -> Floats:
-    """Return the probabilities of the cells of a square grid.
-
-    ``data``: the numbers; ``cells``, ``parts``: cells along an axis, and points along each of them.
-
-    Returns
-    -------
-    array (cells, cells)
-        By x_1 and x_2.
-    """
+    """Return the probabilities of the cells of a square grid, by x_1 and x_2, with ``parts`` points along each cell."""
     many, points = 500, cells * parts
     edges = np.linspace(data.min(), np.nextafter(data.max(), np.inf), many + 1)
     place = np.minimum(np.searchsorted(edges, data, side="right") - 1, many - 1)

@@ -85,8 +85,7 @@ def list_methods(size: float, unshifted: float) -> dict[str, Method]:
 def cell_probabilities(slopes: Floats, cells: int = CELLS) -> Floats:
     """Return the probabilities of equal cells of [0, 1] under densities ~ exp(c v), averaged over draws.
 
-    ``slopes`` (draws, sites): positive values of c; ``cells``: how many cells. The result has the shape (sites,
-    cells).
+    ``slopes`` (draws, sites): positive values of c; ``cells``: how many cells. The result has the shape (sites, cells).
     """
     total = np.zeros((slopes.shape[1], cells))
     edges = np.linspace(0.0, 1.0, cells + 1)

@@ -28,9 +28,8 @@ from gibbsite.sampling.plan import read_entropy
 class AspectModel(Parameters):
     """Documents as mixtures of topics: probabilistic latent semantic analysis, by EM.
 
-    Every token of a document has a topic, and given the topic a word of each kind; kinds are independent
-    given the topic. Where it is known which classes occur in a document, though not where, topics are
-    these classes.
+    Every token of a document has a topic, and given the topic a word of each kind; kinds are independent given the
+    topic. Where it is known which classes occur in a document, though not where, topics are these classes.
 
     Parameters
     ----------

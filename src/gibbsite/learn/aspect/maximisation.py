@@ -1,10 +1,9 @@
 """Expectation maximisation for aspect models.
 
 A token of document d has topic a with probability theta[d, a], and given the topic words of every kind with
-probabilities beta; responsibilities P(a | d, words) ~ theta[d, a] * (product over kinds of beta[word, a]).
-What is maximised is the log-likelihood plus ``smoothing`` times the sum of all log(theta) of topics that a
-document may have and of all log(beta): with Dirichlet priors, the logarithm of the posterior. Both steps
-of EM raise it.
+probabilities beta; responsibilities P(a | d, words) ~ theta[d, a] * (product over kinds of beta[word, a]). What is
+maximised is the log-likelihood plus ``smoothing`` times the sum of all log(theta) of topics that a document may have
+and of all log(beta): with Dirichlet priors, the logarithm of the posterior. Both steps of EM raise it.
 """
 
 from __future__ import annotations

@@ -22,11 +22,9 @@ class ChainCRF(Parameters):
     order : {1, 2}
         Whether weights belong to pairs of neighbouring labels, or to triples as well.
     l1, l2 : float
-        Penalties: l1 times the sum of absolute weights (which makes many of them zero), l2 times the sum of
-        squares.
+        Penalties: l1 times the sum of absolute weights (which makes many of them zero), l2 times the sum of squares.
     scheme : {"bio", "bioes", "io"}, optional
-        Labels of spans; what the scheme forbids has probability zero. By default anything may follow
-        anything.
+        Labels of spans; what the scheme forbids has probability zero. By default anything may follow anything.
     min_count : int
         Features that occur less often are left out.
     all_states, all_pairs : bool

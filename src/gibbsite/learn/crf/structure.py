@@ -1,9 +1,8 @@
 """Which labels may follow which, and which weights score that.
 
-A chain of order 1 scores pairs of neighbouring labels; one of order 2 scores triples, too. Compiled code
-knows neither: its states are (history, label), the history being the label before in chains of order 2, and
-from every state a row of labels can be reached. Labels are padded to a multiple of four, for vector
-instructions.
+A chain of order 1 scores pairs of neighbouring labels; one of order 2 scores triples, too. Compiled code knows neither:
+its states are (history, label), the history being the label before in chains of order 2, and from every state a row of
+labels can be reached. Labels are padded to a multiple of four, for vector instructions.
 """
 
 from __future__ import annotations

@@ -36,10 +36,9 @@ class Vocabulary:
     def read(self, given: Any, *, grow: bool = False, bias: bool = False) -> Sequences:
         """Return sequences as arrays.
 
-        ``given``: a sequence is a list of positions, each with its features: names, or a mapping from names to
-        numbers (the value), flags, or texts (the feature "name=text"); or an array (positions, features) of numbers;
-        ``grow``: take unknown names in; otherwise they are left out; ``bias``: give every position the feature
-        "(bias)", too.
+        ``given``: a sequence is a list of positions, each with its features: names, or a mapping from names to numbers
+        (the value), flags, or texts (the feature "name=text"); or an array (positions, features) of numbers; ``grow``:
+        take unknown names in; otherwise they are left out; ``bias``: give every position the feature "(bias)", too.
         """
         begin, first = array("q", [0]), array("q", [0])  # lists would take many times the memory
         features, values = array("i"), array("d")

@@ -149,6 +149,10 @@ class Judge:
 
             self.known = KnownMarginals(recording.setup)
         look = self.known.compare(result, self._accuracy(result))
+        if look is None:
+            from gibbsite.results.verdict.conditional_marginals import compare_given
+
+            look = compare_given(recording, result, self.known.parts, self._accuracy(result))
         return result if look is None else result.judged(look=look)
 
     def _accuracy(self, result: Result) -> float | None:
