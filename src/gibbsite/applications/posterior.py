@@ -21,7 +21,7 @@ from gibbsite._common.arrays import Array, Floats, Ints16
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.inference.sampling import record_chains
-from gibbsite.results.make import make_result
+from gibbsite.results.verdict.judge import make_result
 from gibbsite.sampling.climb import climb
 from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.progress import choose_progress, name_kernel

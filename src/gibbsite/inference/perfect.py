@@ -9,7 +9,7 @@ from gibbsite._common.arrays import Integers
 from gibbsite.errors import SamplingError
 from gibbsite.inference.sampling import check_parts, record_chains
 from gibbsite.kernels.perfect.perfect import Perfect
-from gibbsite.results.make import make_result
+from gibbsite.results.verdict.judge import make_result
 from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.progress import choose_progress, whole_runs_only
 from gibbsite.sampling.record import keep_marginals

@@ -15,9 +15,9 @@ from gibbsite.inference.sampling import check_parts
 from gibbsite.kernels.base import Kernel
 from gibbsite.kernels.protocols import Stateful
 from gibbsite.models import Model
-from gibbsite.results.make import make_result
 from gibbsite.results.result import Result
 from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.verdict.judge import make_result
 from gibbsite.sampling.checkpoint import flatten, is_rebuildable, restore
 from gibbsite.sampling.driver import Driver
 from gibbsite.sampling.executor import Threads, read_threads

@@ -13,9 +13,8 @@ from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError, SamplingError
 from gibbsite.kernels.base import Kernel
-from gibbsite.results.make import make_result
 from gibbsite.results.result import Result
-from gibbsite.results.verdict.judge import Judge, foresee
+from gibbsite.results.verdict.judge import Judge, foresee, make_result
 from gibbsite.sampling.driver import Driver, Recording
 from gibbsite.sampling.executor import Executor, read_threads
 from gibbsite.sampling.progress import Progress, Silent, catch_interrupt, choose_progress, name_kernel, whole_runs_only
@@ -156,14 +155,15 @@ def sample(
         )
     length = read_length(sweeps, steps, seconds, warmup, thin)
     show = choose_progress(progress)
-    judge = Judge(error, second_look, threads, seconds, read_query(model, query))
+    sites = None if query is None else read_query(model, query)
+    judge = Judge(error, second_look, threads, seconds, sites)
     if coupling:
         from gibbsite.inference.coupling.couple import prepare_couple
 
         prepare_couple(model, kernel, scan, start)  # refuses before any work
     with ExitStack() as stack:
         saving = None
-        if checkpoint is not None or resume or not (is_number(checkpoint_every) and checkpoint_every == 60.0):
+        if checkpoint is not None or resume or type(checkpoint_every) is not float or checkpoint_every != 60.0:
             from gibbsite.sampling.checkpoint import open_checkpoint
 
             saving = stack.enter_context(open_checkpoint(checkpoint, checkpoint_every, bool(resume)))
@@ -205,7 +205,7 @@ def sample(
     for remark in setup.remarks:
         said += [remark.text] * remark.grave
     if verdict.reasons:
-        word = "was not judged" if verdict.errors == "none" else "has not converged"
+        word = "was not judged" if verdict.figures["errors"] == "none" else "has not converged"
         said = [f"The run {word}: {verdict.reasons[0]}", *verdict.reasons[1:], *said]
     if said:
         warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=2)

@@ -17,7 +17,7 @@ from gibbsite._common.wording import escaped
 from gibbsite.errors import ArgumentError
 from gibbsite.results.rows import site_lines
 from gibbsite.results.table import SiteTable, observed_cells
-from gibbsite.results.wording import in_words, with_sign
+from gibbsite.results.wording import in_words, verdict_word, with_sign
 
 if TYPE_CHECKING:
     import pandas
@@ -83,13 +83,6 @@ class Diagnostics:
     def to_dict(self) -> dict[str, Any]:
         """Return verdict and figures as plain data."""
         return {"converged": self.converged, "reasons": list(self.reasons), **_plain(self.figures)}
-
-
-def verdict_word(converged: bool | None, errors: str = "") -> str:
-    """Return a verdict in a word or two; ``errors`` is "none" where a run could not be judged."""
-    if converged is None:
-        return "settled"
-    return "converged" if converged else "NOT JUDGED" if errors == "none" else "NOT CONVERGED"
 
 
 def _plain(value: Any) -> Any:

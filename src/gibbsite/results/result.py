@@ -15,8 +15,8 @@ from gibbsite._common.wording import escaped
 from gibbsite.errors import ArgumentError
 from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
-from gibbsite.results.measure.directions import Directions
 from gibbsite.results.measure.measurement import CellNumbers, count_chances, count_states, measure_cells, without_floor
+from gibbsite.results.measure.moments import Directions
 from gibbsite.results.quantiles import QUARTILES, find_hdi, find_quantile_errors, find_quantiles
 from gibbsite.results.table import SiteTable, observed_cells
 from gibbsite.results.verdict.convergence import INDEPENDENT, MOST_JUDGED, Check, Look, Unreached, judge
@@ -338,7 +338,7 @@ class Result(Answer):
             name = lambda cell: self._cell_name(int(pick[cell]))  # noqa: E731
         else:
             numbers, pick = self.numbers, np.arange(cells)
-        asked = self._is_asked(pick)
+        asked = None if self.asked is None else self._is_asked(pick)
         if not numbers.mean.size and self.values.size:
             # No probabilities were recorded: the draws tell whether the chains agree.
             real = self.domains.numbers[self.draw_sites]
@@ -366,7 +366,7 @@ class Result(Answer):
             asked,
             task=self.task,
             accuracy=self.accuracy,
-            log_z_error=self.log_z_error,
+            log_z_error=self.log_z_error if self.task == "PR" else None,
             check=self.check,
         )
 

@@ -7,6 +7,13 @@ import math
 _SMALL, _LARGE = 1e-4, 1e7  # numbers outside are written with powers of ten
 
 
+def verdict_word(converged: bool | None, errors: str = "") -> str:
+    """Return a verdict in a word or two; ``errors`` is "none" where a run could not be judged."""
+    if converged is None:
+        return "settled"
+    return "converged" if converged else "NOT JUDGED" if errors == "none" else "NOT CONVERGED"
+
+
 def in_words(value: float | None, spec: str = ".4g") -> str:
     """Return a number as text; what is not a number is "not known", what has no bound "infinite".
 

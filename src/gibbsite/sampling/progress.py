@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Protocol
 
-from gibbsite._common.loading import load_for_threads
 from gibbsite._common.wording import argument, escaped
 from gibbsite.errors import ArgumentError
 
@@ -190,7 +189,10 @@ def choose_progress(progress: Any) -> Progress:
     >>> type(choose_progress(False)).__name__
     'Silent'
     """
-    load_for_threads()  # every function that takes long begins here
+    if threading.current_thread() is not threading.main_thread():  # every function that takes long begins here
+        from gibbsite._common.loading import load_for_threads
+
+        load_for_threads()
     if progress is False:
         return Silent()
     if progress is None or progress is True:

@@ -19,8 +19,8 @@ from gibbsite.graphs.compile import compile_graph
 from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.models.tempered import temper
-from gibbsite.results.measure.agreement import compare_chains, compare_energies
-from gibbsite.results.measure.energies import count_round_trips, measure_disagreement
+from gibbsite.results.measure.agreement import compare_chains, compare_energies, count_round_trips
+from gibbsite.results.measure.measurement import measure_disagreement
 from gibbsite.results.verdict import conditional_marginals, known_marginals
 from gibbsite.results.verdict.rows import Rows
 from tests.campaigns.verdicts import ACCURACY, tiny

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.models.domain import Domains, Label
-from gibbsite.results.answer import Answer, Diagnostics, verdict_word
+from gibbsite.results.answer import Answer, Diagnostics
+from gibbsite.results.wording import verdict_word
 
 if TYPE_CHECKING:
     from gibbsite.inference.best_states.proved import Proof

@@ -18,8 +18,8 @@ import numpy as np
 
 from gibbsite.inference.importance.estimate import WeightedEstimate, combine, estimate, estimate_groups
 from gibbsite.inference.importance.tally import Tally
-from gibbsite.results.answer import Diagnostics, verdict_word
-from gibbsite.results.wording import in_words
+from gibbsite.results.answer import Diagnostics
+from gibbsite.results.wording import in_words, verdict_word
 
 #: The shape of the tail of weights up to which errors are taken to be known.
 MOST_K = 0.7

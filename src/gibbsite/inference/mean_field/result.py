@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.arrays import Floats
-from gibbsite.results.answer import Answer, Diagnostics, verdict_word
+from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.joint import add_observed, find_free
 from gibbsite.results.table import SiteTable
-from gibbsite.results.wording import in_words
+from gibbsite.results.wording import in_words, verdict_word
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph

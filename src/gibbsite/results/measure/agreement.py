@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._common.arrays import Bools, Floats
-from gibbsite.results.measure.energies import ROUNDING, count_effective
 from gibbsite.results.wording import tell_apart
 
+_ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
+_SEGMENTS = 4  # of each chain, to see how far values depend on each other
 _HALF = 0.5  # share of its time a chain spends in a state to be called a stranger there
 _RARITIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)  # probabilities below which states of the run are rare
 _ALARM = 1e-3  # probability at which strangers, or log-potentials out of range, are too many
@@ -217,12 +218,12 @@ def compare_energies(run: Floats, short: Floats) -> str:
     mean, apart = float(run.mean()), float(short.mean() - run.mean())
     error = np.sqrt(short.var(ddof=1) / short.size + run.var() / worth)
     # energies of large models are so sharp that the last trace of a start would show: half a deviation may
-    if abs(apart) > max(_SIGMAS * error, 0.5 * run.std()) + ROUNDING * (1.0 + abs(mean)):
+    if abs(apart) > max(_SIGMAS * error, 0.5 * run.std()) + _ROUNDING * (1.0 + abs(mean)):
         theirs, own = tell_apart(float(short.mean()), mean)
         return f"their log-potential is {theirs} on average, that of the run {own}"
     # of equally distributed values, each of the largest is as likely to be among the one as the other
     share = short.size / (short.size + worth)
-    slack = ROUNDING * (1.0 + np.abs(run).max())
+    slack = _ROUNDING * (1.0 + np.abs(run).max())
     for side, beyond in (
         ("above", int((short > run.max() + slack).sum())),
         ("below", int((short < run.min() - slack).sum())),
@@ -230,3 +231,56 @@ def compare_energies(run: Floats, short: Floats) -> str:
         if beyond and share**beyond < _ALARM:
             return f"{beyond} of {short.size} end {side} every log-potential of the run"
     return ""
+
+
+def count_round_trips(series: Floats) -> int | None:
+    """Return how often chains went from low to high log-potentials and back, all chains together.
+
+    Parameters
+    ----------
+    series : float array (chains, values)
+        Log-potentials of each chain in the order of time.
+
+    Returns
+    -------
+    int or None
+        Low is the lowest quarter of all values, high the highest; None if these are the same.
+
+    Examples
+    --------
+    >>> count_round_trips(np.array([[0.0, 3.0, 1.0, 0.0, 2.0, 3.0, 0.0]]))
+    2
+    """
+    if not series.size:
+        return None
+    low, high = np.quantile(series, (0.25, 0.75))
+    if high - low <= _ROUNDING * (1.0 + max(abs(low), abs(high))):
+        return None
+    trips = 0
+    for chain in series:
+        side = np.where(chain <= low, -1, np.where(chain >= high, 1, 0))
+        ends = side[side != 0]
+        trips += int((np.diff(ends) != 0).sum()) // 2
+    return trips
+
+
+def count_effective(series: Floats) -> float:
+    """Return how many independent values a series is worth: at least one, at most as many as there are.
+
+    From means of segments: where values depend on each other these scatter more than they would otherwise.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(1).normal(size=(4, 64))
+    >>> 100 < count_effective(noise) <= 256 and count_effective(np.cumsum(noise, axis=1)) < 32
+    True
+    """
+    chains, values = series.shape
+    length = values // _SEGMENTS
+    variance = float(series.var())
+    if length < 1 or variance == 0.0:
+        return float(max(series.size, 1))
+    means = series[:, : length * _SEGMENTS].reshape(chains * _SEGMENTS, length).mean(axis=1)
+    scatter = float(means.var(ddof=1))
+    worth = series.size if scatter == 0.0 else variance / scatter * means.size
+    return float(np.clip(worth, 1.0, series.size))

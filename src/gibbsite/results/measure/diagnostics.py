@@ -4,6 +4,10 @@ A trace has the shape (chains, draws, *cells); each cell is judged on its own, f
 per site and state. A large trace is worked through in small blocks, all cells of a block at a time, so
 the extra memory does not grow with the number of cells.
 
+Every chain is cut into its first and its last ``draws // 2`` draws, so that a chain which drifts disagrees
+with itself. The halves are the last axis of an array (cells, half, 2 * chains): the product of a cell with
+itself shifted by ``lag`` draws is then one run over contiguous memory for all halves together.
+
 Every cell gets a number that can be compared with a threshold, never NaN:
 
 ============================  ==================  ========  =====================================
@@ -34,22 +38,21 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gibbsite._common.arrays import Floats, Ints32
+from gibbsite._common.arrays import Bools, Floats, Ints32
 from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError
-from gibbsite.results.measure import cells
-from gibbsite.results.measure.normal_scores import normal_scores
 
-_ESS: Mapping[str, cells.Measure] = {"mean": cells.ess_mean, "bulk": cells.ess_bulk, "tail": cells.ess_tail}
-_RHAT: Mapping[str, cells.Measure] = {"rank": cells.rhat_rank, "split": cells.rhat_split}
-_MCSE: Mapping[str, cells.Measure] = {"mean": cells.mcse_mean, "sd": cells.mcse_sd}
+#: A diagnostic of each cell of (cells, chains, draws).
+Measure = Callable[[Floats], Floats]
 
-_SCORED = ("bulk", "rank")  # methods that need normal scores
-
+_FEWEST = 4  # draws, below which a cell cannot be judged
 # Values per block: 1 MiB, so that a block is still in the cache when its cells are measured.
 _BLOCK = 2**17
 # Eighth powers of values within these bounds neither overflow nor vanish.
 _SMALL, _LARGE = 2.0**-100, 2.0**100
+# A pair of autocorrelations below this size is zero up to rounding. Traces of few states cancel
+# exactly quite often, and the result should not hang on the last bit of a sum.
+_CANCELLED = 1e-12
 
 
 def ess(trace: ArrayLike, method: str = "mean") -> Floats:
@@ -89,7 +92,9 @@ def ess(trace: ArrayLike, method: str = "mean") -> Floats:
     >>> [round(float(size)) for size in ess(np.stack([noise, walk], axis=-1))]
     [4040, 6]
     """
-    return _measure(trace, _ESS, method, "ess", cells.size_unmoved)
+    from gibbsite.results.measure.ranks import ess_bulk, ess_tail
+
+    return _measure(trace, {"mean": ess_mean, "bulk": ess_bulk, "tail": ess_tail}, method, "ess", _size_unmoved)
 
 
 def rhat(trace: ArrayLike, method: str = "rank") -> Floats:
@@ -128,7 +133,9 @@ def rhat(trace: ArrayLike, method: str = "rank") -> Floats:
     >>> [round(float(ratio), 2) for ratio in rhat(np.stack([noise, apart], axis=-1))]
     [1.0, 1.54]
     """
-    return _measure(trace, _RHAT, method, "rhat", cells.ratio_unmoved)
+    from gibbsite.results.measure.ranks import rhat_rank
+
+    return _measure(trace, {"rank": rhat_rank, "split": _rhat_split}, method, "rhat", _ratio_unmoved)
 
 
 def mcse(trace: ArrayLike, method: str = "mean") -> Floats:
@@ -169,45 +176,16 @@ def mcse(trace: ArrayLike, method: str = "mean") -> Floats:
     >>> round(float(mcse(noise)), 4), round(float(mcse(noise, "sd")), 4)
     (0.0158, 0.0116)
     """
-    return _measure(trace, _MCSE, method, "mcse", cells.error_unmoved, in_units=True)
+    return _measure(trace, {"mean": _mcse_mean, "sd": _mcse_sd}, method, "mcse", _error_unmoved, in_units=True)
 
 
 def _measure(
-    trace: ArrayLike,
-    methods: Mapping[str, cells.Measure],
-    method: str,
-    name: str,
-    still: Callable[[Floats], Floats],
-    in_units: bool = False,
+    trace: ArrayLike, methods: Mapping[str, Measure], method: str, name: str, unmoved: Measure, in_units: bool = False
 ) -> Floats:
-    """Apply one method to all cells, ``still`` to those that do not move.
+    """Apply a method to all cells whose values differ, ``unmoved`` to the others.
 
     ``in_units`` says that the result scales with the values.
     """
-    values = _as_trace(trace)
-    if method not in methods:
-        raise ArgumentError(unknown(f"method of {name}", method, methods))
-    chains, draws = values.shape[:2]
-    shape = values.shape[2:]
-    every = values.reshape(chains, draws, math.prod(shape))
-    count = every.shape[2]
-    scores = normal_scores(2 * chains * (draws // 2)) if method in _SCORED else np.empty(0)
-    out = np.empty(count)
-    step = max(1, _BLOCK // (chains * draws))
-    block = np.empty((min(step, count), chains, draws))
-    for start in range(0, count, step):
-        stop = min(start + step, count)
-        part = block[: stop - start]
-        with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite
-            part[...] = every[:, :, start:stop].transpose(2, 0, 1)
-        exponents = _normalise(part, start, shape)
-        out[start:stop] = cells.measure(methods[method], still, part, scores)
-        if in_units and exponents is not None:
-            out[start:stop] = np.ldexp(out[start:stop], exponents)
-    return out.reshape(shape)
-
-
-def _as_trace(trace: ArrayLike) -> NDArray[np.generic]:
     values = np.asarray(trace)
     if values.dtype.kind not in "biuf":
         raise ArgumentError(f"a trace of type {values.dtype} has no mean: pass real or integer values.")
@@ -216,7 +194,32 @@ def _as_trace(trace: ArrayLike) -> NDArray[np.generic]:
             f"a trace of shape {values.shape} has no draws to judge: "
             "pass at least one chain and one draw as (chains, draws, *cells)."
         )
-    return values
+    if method not in methods:
+        raise ArgumentError(unknown(f"method of {name}", method, methods))
+    chains, draws = values.shape[:2]
+    shape = values.shape[2:]
+    every = values.reshape(chains, draws, math.prod(shape))
+    count = every.shape[2]
+    out = np.empty(count)
+    step = max(1, _BLOCK // (chains * draws))
+    block = np.empty((min(step, count), chains, draws))
+    for start in range(0, count, step):
+        stop = min(start + step, count)
+        part, found = block[: stop - start], out[start:stop]
+        with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite
+            part[...] = every[:, :, start:stop].transpose(2, 0, 1)
+        exponents = _normalise(part, start, shape)
+        moves = (part != part[:, :, :1]).any(axis=(1, 2))
+        if draws < _FEWEST or not moves.any():
+            found[:] = unmoved(part)
+        elif moves.all():
+            found[:] = methods[method](part)
+        else:
+            found[moves] = methods[method](part[moves])
+            found[~moves] = unmoved(part[~moves])
+        if in_units and exponents is not None:
+            found[:] = np.ldexp(found, exponents)
+    return out.reshape(shape)
 
 
 def _normalise(part: Floats, start: int, shape: tuple[int, ...]) -> Ints32 | None:
@@ -237,3 +240,154 @@ def _normalise(part: Floats, start: int, shape: tuple[int, ...]) -> Ints32 | Non
     exponents = np.where(extreme, np.frexp(peaks)[1], 0).astype(np.int32)
     np.ldexp(part, -exponents[:, None, None], out=part)
     return exponents
+
+
+# ---- cells that do not move, or have too few draws
+
+
+def _is_constant(values: Floats) -> Bools:
+    """Tell which cells have one value, and draws enough to say so."""
+    same = (values == values[:, :1, :1]).all(axis=(1, 2))
+    return np.asarray(same & (values.shape[2] >= _FEWEST), np.bool_)
+
+
+def _size_unmoved(values: Floats) -> Floats:
+    """Count each chain as one draw, unless all values are equal."""
+    _, chains, draws = values.shape
+    return np.where(_is_constant(values), float(chains * draws), float(chains))
+
+
+def _ratio_unmoved(values: Floats) -> Floats:
+    """Return 1 where all values are equal, otherwise infinity."""
+    return np.where(_is_constant(values), 1.0, np.inf)
+
+
+def _error_unmoved(values: Floats) -> Floats:
+    """Estimate the error of the mean from the chain means alone, each taken as one draw."""
+    chains = values.shape[1]
+    if chains == 1:
+        error = np.full(len(values), np.inf)
+    else:
+        # relative to the first value, so that equal chains have equal means
+        means = (values - values[:, :1, :1]).mean(axis=2)
+        error = means.std(axis=1, ddof=1) / np.sqrt(chains)
+    return np.where(_is_constant(values), 0.0, error)
+
+
+# ---- cells that move
+
+
+def split_chains(values: NDArray[np.generic]) -> Floats:
+    """Return the halves (cells, half, 2 * chains) of the chains of cells (cells, chains, draws).
+
+    Examples
+    --------
+    >>> split_chains(np.arange(5).reshape(1, 1, 5)).tolist()
+    [[[0.0, 3.0], [1.0, 4.0]]]
+    """
+    half = values.shape[2] // 2
+    first, last = values[:, :, :half], values[:, :, values.shape[2] - half :]
+    halves = np.concatenate([first.transpose(0, 2, 1), last.transpose(0, 2, 1)], axis=2)
+    return halves.astype(np.float64, copy=False)
+
+
+def center_halves(halves: Floats) -> tuple[Floats, Floats]:
+    """Subtract its mean from each half, in place; return the variances (within, between) halves of each cell.
+
+    ``within`` is the average over halves of the mean square (lag 0 of the autocovariance), ``between`` the
+    unbiased variance of their means. Sums start at the first value, so halves that do not move have exactly
+    zero variance and exactly equal means if they agree.
+    """
+    _, half, columns = halves.shape
+    first = halves[:, :1].copy()
+    halves -= first
+    means = halves.sum(axis=1, keepdims=True) / half
+    halves -= means
+    means += first
+    flat = halves.reshape(len(halves), -1)
+    within = np.einsum("ij,ij->i", flat, flat) / (half * columns)
+    means -= means[:, :, :1].copy()
+    means -= means.mean(axis=2, keepdims=True)
+    flat = means.reshape(len(means), -1)
+    return within, np.einsum("ij,ij->i", flat, flat) / (columns - 1)
+
+
+def effective_sizes(halves: Floats) -> Floats:
+    """Return the effective sample size of the mean of each cell; ``halves`` is centred on the way.
+
+    Autocorrelations are combined over the halves (Vehtari et al. 2021, eq. 10) and summed in pairs of lags
+    (even, odd) while the pairs stay positive, each pair cut down to the one before: Geyer's initial monotone
+    sequence. Lags are computed one pair at a time, for the cells whose sum goes that far.
+    """
+    cells, half, columns = halves.shape
+    size = half * columns
+    within, between = center_halves(halves)
+    total = within + between
+    moved = total > 0.0
+    scale = np.where(moved, total, 1.0)
+    unbiased = within * half / (half - 1.0)
+    ahead, rows = np.arange(cells), halves.reshape(cells, size)
+
+    def correlate(lag: int) -> Floats:
+        """Return the autocorrelation of the cells ``ahead``."""
+        products = np.einsum("ij,ij->i", rows[:, : size - lag * columns], rows[:, lag * columns :])
+        found: Floats = 1.0 - (unbiased[ahead] - products / size) / scale[ahead]
+        return found
+
+    even = np.ones(cells)
+    pair = even + correlate(1)
+    pair[~moved] = 0.0
+    cap, pairs = np.full(cells, np.inf), np.zeros(cells)
+    for lag in range(2, half - 2, 2):
+        going = pair[ahead] > _CANCELLED
+        if 2 * np.count_nonzero(going) <= ahead.size:  # a copy pays where it leaves out half of the cells
+            ahead, rows = ahead[going], rows[going]
+            going = np.ones(ahead.size, np.bool_)
+        if not ahead.size:
+            break
+        here = ahead[going]
+        cap[here] = np.minimum(cap[here], pair[here])
+        pairs[here] += cap[here]
+        even[here], odd = correlate(lag)[going], correlate(lag + 1)[going]
+        pair[here] = even[here] + odd
+    # The pair that ended the sum still gives its even lag, once, unless that makes the sum worse.
+    last = np.where((even > 0.0) | (pair >= -_CANCELLED), even, 0.0)
+    # Antithetic chains may beat independent draws, but not without limit.
+    time = np.maximum(2.0 * pairs + last - 1.0, 1.0 / np.log10(size))
+    return np.where(moved, size / time, float(size))
+
+
+def variance_ratios(halves: Floats) -> Floats:
+    """Return R-hat of each cell; NaN where all values agree. ``halves`` is centred on the way."""
+    half = halves.shape[1]
+    within, between = center_halves(halves)
+    unbiased = within * half / (half - 1.0)
+    # 0 / 0 is NaN, and b / 0 infinite, as they should be
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.sqrt((half * between / unbiased + half - 1.0) / half))
+
+
+def ess_mean(values: Floats) -> Floats:
+    """Return the effective sample size of the mean."""
+    return effective_sizes(split_chains(values))
+
+
+def _mcse_mean(values: Floats) -> Floats:
+    """Return the standard error of the mean."""
+    variance: Floats = values.reshape(len(values), -1).var(axis=1, ddof=1)
+    return np.asarray(np.sqrt(variance / effective_sizes(split_chains(values))))
+
+
+def _mcse_sd(values: Floats) -> Floats:
+    """Return the standard error of the standard deviation, from the error of the variance."""
+    squares = np.square(values - values.mean(axis=(1, 2), keepdims=True))
+    flat = squares.reshape(len(squares), -1)
+    # If v estimates the variance, sqrt(v) has the error of v divided by 2 sqrt(v).
+    return np.asarray(np.sqrt(flat.var(axis=1) / effective_sizes(split_chains(squares)) / flat.mean(axis=1) / 4.0))
+
+
+def _rhat_split(values: Floats) -> Floats:
+    """Return R-hat of the split chains."""
+    ratio = variance_ratios(split_chains(values))
+    # Only the middle draw, which belongs to no half, differs from the others.
+    return np.where(np.isnan(ratio), 1.0, ratio)

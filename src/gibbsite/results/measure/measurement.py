@@ -24,16 +24,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gibbsite._common.arrays import Array, Bools, Floats, Ints32, Positions
 from gibbsite.results.measure.diagnostics import mcse
-from gibbsite.results.measure.directions import Directions
+
+if TYPE_CHECKING:
+    from gibbsite.results.measure.moments import Moments
 
 MATERIAL = 0.001
 _FEW_BATCHES, _MOST_BATCHES = 10, 512
 _ROUNDING = 1e-6  # of means that are kept in 32 bits
+_EQUAL = 1e-9  # log-potentials closer than this, relatively, are equal
 _UNSEEN = 2.0  # standard error of a count of zero, see above
 _BEYOND_FOUR = 0.5 * math.erfc(4.0 / math.sqrt(2.0))  # probability of a normal law above four
 #: Sources of errors that are spreads of means of chains: of replicates, and of sums of random draws.
@@ -200,14 +204,22 @@ def measure_cells(
     """
     means = totals / max(draws, 1)
     mean = means.mean(axis=0)
-    moments = Moments(mean, np.zeros(0, np.intp) if numbers is None else numbers, angular, low)
-    mean, means, trace = moments.sds(mean), moments.unrolled(means), moments.unrolled(trace)
-    variance, scale = moments.variance(mean), moments.scale
+    moments: Moments | None = None
+    if numbers is None or not numbers.size:
+        cells, scale = np.zeros(0, np.intp), np.ones(mean.size)
+        probability = np.clip(mean, 0.0, 1.0)
+        variance = probability * (1.0 - probability)
+    else:
+        from gibbsite.results.measure.moments import Moments
+
+        moments = Moments(mean, numbers, angular, low)
+        mean, means, trace = moments.sds(mean), moments.unrolled(means), moments.unrolled(trace)
+        variance, scale, cells = moments.variance(mean), moments.scale, moments.cells
     spread = np.abs(means - mean).max(axis=0) / scale
     source = source_of_errors(errors, len(means))
     if source == "none":
         unknown = np.full(mean.size, np.nan)
-        return CellNumbers(mean, unknown, unknown, unknown, spread, scale, moments.cells)
+        return CellNumbers(mean, unknown, unknown, unknown, spread, scale, cells)
     if source in SPREADS:
         error = spread_error(means, source)
         rhat = _ratio(means, draws, moments)
@@ -219,76 +231,10 @@ def measure_cells(
     with np.errstate(divide="ignore", invalid="ignore"):
         ess = np.where(error > 0, variance / np.square(error), n_draws)
     if source == "draws":
-        error = _count_visits(mean, error, ess, n_draws, moments.cells)
+        error = _count_visits(mean, error, ess, n_draws, cells)
         with np.errstate(divide="ignore", invalid="ignore"):
             ess = np.where((error > 0) & (variance > 0), variance / np.square(error), ess)
-    return CellNumbers(mean, error, ess, rhat, spread, scale, moments.cells)
-
-
-class Moments:
-    """Cells of numbers among cells of probabilities: a value and its square, or mean and standard deviation.
-
-    Those of angles are told by :class:`gibbsite.results.measure.directions.Directions`.
-
-    The standard deviation s of a value of mean m is, up to terms of second order, the mean of
-    s + ((x - m)^2 - s^2) / (2 s): so parts of a run have one each, and its error is that of a mean. Its own
-    variance within a part is taken to be s^2 / 2, that of a normal distribution.
-    """
-
-    def __init__(
-        self, mean: Floats, numbers: Positions, angular: Floats | None = None, low: Floats | None = None
-    ) -> None:
-        rate = np.zeros(numbers.size) if angular is None else angular
-        lowest = np.zeros(numbers.size) if low is None else low
-        turns = rate > 0
-        self.angles = Directions(mean, numbers[turns], rate[turns], lowest[turns])
-        self.first, self.second = numbers[~turns], numbers[~turns] + 1
-        self.cells = np.concatenate([numbers, numbers + 1])
-        self.center = mean[self.first]
-        square = np.square(self.center)
-        variance = mean[self.second] - square
-        # differences that small are rounding
-        self.sd = np.sqrt(np.where(variance > 1e-14 * square, variance, 0.0))
-        self.scale = np.ones(mean.size)
-        self.scale[self.first] = self.scale[self.second] = np.where(self.sd > 0, self.sd, 1.0)
-        spreads = self.angles.variance(self.angles.told(mean))
-        for cells, spread in zip((self.angles.first, self.angles.second), spreads, strict=True):
-            self.scale[cells] = np.sqrt(np.where(spread > 0, spread, 1.0))
-
-    def sds(self, mean: Floats) -> Floats:
-        """Return the pooled means with standard deviations in place of squares."""
-        mean = self.angles.told(mean)
-        mean[self.second] = self.sd
-        return mean
-
-    def unrolled(self, parts: Array) -> Array:
-        """Return the means of parts with standard deviations in place of squares."""
-        if not self.cells.size:
-            return parts
-        parts = self.angles.unrolled(parts.astype(float))
-        half = 0.5 / self.scale[self.first]
-        value = parts[..., self.first] - self.center
-        squares = parts[..., self.second] - 2.0 * self.center * value - np.square(self.center)
-        parts[..., self.second] = self.sd + half * (squares - np.square(self.sd))
-        return parts
-
-    def variance(self, mean: Floats) -> Floats:
-        """Return the variance of a draw of each cell, from pooled means or from those of parts."""
-        found: Floats = np.clip(mean, 0.0, 1.0)
-        found = found * (1.0 - found)
-        # back from what stands for the standard deviation to squares about the center
-        rise = 2.0 * self.scale[self.first] * (mean[..., self.second] - self.sd)
-        squares = np.square(self.sd) + rise - np.square(mean[..., self.first] - self.center)
-        found[..., self.first] = np.clip(squares, 0.0, None)
-        found[..., self.second] = 0.5 * found[..., self.first]
-        found[..., self.angles.first], found[..., self.angles.second] = self.angles.variance(mean)
-        return found
-
-    def clipped(self, parts: Floats) -> Floats:
-        """Return the means of parts, probabilities between 0 and 1."""
-        found = np.clip(parts, 0.0, 1.0)
-        found[..., self.cells] = parts[..., self.cells]
-        return found
+    return CellNumbers(mean, error, ess, rhat, spread, scale, cells)
 
 
 def measure_errors(trace: Array) -> Floats:
@@ -370,27 +316,48 @@ def _moment(values: Array, angular: Floats, code: int) -> Array:
     return np.where(angular > 0, turned, values ** (code + 1))
 
 
-def _halves(trace: Array, length: int, moments: Moments) -> tuple[Floats, Floats]:
+def _halves(trace: Array, length: int, moments: Moments | None) -> tuple[Floats, Floats]:
     """R-hat of state indicators from the means of half chains, and their largest deviation."""
     half = trace.shape[1] // 2
     cells = trace.shape[2]
     if half < 2:
         return np.full(cells, np.inf), np.zeros(cells)
     parts = np.concatenate([trace[:, :half].mean(axis=1, dtype=float), trace[:, -half:].mean(axis=1, dtype=float)])
-    parts = moments.clipped(parts)
+    parts = np.clip(parts, 0.0, 1.0) if moments is None else moments.clipped(parts)
     return _ratio(parts, half * length, moments), np.abs(parts - parts.mean(axis=0)).max(axis=0)
 
 
-def _ratio(parts: Floats, n: int, moments: Moments) -> Floats:
+def _ratio(parts: Floats, n: int, moments: Moments | None) -> Floats:
     """R-hat of state indicators and numbers from the means of parts of ``n`` draws.
 
     The variance of an indicator within a part follows from its mean p as p (1 - p), so no draw is needed.
     """
     if n < 2:
         return np.full(parts.shape[1], np.inf)
-    parts = moments.clipped(parts)
-    within = moments.variance(parts).mean(axis=0) * n / (n - 1)
+    parts = np.clip(parts, 0.0, 1.0) if moments is None else moments.clipped(parts)
+    variance = parts * (1.0 - parts) if moments is None else moments.variance(parts)
+    within = variance.mean(axis=0) * n / (n - 1)
     between = parts.var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         rhat = np.sqrt(((n - 1) / n * within + between) / within)
     return np.where(within > 0, rhat, np.where(between > 0, np.inf, 1.0))
+
+
+def measure_disagreement(series: Floats) -> float:
+    """Return R-hat of a series, such as log-potentials, over the halves of its chains; 1 if all values are equal.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(1).normal(size=(4, 64))
+    >>> measure_disagreement(noise) < 1.1 < measure_disagreement(noise + 2.0 * np.arange(4)[:, None])
+    True
+    """
+    half = series.shape[1] // 2
+    if half < 2 or np.ptp(series) <= _EQUAL * (1.0 + np.abs(series).max()):
+        return 1.0
+    parts = np.concatenate([series[:, :half], series[:, -half:]])
+    within = float(parts.var(axis=1, ddof=1).mean())
+    between = float(parts.mean(axis=1).var(ddof=1))
+    if within == 0.0:
+        return np.inf
+    return float(np.sqrt((half - 1) / half + between / within))

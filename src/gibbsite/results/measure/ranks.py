@@ -1,10 +1,46 @@
-"""Ranks and order statistics of many cells at a time."""
+"""Diagnostics of ranks and order statistics, of many cells at a time."""
 
 from __future__ import annotations
+
+from functools import lru_cache
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats
+from gibbsite.results.measure.diagnostics import effective_sizes, ess_mean, split_chains, variance_ratios
+from gibbsite.results.measure.normal_scores import normal_scores
+
+_scores_of = lru_cache(maxsize=4)(normal_scores)  # blocks of a trace are of the same size
+
+
+def ess_bulk(values: Floats) -> Floats:
+    """Return the effective sample size of the mean of the rank-normalised values."""
+    return effective_sizes(_rank_normalised(split_chains(values)))
+
+
+def ess_tail(values: Floats) -> Floats:
+    """Return the smaller effective size of the events below the 5 % and the 95 % quantile."""
+    ordered = np.sort(values.reshape(len(values), -1), axis=1)
+    found = np.full(len(values), np.inf)
+    for probability in (0.05, 0.95):
+        quantile = interpolate_quantiles(ordered, probability)
+        found = np.minimum(found, ess_mean(np.asarray(values <= quantile[:, None, None], np.float64)))
+    return found
+
+
+def rhat_rank(values: Floats) -> Floats:
+    """Return the larger R-hat of the ranks and of the ranks of the distances from the median."""
+    halves = split_chains(values)
+    straight = variance_ratios(_rank_normalised(halves))
+    folded = variance_ratios(_rank_normalised(fold_values(halves)))
+    # All distances of two equally frequent states agree: they say nothing.
+    ratio = np.fmax(straight, folded)
+    return np.where(np.isnan(ratio), 1.0, ratio)
+
+
+def _rank_normalised(halves: Floats) -> Floats:
+    """Replace the values of each cell by the normal scores of their ranks."""
+    return score_ranks(halves, _scores_of(halves[0].size))
 
 
 def score_ranks(values: Floats, scores: Floats) -> Floats:

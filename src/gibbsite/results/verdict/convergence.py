@@ -36,12 +36,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Bools, Floats
-from gibbsite.results.answer import Diagnostics, verdict_word
+from gibbsite.results.answer import Diagnostics
 from gibbsite.results.measure.agreement import Findings
-from gibbsite.results.measure.energies import measure_disagreement
-from gibbsite.results.measure.measurement import FEWEST_REPLICATES, SPREADS, CellNumbers, is_material, source_of_errors
+from gibbsite.results.measure.measurement import (
+    FEWEST_REPLICATES,
+    SPREADS,
+    CellNumbers,
+    is_material,
+    measure_disagreement,
+    source_of_errors,
+)
 from gibbsite.results.verdict.sentences import describe_look, describe_unreached, put_first
-from gibbsite.results.wording import rhat_text
+from gibbsite.results.wording import rhat_text, verdict_word
 
 MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
 RHAT_LIMIT = 1.01
@@ -220,7 +226,7 @@ def judge(
         )
     if asked is not None and source != "none" and not independent:
         reasons += _doubted_others(_find_worst(cells, chains, draws, name, ~asked))
-    reasons += _doubted_observables(observed) if source == "draws" else []
+    reasons += _doubted_observables(observed) if source == "draws" and observed else []
     energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
     if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1 and not independent:
         size = rhat_text(energy_rhat)
@@ -241,6 +247,7 @@ def judge(
             "no dispersed-start check was possible, because no chain could be started elsewhere and compared with the "
             "run, so other modes may have been missed."
         )
+    look_word = look if isinstance(look, str) else "agrees" if look.findings.agree else "differs"
     doubted: dict[str, int] = {}
     for doubt in unreached:
         doubted[doubt.site] = doubted.get(doubt.site, 0) + 1
@@ -257,7 +264,7 @@ def judge(
         "draws": draws,
         "errors": source,
         "found": found,
-        "second_look": _look_word(look),
+        "second_look": INDEPENDENT if independent else look_word,
         "look_chains": look.chains if isinstance(look, Look) else 0,
         "look_sweeps": look.sweeps if isinstance(look, Look) else 0,
         "energy_rhat": energy_rhat,
@@ -310,7 +317,7 @@ def _judge_accuracy(figures: dict[str, Any], task: str, accuracy: float, log_z_e
 
 def _describe_figures(figures: dict[str, Any], converged: bool) -> str:
     """Return the figures of a run in one line."""
-    chains, draws, rhat_max, mcse = (figures[name] for name in ("chains", "draws", "rhat_max", "mcse_max"))
+    chains, draws, rhat_max, mcse = figures["chains"], figures["draws"], figures["rhat_max"], figures["mcse_max"]
     if figures["found"] is not None:
         return f"the best state found by {figures['found']} of {chains} chains x {draws:,} draws"
     size = f"{chains} chain{'s' * (chains != 1)} x {draws:,} draw{'s' * (draws != 1)}"
@@ -318,11 +325,12 @@ def _describe_figures(figures: dict[str, Any], converged: bool) -> str:
         return f"no standard errors ({size})"
     spread = "spread of " if figures["errors"] in SPREADS else ""
     looked = {
-        "agrees": _describe_agreement(figures["look_chains"], figures["look_sweeps"]),
         "off": "; no dispersed-start check, as asked" if converged else "",
         INDEPENDENT: "; draws are independent",
         CROSSED: "; states cross between modes" if converged else "",
     }.get(figures["second_look"], "")
+    if figures["second_look"] == "agrees":
+        looked = _describe_agreement(figures["look_chains"], figures["look_sweeps"])
     part = f"; judged at {figures['judged']:,} of {figures['cells']:,} sites" * (figures["judged"] < figures["cells"])
     error = f"at most {mcse:.2g}" if np.isfinite(mcse) else "not known"
     unit = " standard deviations" * (figures["mcse_in_sds"] and bool(np.isfinite(mcse)))
@@ -379,12 +387,6 @@ def _doubted_observables(observed: Sequence[tuple[str, float, float]]) -> list[s
             f"too few effective draws of the observable {few[0]}: {few[2]:.0f}, fewer than {ESS_LIMIT:.0f}; run longer."
         )
     return said
-
-
-def _look_word(look: Look | str) -> str:
-    if look in WITHOUT_LOOK:
-        return INDEPENDENT
-    return look if isinstance(look, str) else "agrees" if look.findings.agree else "differs"
 
 
 class _Worst(NamedTuple):

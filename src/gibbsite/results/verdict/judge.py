@@ -1,4 +1,4 @@
-"""Judge runs: cheap checks first, chains from other starts last.
+"""From what a run has recorded to its result and its verdict: cheap checks first, chains from other starts last.
 
 The modules of expensive checks are loaded when a run needs them.
 """
@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gibbsite._common.arrays import Positions
+from gibbsite._common.arrays import Floats, Positions
 from gibbsite._numba.jit import clock
 from gibbsite.kernels.base import Kernel
-from gibbsite.kernels.protocols import Independent, Replicated
-from gibbsite.results.make import make_result
-from gibbsite.results.measure.energies import count_round_trips
+from gibbsite.kernels.protocols import Finite, Independent, Replicated
+from gibbsite.results.measure.agreement import count_round_trips
 from gibbsite.results.measure.measurement import measure_cells
-from gibbsite.results.result import Result
-from gibbsite.results.verdict.biased import find_bias
+from gibbsite.results.result import JointSets, Result
 from gibbsite.results.verdict.convergence import COUNTED, CROSSED, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
 from gibbsite.results.verdict.unreached import find_unreached
 from gibbsite.sampling.driver import Recording
 from gibbsite.sampling.progress import catch_interrupt
+from gibbsite.sampling.tape import BATCHES, DRAWS, LENGTH, read_pulse
 
 if TYPE_CHECKING:
     from gibbsite.results.verdict.known_marginals import KnownMarginals
@@ -46,8 +47,69 @@ _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run ma
 _VISIT, _ENTRIES, _MOST_UPDATES = 20, 9, 4e7
 
 
+def _on_disk(folder: Path, sums: list[Floats], draws: int) -> tuple[Floats, Floats]:
+    """Write the sums of all chains, and the means of all cells, as they are computed in memory."""
+    cells = sums[0].size
+    from gibbsite.sampling.disk import write_pieces
+
+    totals = write_pieces(folder / "sums.npy", (len(sums), cells), lambda part: np.stack([each[part] for each in sums]))
+    means = write_pieces(
+        folder / "marginals.npy", (cells,), lambda part: (totals[:, part] / max(draws, 1)).mean(axis=0)
+    )
+    return totals, means
+
+
+def make_result(recording: Recording) -> Result:
+    """Turn what a run has recorded into a result, which is not judged yet."""
+    setup, tapes = recording.setup, recording.tapes
+    model, record = setup.model, setup.record
+    counters = tapes[0].counters
+    draws = int(counters[DRAWS])
+    span = setup.kernel.natural_sweeps(model.n_sites) if isinstance(setup.kernel, Finite) else None
+    if record.to is None:
+        totals, means = np.stack([tape.total + tape.open_batch for tape in tapes]), None
+    else:
+        totals, means = _on_disk(record.to, [tape.open_batch for tape in tapes], draws)
+    errors = setup.kernel.error_source
+    if errors == "draws" and not record.batches:
+        errors = "sums"  # means of batches, which show how draws depend on each other, were not kept
+    blocks = zip(*map(record.blocks, tapes), strict=True) if record.open else ()
+    bests = np.array([tape.best[0] for tape in tapes if record.best]) + setup.layout.log_offset
+    return Result(
+        plan=replace(setup.plan, warmup=recording.warmup),
+        domains=model.domains,
+        evidence=model.evidence,
+        evidence_labels=model.evidence_labels,
+        binary=setup.graph.binary,
+        n_marginal=record.n_marginal,
+        draws=draws,
+        warmup=recording.warmup,
+        totals=totals,
+        means=means,
+        trace=np.stack([tape.trace[: counters[BATCHES]] for tape in tapes]),
+        length=int(counters[LENGTH]),
+        sets=JointSets(record.set_start, record.set_member, record.set_cell, record.n_joint),
+        draw_sites=record.draw_sites,
+        values=np.stack([tape.values[:draws] for tape in tapes]),
+        energy=np.stack([tape.energy[:draws] - setup.layout.log_offset for tape in tapes]),
+        bests=bests,
+        best_x=tapes[int(np.argmax(bests))].best_x if record.best else np.zeros(0, setup.graph.state_dtype),
+        errors=errors,
+        remarks=tuple(remark.text for remark in setup.remarks),
+        period=None if span is None else span // setup.plan.thin,
+        report=recording.report,
+        kept=recording.kept,
+        visit_times=np.zeros(0),
+        pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.layout.log_offset,
+        open=(*(recorder for recorder, _ in record.open), *record.meetings),
+        blocks=(*map(np.stack, blocks), *recording.meetings),
+        interrupted=recording.interrupted,
+        seconds=recording.seconds,
+    )
+
+
 class Judge:
-    """Turns recordings into results; keeps the short chains of the second look from one question to the next.
+    """Judges recordings; keeps the short chains of the dispersed-start check from one question to the next.
 
     Parameters
     ----------
@@ -85,10 +147,7 @@ class Judge:
         return _WITHOUT_LOOK if kernel is not None and isinstance(kernel, Replicated) else _RESERVE
 
     def is_enough(self, recording: Recording) -> bool:
-        """Tell whether a run may end: its errors are small, it has been about, and it stands a second look.
-
-        What costs more is asked later.
-        """
+        """Tell whether a run may end: its errors are small, and no check speaks against it; cheap checks come first."""
         assert self.error is not None
         first = self.first(recording)
         verdict = first.diagnostics
@@ -123,7 +182,7 @@ class Judge:
         return result.judged(interrupted=result.interrupted or flag.up, seconds=recording.seconds + clock() - arrived)
 
     def first(self, recording: Recording) -> Result:
-        """Return the result of a run before anything is asked that costs time."""
+        """Return the result of a run before any check that takes time."""
         setup = recording.setup
         found = make_result(recording)
         if self.query is not None:
@@ -133,17 +192,52 @@ class Judge:
         doubts = setup.kernel.crossing_warnings(recording.memories) if isinstance(setup.kernel, Replicated) else None
         if doubts is not None:
             return found.judged(look=CROSSED, doubts=doubts)
+        if setup.kernel.exact:
+            return found
+        from gibbsite.results.verdict.biased import find_bias
+
         against, remark = find_bias(recording, found)
         if against:
             return found.judged(doubts=(against,))
         return found.judged(remarks=(*found.remarks, remark)) if remark else found
 
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
-        """Add everything that may speak against a run: what other chains show, and then what is known exactly."""
-        result = self._look_again(recording, first, stop)
+        """Add everything that may speak against a run: states out of reach, other chains, what is known exactly.
+
+        Each is asked only where nothing before it speaks against the run. Independent draws can have missed nothing.
+        """
+        if first.look in WITHOUT_LOOK:
+            return first
+        deadline = clock() + _PATIENCE * self.seconds - recording.seconds
+        unreached = find_unreached(recording, first.totals, lambda: clock() >= deadline)
+        result = first.judged(unreached=unreached)
         verdict = result.diagnostics
-        if first.look in WITHOUT_LOOK or not (self.wanted and verdict.converged and verdict.found is None):
+        if not verdict.converged or verdict.figures["found"] is not None:  # found: judged by the best state
             return result
+        if verdict.figures["judged"] and result.look != CROSSED:  # nothing is judged if there are no free sites
+            if not self.wanted:
+                return result.judged(look="off")
+            result = self._look_elsewhere(recording, result, lambda needs: stop() or clock() + needs >= deadline)
+        if not self.wanted or not result.diagnostics.converged:
+            return result
+        return self._compare_exactly(recording, result)
+
+    def _look_elsewhere(self, recording: Recording, result: Result, late: Callable[[float], bool]) -> Result:
+        """Compare a run with chains from other starts, and measure how long visits of its rare states last."""
+        if self.looker is None or self.looker.setup is not recording.setup:
+            from gibbsite.results.verdict.visits import Visits
+
+            asked = None if self.query is None else result.asked_cells
+            self.looker = choose_look(recording, self.threads, asked)
+            self.visits = Visits(recording.setup, self.threads, asked)
+        result = result.judged(look=self.looker.examine(recording, result, late))
+        if not result.diagnostics.converged:
+            return result
+        times = self.visits.measure(recording, result, late)
+        return result.judged(look="no time") if times is None else result.judged(visit_times=times)
+
+    def _compare_exactly(self, recording: Recording, result: Result) -> Result:
+        """Compare a run with marginals that are known exactly, of parts of the model or given states of some sites."""
         if self.known is None or self.known.setup is not recording.setup:
             from gibbsite.results.verdict.known_marginals import KnownMarginals
 
@@ -161,36 +255,6 @@ class Judge:
         if self.error is None or largest is None or largest > self.error:
             return None
         return _STANDARD_ERRORS * self.error
-
-    def _look_again(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
-        """Add unreached and a second look, the latter only where nothing else speaks against a run.
-
-        Independent draws can have missed nothing.
-        """
-        if first.look in WITHOUT_LOOK:
-            return first
-        deadline = clock() + _PATIENCE * self.seconds - recording.seconds
-        unreached = find_unreached(recording, first.totals, lambda: clock() >= deadline)
-        result = first.judged(unreached=unreached)
-        verdict = result.diagnostics
-        if not verdict.converged or verdict.found is not None or not verdict.judged:
-            return result  # found: judged by the best state; nothing judged: there are no free sites
-        if result.look == CROSSED:
-            return result
-        if not self.wanted:
-            return result.judged(look="off")
-        late = lambda needs: stop() or clock() + needs >= deadline  # noqa: E731
-        if self.looker is None or self.looker.setup is not recording.setup:
-            from gibbsite.results.verdict.visits import Visits
-
-            asked = None if self.query is None else result.asked_cells
-            self.looker = choose_look(recording, self.threads, asked)
-            self.visits = Visits(recording.setup, self.threads, asked)
-        result = result.judged(look=self.looker.examine(recording, result, late))
-        if not result.diagnostics.converged:
-            return result
-        times = self.visits.measure(recording, result, late)
-        return result.judged(look="no time") if times is None else result.judged(visit_times=times)
 
 
 def choose_look(recording: Recording, threads: int, asked: Positions | None = None) -> Looker:

@@ -36,7 +36,7 @@ from gibbsite.kernels.protocols import Fallible, Stateful
 from gibbsite.models import FactorGraph
 from gibbsite.models.tempered import temper
 from gibbsite.results.measure.agreement import compare_chains, compare_energies
-from gibbsite.results.measure.directions import Directions
+from gibbsite.results.measure.moments import Directions
 from gibbsite.results.verdict.convergence import Look
 from gibbsite.results.verdict.rows import Rows
 from gibbsite.sampling.driver import Driver

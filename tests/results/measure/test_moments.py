@@ -14,7 +14,7 @@ from scipy import special
 
 import gibbsite as gs
 from gibbsite.graphs.functions.densities import wrapped
-from gibbsite.results.measure.directions import Directions
+from gibbsite.results.measure.moments import Directions
 
 # 5.5 standard errors: 4e-8 for each comparison
 SIGMAS = 5.5
