@@ -26,6 +26,7 @@ CROSSING = {
     "models/test_pickled_models.py": "Models of every class survive pickling.",
     "models/test_wrong_types.py": "All functions that build models refuse arguments of wrong types.",
     "numba/random/test_keyed_random.py": "The keyed generator and the batched updates that choose its counters.",
+    "results/plots/test_every_plot.py": "Plots of results draw what they say, on small and large models, anywhere.",
     "results/test_errors_in_every_view.py": "Standard errors are the same in tables, texts, pages and comparisons.",
     "results/test_kernel_counts_in_every_view.py": "Every view of a result shows what its kernel counted.",
     "results/test_kernel_warnings_in_every_view.py": "Every view of a result shows the warnings of its kernel.",

@@ -77,6 +77,7 @@ from gibbsite.results import compare as compare
 from gibbsite.results import plots as plots
 from gibbsite.results.plots import plot_convergence as plot_convergence
 from gibbsite.results.plots import plot_marginals as plot_marginals
+from gibbsite.results.plots import plot_model as plot_model
 from gibbsite.results.plots import plot_trace as plot_trace
 from gibbsite.sampling import recorders as recorders
 from gibbsite.sampling.recorders import Draws as Draws

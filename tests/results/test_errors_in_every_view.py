@@ -251,12 +251,12 @@ class TestWithoutErrors:
         assert np.isnan(tree["marginals/mcse"].values).all()
 
     def test_plots(self, result: gs.Result) -> None:
-        figure = gs.plot_convergence(result)
+        figure = gs.plot_convergence(result)[0].figure
         assert "no standard errors" in figure.get_suptitle()
         words = " ".join(text.get_text() for axes in figure.axes for text in (axes.title, axes.xaxis.label))
         assert "R-hat" not in words
         assert "ffective" not in words
-        legend = gs.plot_marginals(result).legends[0]
+        legend = gs.plot_marginals(result)[0].figure.legends[0]
         assert [text.get_text() for text in legend.get_texts()] == ["estimate"]
         gs.plot_trace(result)
 
@@ -285,7 +285,7 @@ def test_answers_of_infer(chains: int, kernel: gs.kernels.Kernel) -> None:
 
 
 def test_plots_of_replicates_have_no_band_within_chains(spread: gs.Result) -> None:
-    figure = gs.plot_convergence(spread)
+    figure = gs.plot_convergence(spread)[0].figure
     bands = [path for axes in figure.axes for band in axes.collections for path in band.get_paths()]
     assert bands
     for band in bands:

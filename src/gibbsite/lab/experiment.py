@@ -114,7 +114,7 @@ class Experiment:
 
         Without matplotlib there is no picture, and a warning says so.
         """
-        from gibbsite.results.plots._canvas import finish, new_figure
+        from gibbsite.results.plots._canvas import new_figure, save_figure
 
         place = make_folder(folder)
         data, picture = (place / f"{self.name}.{suffix}" for suffix in ("json", "png"))
@@ -122,9 +122,9 @@ class Experiment:
         if importlib.util.find_spec("matplotlib") is None:
             warnings.warn("No figure without matplotlib; run: pip install gibbsite[report]", UserWarning, stacklevel=2)
             return [data]
-        figure = new_figure(*self.size)
+        figure = new_figure(*self.size, picture)
         self.draw(findings, figure)
-        finish(figure, picture)
+        save_figure(figure, picture)
         return [data, picture]
 
 

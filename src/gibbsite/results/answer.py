@@ -22,7 +22,6 @@ from gibbsite.results.wording import in_words, verdict_word, with_sign
 if TYPE_CHECKING:
     import pandas
     import xarray
-    from matplotlib.figure import Figure
 
     from gibbsite._common.arrays import Array
     from gibbsite.models.domain import Domains
@@ -274,7 +273,7 @@ class Answer:
 
         return make_answer_tree(self)
 
-    def plot_marginals(self, **how: Any) -> Figure:
+    def plot_marginals(self, **how: Any) -> Array:
         """Draw the marginals; see :func:`gibbsite.plot_marginals`."""
         from gibbsite.results.plots import plot_marginals
 

@@ -1,16 +1,14 @@
-"""What all plots share: a figure without global state, colours, and saving."""
+"""What all plots share: figures and axes, colours, and saving."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats
+from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError, FormatError, GibbsiteError, UnknownFormatError
 
 if TYPE_CHECKING:
@@ -20,49 +18,38 @@ if TYPE_CHECKING:
     from gibbsite.models.domain import Domains
     from gibbsite.results.result import Result
 
-# Okabe and Ito's colours, told apart by colour-blind readers too; blue and orange come first.
+# The colours of Okabe and Ito, which colour-blind readers can distinguish; blue and orange come first.
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 INK, FAINT = "#333333", "#b8b8b8"
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """Make a figure; notebooks show it.
-
-    Where a program has loaded ``matplotlib.pyplot``, it becomes the current figure, so that ``plt.savefig``
-    and ``plt.show`` mean it. Otherwise it belongs to no window and need not be closed. In notebooks that show
-    figures inline, it stays outside of pyplot, because it would be shown twice.
-    """
+def new_figure(width: float, height: float, path: str | Path | None, figure: Figure | SubFigure | None = None) -> Any:
+    """Return the figure to draw in: the given one, or a new one of pyplot, or a bare one if it is only saved."""
+    if figure is not None:
+        return figure
     shape: dict[str, Any] = {"figsize": (width, height), "layout": "constrained", "facecolor": "white"}
-    kind, pyplot = _picture(), _pyplot()
-    return kind(**shape) if pyplot is None else pyplot.figure(FigureClass=kind, **shape)
+    if path is not None:
+        return _load_figure()(**shape)
+    _load_figure()
+    from matplotlib import pyplot
+
+    return pyplot.figure(**shape)
 
 
-def _pyplot() -> Any:
-    """Return pyplot if it has been loaded and shows no figures by itself, otherwise None."""
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    if pyplot is None:
-        return None
-    import matplotlib
-
-    return None if "inline" in str(matplotlib.get_backend()).lower() else pyplot
+def new_axes(width: float, height: float, path: str | Path | None, ax: Axes | None) -> Axes:
+    """Return the axes to draw in: the given ones, or those of a new figure."""
+    axes: Axes = new_figure(width, height, path).add_subplot() if ax is None else ax
+    return axes
 
 
-def _picture() -> type[Figure]:
-    """Return the class of figures that show themselves in notebooks."""
+def _load_figure() -> type[Figure]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise GibbsiteError(
             "Plots need matplotlib, which is not installed; run: pip install gibbsite[report]"
         ) from None
-
-    class Picture(Figure):
-        def _repr_png_(self) -> bytes:
-            buffer = BytesIO()
-            self.savefig(buffer, format="png", dpi=100)
-            return buffer.getvalue()
-
-    return Picture
+    return Figure
 
 
 def split_figure(figure: Figure | SubFigure, widths: Sequence[float]) -> list[SubFigure]:
@@ -81,23 +68,33 @@ def tidy(axes: Axes, title: str = "", xlabel: str = "", ylabel: str = "") -> Non
     axes.set_ylabel(ylabel, fontsize=8, color=INK)
 
 
-def finish(figure: Figure, path: str | Path | None) -> Figure:
-    """Save the figure if a path is given; it is then no longer the current one of pyplot."""
+def save_figure(figure: Any, path: str | Path) -> None:
+    """Write a figure to a file."""
+    check_picture(path)
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as reason:
+        raise FormatError(f"Cannot write {path}: {reason.strerror or reason}.") from None
+
+
+def finish(axes: Axes, path: str | Path | None) -> Axes:
+    """Return axes; save their figure if a path is given."""
     if path is not None:
-        check_picture(path)
-        try:
-            figure.savefig(path, dpi=150)
-        except OSError as reason:
-            raise FormatError(f"Cannot write {path}: {reason.strerror or reason}.") from None
-        finally:
-            if (pyplot := _pyplot()) is not None:
-                pyplot.close(figure)
-    return figure
+        save_figure(axes.figure.figure, path)
+    return axes
+
+
+def finish_panels(panels: Sequence[Axes], path: str | Path | None) -> Array:
+    """Return several axes as an array; save their figure if a path is given."""
+    found = np.empty(len(panels), object)
+    found[:] = panels
+    finish(found[0], path)
+    return found
 
 
 def check_picture(path: str | Path) -> None:
     """Refuse a file whose suffix is none of a plot."""
-    figure = _picture()(figsize=(1, 1))
+    figure = _load_figure()(figsize=(1, 1))
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix and suffix not in figure.canvas.get_supported_filetypes():
         raise UnknownFormatError(str(path), "plots end in .png, .svg or .pdf", writing=True)

@@ -126,7 +126,7 @@ def draw_listing(figure: Figure | SubFigure, listing: Listing, known: bool, comp
     panels = np.atleast_1d(figure.subplots(1, len(listing.columns)))
     bottom = max(_heights(rows)[-1] for rows in listing.columns) + 0.8
     for axes, rows in zip(panels, listing.columns, strict=True):
-        _draw_column(axes, rows, listing.axis, known, compared)
+        draw_column(axes, rows, listing.axis, known, compared)
         axes.set_ylim(bottom, -0.8)
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper right", fontsize=8, frameon=False, ncols=2, reverse=True)
@@ -141,7 +141,8 @@ def _heights(rows: list[Row]) -> Floats:
     return at
 
 
-def _draw_column(axes: Axes, rows: list[Row], axis: str, known: bool, compared: bool) -> None:
+def draw_column(axes: Axes, rows: list[Row], axis: str, known: bool, compared: bool) -> None:
+    """Draw rows of a listing on one panel."""
     at = _heights(rows)
     p = [row.value for row in rows]
     axes.barh(at, p, height=0.72, color=COLORS[0], alpha=0.25, lw=0)
@@ -152,6 +153,7 @@ def _draw_column(axes: Axes, rows: list[Row], axis: str, known: bool, compared: 
         q = [row.reference for row in rows]
         axes.plot(q, at, "D", ms=6, mfc="none", mec=COLORS[5], mew=1.2, label="reference")
     axes.set_yticks(at, [row.label for row in rows])
+    axes.set_ylim(float(at[-1]) + 0.8, -0.8)
     axes.set_xlim(0.0, 1.0)
     axes.grid(axis="x", color=FAINT, lw=0.4, alpha=0.6)
     axes.set_axisbelow(True)

@@ -146,26 +146,18 @@ class Numbers:
         tidy(axes, xlabel="value")
         axes.tick_params(axis="y", length=0)
 
-    def _explain(self, figure: Figure | SubFigure, before: str = "") -> None:
+    def _explanation(self) -> str:
         words = "point: mean, dark: ± 2 standard errors, light: ± 2 sd"
-        words += "; diamonds: reference" if self.other is not None else ""
-        figure.suptitle(f"{before}{words}", fontsize=8, color=INK, ha="left", x=0.01)
+        return words + ("; diamonds: reference" if self.other is not None else "")
+
+    def _explain(self, figure: Figure | SubFigure, before: str = "") -> None:
+        figure.suptitle(f"{before}{self._explanation()}", fontsize=8, color=INK, ha="left", x=0.01)
 
     def _survey(self, figure: Figure | SubFigure) -> None:
         """Draw distributions over sites, an image if they lie in rows, and the least known one by one."""
         panels = iter(figure.subplots(1, 3 + (self.shape is not None)))
         if self.shape is not None:
-            axes = next(panels)
-            if len(self.shape) != 2 or self.shape[0] * self.shape[1] != len(self.shown):
-                raise ArgumentError(
-                    f"The shape {self.shape} does not hold {len(self.shown):,} sites; give rows and columns."
-                )
-            image = axes.imshow(self.mean.reshape(self.shape), cmap="viridis")
-            bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
-            bar.ax.tick_params(labelsize=8)
-            bar.outline.set_visible(False)
-            tidy(axes, "mean")
-            axes.spines[:].set_visible(False)
+            self._image(next(panels))
         axes = next(panels)
         axes.hist(self.mean, bins=60, color=COLORS[0], alpha=0.85)
         tidy(axes, f"{len(self.shown):,} numbers", "mean", "sites")
@@ -178,3 +170,25 @@ class Numbers:
         self._intervals(next(panels), part)
         hidden = len(self.shown) - part.size
         self._explain(figure, f"right: the {part.size} least known, {hidden:,} others are not shown by name; ")
+
+    def _image(self, axes: Axes) -> None:
+        """Draw the means of sites that lie in rows and columns as an image."""
+        assert self.shape is not None
+        if len(self.shape) != 2 or self.shape[0] * self.shape[1] != len(self.shown):
+            raise ArgumentError(
+                f"The shape {self.shape} does not hold {len(self.shown):,} sites; give rows and columns."
+            )
+        image = axes.imshow(self.mean.reshape(self.shape), cmap="viridis")
+        bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
+        bar.ax.tick_params(labelsize=8)
+        bar.outline.set_visible(False)
+        tidy(axes, "mean")
+        axes.spines[:].set_visible(False)
+
+    def draw_single(self, axes: Axes) -> None:
+        """Draw them on one panel: an image, or one row for each number."""
+        if self.shape is not None:
+            self._image(axes)
+            return
+        self._intervals(axes, np.arange(min(len(self.shown), SITES)))
+        axes.set_title(self._explanation(), fontsize=8, color=INK, loc="left")

@@ -1,4 +1,4 @@
-"""Marginals of very many sites: an image, distributions over sites, and the least certain one by one."""
+"""Marginals of many sites: an image, distributions over sites, and the least certain by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST_CERTAIN = 24
 
 
 class Survey:
-    """What is drawn of very many sites with states."""
+    """What is drawn of many sites with states."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Survey:
         real = np.arange(p.shape[1]) < cards[:, None]
         axes = iter(np.atleast_1d(left.subplots(1, self.panels)))
         if self.shape is not None:
-            _draw_image(next(axes), self.table, p, self.shape)
+            draw_image(next(axes), self.table, p, self.shape)
         _draw_histogram(next(axes), self.table, p)
         if self.other is not None:
             q = _aligned(self.other, self.table)[self.shown]
@@ -77,7 +77,8 @@ def _least_certain(p: Floats, shown: list[int]) -> list[int]:
     return [shown[k] for k in np.sort(order).tolist()]
 
 
-def _draw_image(axes: Axes, table: SiteTable, p: Floats, shape: tuple[int, int]) -> None:
+def draw_image(axes: Axes, table: SiteTable, p: Floats, shape: tuple[int, int]) -> None:
+    """Draw sites that lie in rows and columns as an image."""
     if len(shape) != 2 or shape[0] * shape[1] != len(p):
         raise ArgumentError(f"The shape {shape} does not hold {len(p):,} sites; give rows and columns.")
     if p.shape[1] == 2:

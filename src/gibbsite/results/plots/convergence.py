@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gibbsite._common.arguments import checked
-from gibbsite._common.arrays import Floats, Positions
+from gibbsite._common.arrays import Array, Floats, Positions
 from gibbsite.errors import ArgumentError
 from gibbsite.results.measure.diagnostics import mcse
 from gibbsite.results.measure.measurement import MATERIAL
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, cell_title, finish, new_figure, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, cell_title, finish_panels, new_figure, tidy
 from gibbsite.results.verdict.convergence import ESS_LIMIT, RHAT_LIMIT
 from gibbsite.results.wording import rhat_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
     from gibbsite.results.result import Result
 
@@ -26,7 +26,9 @@ _GOOD, _BAD = "#009E73", "#D55E00"
 
 
 @checked
-def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figure:
+def plot_convergence(
+    result: Result, *, figure: Figure | SubFigure | None = None, path: str | Path | None = None
+) -> Array:
     """Show how far a run has converged.
 
     Left, for the (up to four) sites of worst R-hat: the running mean of a probability in each chain, or the
@@ -39,12 +41,15 @@ def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figur
     ----------
     result : Result
         A sampling result with recorded marginals.
+    figure : matplotlib Figure or SubFigure, optional
+        Where to draw; a new figure by default.
     path : str or Path, optional
         Where to save the picture, usually ``.png``.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    array of matplotlib.axes.Axes
+        Running means, then R-hat and effective draws.
 
     Raises
     ------
@@ -55,7 +60,7 @@ def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figur
     --------
     >>> import gibbsite as gs
     >>> result = gs.sample(gs.ising_grid((3, 3)), sweeps=1000, rng=1, progress=False)
-    >>> len(plot_convergence(result).axes)
+    >>> len(plot_convergence(result))
     6
     """
     if np.isnan(result.marginals.cells).all():
@@ -68,23 +73,24 @@ def plot_convergence(result: Result, *, path: str | Path | None = None) -> Figur
     # Of two states the second says the same again, so each site appears once.
     order = judged[np.lexsort((ess[judged], -rhat[judged]))]
     shown = _first_of_each_site(result, order, 4 if result.trace.shape[1] else 0)
-    figure = new_figure(10.0, 5.2)
+    place = new_figure(10.0, 5.2, path, figure)
+    before = len(place.axes)
     verdict = result.diagnostics
     known = verdict.errors != "none"
     if shown.size:
-        grid = figure.add_gridspec(2, 3, width_ratios=[1.0, 1.0, 0.9] if known else [1.0, 1.0, 0.001])
+        grid = place.add_gridspec(2, 3, width_ratios=[1.0, 1.0, 0.9] if known else [1.0, 1.0, 0.001])
         for number, cell in enumerate(shown.tolist()):
-            axes = figure.add_subplot(grid[number // 2, number % 2])
+            axes = place.add_subplot(grid[number // 2, number % 2])
             _draw_running_mean(axes, result, cell)
     else:
-        grid = figure.add_gridspec(2, 1)
+        grid = place.add_gridspec(2, 1)
     if known:
         count = f"{judged.size:,} {_kinds_of_cells(result)}"
-        _draw_rhat(figure.add_subplot(grid[0, -1]), rhat[judged], count)
-        _draw_ess(figure.add_subplot(grid[1, -1]), ess[judged], count)
+        _draw_rhat(place.add_subplot(grid[0, -1]), rhat[judged], count)
+        _draw_ess(place.add_subplot(grid[1, -1]), ess[judged], count)
     title = verdict.line().replace(": ", "\n", 1)
-    figure.suptitle(title, fontsize=9.5, color=_GOOD if verdict.converged else _BAD, ha="left", x=0.01)
-    return finish(figure, path)
+    place.suptitle(title, fontsize=9.5, color=_GOOD if verdict.converged else _BAD, ha="left", x=0.01)
+    return finish_panels(place.axes[before:], path)
 
 
 def _kinds_of_cells(result: Result) -> str:

@@ -10,10 +10,10 @@ import numpy as np
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats, Ints
-from gibbsite.results.plots._canvas import COLORS, FAINT, INK, finish, new_figure, shorten, tidy
+from gibbsite.results.plots._canvas import COLORS, FAINT, INK, finish, new_axes, shorten, tidy
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 
 @runtime_checkable
@@ -52,32 +52,35 @@ class Certified(Protocol):
 
 
 @checked
-def plot_variation(certificates: Certified | Mapping[str, Certified], *, path: str | Path | None = None) -> Figure:
+def plot_variation(
+    certificates: Certified | Mapping[str, Certified], *, ax: Axes | None = None, path: str | Path | None = None
+) -> Axes:
     """Show how the bound on the bias falls with the number of steps.
 
     Parameters
     ----------
     certificates : Certificate, or mapping of them by name
         What to compare.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
     path : str or Path, optional
         Where to save the picture, usually ``.png``.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    matplotlib.axes.Axes
 
     Examples
     --------
     >>> import gibbsite as gs
     >>> model = gs.ising_grid((4, 4), coupling=0.1)
     >>> scans = {"systematic": gs.Systematic(), "random": gs.RandomScan()}
-    >>> figure = gs.plots.plot_variation({name: gs.certify(model, scan=s, sweeps=9) for name, s in scans.items()})
-    >>> figure.axes[0].get_yscale()
+    >>> axes = gs.plots.plot_variation({name: gs.certify(model, scan=s, sweeps=9) for name, s in scans.items()})
+    >>> axes.get_yscale()
     'log'
     """
     shown = certificates if isinstance(certificates, Mapping) else {certificates.scan: certificates}
-    figure = new_figure(6.4, 4.0)
-    axes = figure.add_subplot()
+    axes = new_axes(6.4, 4.0, path, ax)
     for number, (name, found) in enumerate(shown.items()):
         # a bound of zero, or beyond all floats, has no place on a logarithmic axis
         values = np.where(np.isfinite(found.curve) & (found.curve > 0), found.curve, np.nan)
@@ -90,4 +93,4 @@ def plot_variation(certificates: Certified | Mapping[str, Certified], *, path: s
     axes.set_yscale("log")
     axes.legend(fontsize=8, frameon=False)
     tidy(axes, "Bound on the bias from any start", "steps", "Dobrushin variation")
-    return finish(figure, path)
+    return finish(axes, path)

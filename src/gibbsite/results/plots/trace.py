@@ -1,4 +1,4 @@
-"""Pictures of what a run gave: traces of its chains, and marginals."""
+"""What the chains did over time: traces and autocorrelations."""
 
 from __future__ import annotations
 
@@ -8,42 +8,47 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Angle
-from gibbsite.results.compare import HasMarginals, compare, read_errors, read_table
+from gibbsite.results.observables import Estimate
 from gibbsite.results.plots._canvas import (
     COLORS,
+    FAINT,
     INK,
     cell_title,
     finish,
+    finish_panels,
     name_states,
+    new_axes,
     new_figure,
     positions,
     shorten,
-    split_figure,
     state_colors,
     tidy,
 )
-from gibbsite.results.plots._listing import SITES, draw_listing, list_sites, list_states
-from gibbsite.results.plots._numbers import Numbers
-from gibbsite.results.plots._survey import Survey
 from gibbsite.results.quantiles import unroll
-from gibbsite.results.table import SiteTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
     from gibbsite.results.result import Result
 
 _TRACES = 6  # sites shown by default
+_BAND = "band: two standard errors of independent draws"
 _COLUMNS = 1200  # of a picture of draws: about what a screen resolves
 
 
 @checked
-def plot_trace(result: Result, sites: Sequence[str | int] | None = None, *, path: str | Path | None = None) -> Figure:
+def plot_trace(
+    result: Result,
+    sites: Sequence[str | int] | None = None,
+    *,
+    figure: Figure | SubFigure | None = None,
+    path: str | Path | None = None,
+) -> Array:
     """Show what the chains did over time.
 
     Recorded draws of states appear as one row of colours per chain, those of numbers as one line per chain.
@@ -56,12 +61,15 @@ def plot_trace(result: Result, sites: Sequence[str | int] | None = None, *, path
         A sampling result.
     sites : sequence of sites, optional
         Which; by default the first six with recorded draws, or else the six of worst R-hat.
+    figure : matplotlib Figure or SubFigure, optional
+        Where to draw; a new figure by default.
     path : str or Path, optional
         Where to save the picture, usually ``.png``.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    array of matplotlib.axes.Axes
+        One for each row.
 
     Raises
     ------
@@ -73,7 +81,7 @@ def plot_trace(result: Result, sites: Sequence[str | int] | None = None, *, path
     >>> import gibbsite as gs
     >>> record = ["marginals", "energy", gs.Draws(["0"])]
     >>> result = gs.sample(gs.ising_grid((3, 3)), record=record, sweeps=1000, rng=1, progress=False)
-    >>> len(plot_trace(result, sites=["0", "4"]).axes)
+    >>> len(plot_trace(result, sites=["0", "4"]))
     3
     """
     drawn = {site: k for k, site in enumerate(result.draw_sites.tolist())}
@@ -91,8 +99,8 @@ def plot_trace(result: Result, sites: Sequence[str | int] | None = None, *, path
     rows = len(shown) + bool(result.energy.size)
     if not rows:
         raise ArgumentError("Nothing with a trace was recorded; add 'marginals', 'draws' or 'energy'.")
-    figure = new_figure(9.0, 0.5 + 1.15 * rows)
-    grid = np.atleast_1d(figure.subplots(rows, 1, sharex=True))
+    place = new_figure(9.0, 0.5 + 1.15 * rows, path, figure)
+    grid = np.atleast_1d(place.subplots(rows, 1, sharex=True))
     axes = iter(grid)
     if result.energy.size:
         _draw_lines(next(axes), result.energy, "energy, one line per chain")
@@ -107,7 +115,7 @@ def plot_trace(result: Result, sites: Sequence[str | int] | None = None, *, path
             _draw_batches(next(axes), result, site)
     grid[-1].set_xlabel("draw", fontsize=8, color=INK)
     grid[-1].set_xlim(0, result.draws)
-    return finish(figure, path)
+    return finish_panels(list(grid), path)
 
 
 def _worst_sites(result: Result) -> list[int]:
@@ -158,108 +166,87 @@ def _draw_batches(axes: Axes, result: Result, site: int) -> None:
 
 
 @checked
-def plot_marginals(
-    result: SiteTable | HasMarginals,
-    sites: Sequence[str | int] | None = None,
-    reference: SiteTable | HasMarginals | None = None,
+def plot_autocorrelation(
+    values: Estimate | Sequence[float] | Any,
+    lags: int | None = None,
     *,
-    shape: tuple[int, int] | None = None,
+    ax: Axes | None = None,
+    label: str | None = None,
     path: str | Path | None = None,
-) -> Figure:
-    """Show marginal probabilities with their standard errors, and what numbers are like.
-
-    Up to 160 states are shown one by one, with bars of two standard errors, and up to 120 sites by one state
-    each. Of more sites there are distributions, an image if the shape of the lattice is given, and the least
-    certain ones by name. Sites that are numbers have a panel each, with the density of recorded draws or an
-    interval of two standard deviations, or a row each where there are more than 12 of them.
+) -> Axes:
+    """Show how the correlation between draws falls with the number of draws between them.
 
     Parameters
     ----------
-    result : Result or any other answer with marginals
-        What to show.
-    sites : sequence of sites, optional
-        Which; by default all.
-    reference : answer with marginals, optional
-        What to compare with, for example ``gs.solve_exact(model)``; it needs the sites of the result.
-    shape : (rows, columns), optional
-        Show all sites as an image, row by row.
+    values : Estimate or array (chains, draws)
+        An observable whose series was kept (``gs.Observable(..., series=True)``, or "energy"), or any series.
+    lags : int, optional
+        Largest lag; by default six autocorrelation times.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    label : str, optional
+        Name in the legend; the name of the observable by default.
     path : str or Path, optional
-        Where to save the picture, usually ``.png``.
+        Where to save the picture.
 
     Returns
     -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    GibbsiteError
-        If matplotlib is not installed, a site is unknown, or the shape does not fit.
+    matplotlib.axes.Axes
 
     Examples
     --------
     >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": ["no", "yes"], "b": 3}, [(("a", "b"), [[4, 1, 2], [1, 2, 3]])])
-    >>> result = gs.sample(model, sweeps=1000, rng=1, progress=False)
-    >>> figure = plot_marginals(result, reference=gs.solve_exact(model))
+    >>> model = gs.ising_grid((6, 6), coupling=0.3, periodic=True)
+    >>> result = gs.sample(model, record=["marginals", "energy"], rng=1, progress=False)
+    >>> plot_autocorrelation(result.observables["energy"]).get_xlabel()
+    'lag in draws'
     """
-    table, errors = read_table(result), read_errors(result)
-    other = None if reference is None else read_table(reference)
-    if other is not None:
-        compare(table, other)  # refuses other sites or states, and names them
-    shown = list(range(table.domains.n_sites)) if sites is None else positions(table.domains, sites)
-    if not shown:
-        raise ArgumentError("All sites are observed: there are no marginals to show.")
-    real = table.domains.numbers
-    parts: list[Any] = []
-    states = [site for site in shown if not real[site]]
-    if states:
-        parts.append(_StatesPart(table, errors, other, states, shape))
-    numbers = [site for site in shown if real[site]]
-    if numbers:
-        parts.append(Numbers(table, errors, other, numbers, _draws(result), shape))
-    widths, heights = zip(*(part.size for part in parts), strict=True)
-    figure = new_figure(sum(widths), max(heights))
-    if len(parts) == 1:
-        parts[0].draw(figure)
+    if isinstance(values, Estimate):
+        series, name = values.series, values.name
+        if series.ndim == 3:
+            raise ArgumentError(
+                f"{name!r} has {len(values.names)} values; give the series of one of them, as {name!r}.series[:, :, 0]."
+            )
     else:
-        for part, place in zip(parts, split_figure(figure, widths), strict=True):
-            part.draw(place)
-    return finish(figure, path)
+        series, name = _read_series(values), ""
+    found = _autocorrelation(series)
+    if lags is None:
+        falling = found[1:] < 0.05
+        lags = max(3 * int(np.argmax(falling)) if falling.any() else len(found) - 1, 10)
+    lags = min(check_integer("lags", lags, 1), len(found) - 1)
+    axes = new_axes(6.4, 3.6, path, ax)
+    color = COLORS[sum(line.get_linestyle() == "-" for line in axes.lines) % len(COLORS)]
+    axes.plot(
+        np.arange(lags + 1), found[: lags + 1], color=color, lw=1.4, marker="o", ms=3, label=label or name or None
+    )
+    noise = 2.0 / np.sqrt(series.size)
+    first = not any(text.get_text() == _BAND for text in axes.texts)
+    axes.axhspan(-noise, noise, color=FAINT, alpha=0.25, lw=0)
+    if first:
+        axes.text(0.99, 0.02, _BAND, transform=axes.transAxes, ha="right", fontsize=7, color=INK)
+    axes.axhline(0.0, color=INK, lw=0.8, ls=(0, (4, 3)))
+    if label is not None:
+        axes.legend(fontsize=8, frameon=False)
+    tidy(axes, "autocorrelation", "lag in draws", "correlation")
+    return finish(axes, path)
 
 
-def _draws(result: Any) -> dict[int, Array]:
-    """Return recorded draws of each site, where a result has any."""
-    sites = getattr(result, "draw_sites", np.zeros(0, np.int32)).tolist()
-    return {site: result.values[:, :, k].ravel() for k, site in enumerate(sites)}
+def _read_series(values: Any) -> Floats:
+    try:
+        series = np.atleast_2d(np.asarray(values, float))
+    except (TypeError, ValueError):
+        raise ArgumentError("plot_autocorrelation needs an observable or numbers of shape (chains, draws).") from None
+    if series.ndim != 2 or series.shape[1] < 3 or not np.isfinite(series).all():
+        raise ArgumentError("plot_autocorrelation needs finite numbers of shape (chains, draws), three draws or more.")
+    return series
 
 
-class _StatesPart:
-    """Sites with states: state by state, site by site, or surveyed, as their number allows."""
-
-    def __init__(
-        self,
-        table: SiteTable,
-        errors: SiteTable | None,
-        other: SiteTable | None,
-        shown: list[int],
-        shape: tuple[int, int] | None,
-    ) -> None:
-        self.known, self.compared = errors is not None, other is not None
-        self.survey = None
-        listing = None
-        if shape is None and len(shown) <= SITES:
-            listing = list_states(table, errors, other, shown) or list_sites(table, errors, other, shown)
-        if listing is None:
-            self.survey = Survey(table, errors, other, shown, shape)
-        else:
-            self.listing = listing
-
-    @property
-    def size(self) -> tuple[float, float]:
-        return self.listing.size if self.survey is None else self.survey.size
-
-    def draw(self, figure: Any) -> None:
-        if self.survey is None:
-            draw_listing(figure, self.listing, self.known, self.compared)
-        else:
-            self.survey.draw(figure)
+def _autocorrelation(series: Floats) -> Floats:
+    """Return the correlation at each lag, averaged over chains, about the mean of all of them."""
+    chains, draws = series.shape
+    apart = series - series.mean()
+    size = 1 << (2 * draws - 1).bit_length()
+    power = np.abs(np.fft.rfft(apart, size, axis=1)) ** 2
+    products = np.fft.irfft(power, size, axis=1)[:, :draws].sum(axis=0) / (chains * (draws - np.arange(draws)))
+    found: Floats = products / products[0] if products[0] > 0.0 else np.zeros(draws)
+    return found[: max(draws // 2, 3)]
