@@ -14,7 +14,7 @@ import gibbsite as gs
 from benchmarks.measure import Spread
 from benchmarks.report import Section, Target
 
-_COMMON: dict[str, Any] = {"rng": 1, "progress": False, "second_look": False, "threads": 2}
+_COMMON: dict[str, Any] = {"rng": 1, "progress": False, "criteria": gs.Criteria(dispersed_starts=False), "threads": 2}
 
 
 def measure(*, quick: bool = False) -> list[Section]:
@@ -58,7 +58,7 @@ def _race_partitions(client: Any, quick: bool) -> Section:
     """Race one chain in two partitions: with marginals of every sweep, and with those of the last one."""
     side, sweeps, repetitions = (1000, 60, 1) if quick else (4000, 150, 3)
     model = gs.ising_grid((side, side), coupling=0.3)
-    places: dict[str, dict[str, Any]] = {"2 threads": {}, "2 workers": {"on": client, "partitions": 2}}
+    places: dict[str, dict[str, Any]] = {"2 threads": {}, "2 workers": {"on": gs.Cluster(client, partitions=2)}}
     runs: dict[str, dict[str, Any]] = {
         "recorded": {"warmup": 0, "sweeps": sweeps},
         "unrecorded": {"warmup": sweeps, "sweeps": 1},

@@ -71,7 +71,7 @@ def forget(
 ) -> tuple[float, float, tuple[float, float]]:
     """Return effective draws a second of processor time, sweeps between them, and what was measured."""
     how: dict[str, Any] = {
-        "record": gs.Magnetisation(),
+        "record": gs.recorders.Magnetisation(),
         "start": start,
         "chains": 1,
         "threads": 1,
@@ -81,9 +81,9 @@ def forget(
     warmup = 100 if isinstance(kernel, gs.Wolff) else 0  # in which it learns how many clusters make a sweep
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.errors.ConvergenceWarning)
-        gs.sample(model, kernel, sweeps=2 * thin, warmup=0, thin=thin, **how)  # compiles
+        gs.sample(model, kernel, sweeps=gs.Sweeps(2 * thin, thin=thin), warmup=0, **how)  # compiles
         began = time.process_time()
-        result = gs.sample(model, kernel, sweeps=sweeps, warmup=warmup, thin=thin, **how)
+        result = gs.sample(model, kernel, sweeps=gs.Sweeps(sweeps, thin=thin), warmup=warmup, **how)
         seconds = time.process_time() - began
     seen = result.observables["magnetisation"]
     worth = float(seen.ess[_SQUARE])
@@ -91,4 +91,4 @@ def forget(
 
 
 def _silent() -> dict[str, Any]:
-    return {"progress": False, "second_look": False}
+    return {"progress": False, "criteria": gs.Criteria(dispersed_starts=False)}

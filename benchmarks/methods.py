@@ -50,7 +50,9 @@ def measure(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            answer = gs.infer(model, method=method, seconds=seconds, accuracy=ACCURACY, progress=False, **how)
+            answer = gs.infer(
+                model, method=method, seconds=seconds, criteria=gs.Criteria(accuracy=ACCURACY), progress=False, **how
+            )
     except gs.GibbsiteError as error:
         return {**row, "refused": str(error)[:300], "seconds": round(clock() - begun, 2)}
     if answer.interrupted:

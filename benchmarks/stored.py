@@ -76,7 +76,7 @@ def _sample(model: gs.models.StoredPairs, sweeps: int) -> tuple[float, float]:
             rng=1,
             threads=1,
             progress=False,
-            second_look=False,
+            criteria=gs.Criteria(dispersed_starts=False),
             record=gs.Marginals(batches=False, rao_blackwell=False),
         )
     assert result.draws == sweeps

@@ -60,7 +60,11 @@ def draw_errors(ax: Axes) -> None:
     for kernel, color, name in ((gs.Gibbs(), ORANGE, "Gibbs"), (gs.HerdedGibbs(), BLUE, "herded Gibbs")):
         errors = []
         for sweeps in lengths:
-            how = {"record": [gs.Marginals(rao_blackwell=False)], "progress": False, "second_look": False}
+            how = {
+                "record": [gs.Marginals(rao_blackwell=False)],
+                "progress": False,
+                "criteria": gs.Criteria(dispersed_starts=False),
+            }
             result = gs.sample(model, kernel, sweeps=int(sweeps), chains=1, rng=2, **how)
             errors.append(max(abs(result.marginals[s][1] - exact[s][1]) for s in model.sites))
         ax.loglog(lengths, errors, "o-", color=color, label=name, markersize=3)

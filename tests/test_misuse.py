@@ -112,7 +112,7 @@ def _with(kernel: type, model: Any = GRID, **more: Any) -> Callable[..., Any]:
         role = (
             "kernel" if isinstance(made, gs.kernels.Kernel) else "scan" if isinstance(made, gs.scans.Scan) else "record"
         )
-        return gs.sample(model, **{role: made, **FAST, **more}, second_look=False)
+        return gs.sample(model, **{role: made, **FAST, **more}, criteria=gs.Criteria(dispersed_starts=False))
 
     call.__signature__ = inspect.signature(kernel)  # type: ignore[attr-defined]
     return call
@@ -198,7 +198,7 @@ RUNS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Draws": (_with(gs.Draws), {}),
     "Energy": (_with(gs.recorders.Energy), {}),
     "Joint": (_with(gs.recorders.Joint), {"sets": [["0", "1"]]}),
-    "Magnetisation": (_with(gs.Magnetisation), {}),
+    "Magnetisation": (_with(gs.recorders.Magnetisation), {}),
     "Marginals": (_with(gs.Marginals), {}),
     "PairMoments": (_with(gs.recorders.PairMoments), {}),
     "TwoPoint": (_with(gs.recorders.TwoPoint), {}),
@@ -278,8 +278,8 @@ def test_nonsense_as_an_argument_of_a_run(
 def test_flags_are_true_or_false(wrong: Any) -> None:
     with pytest.raises(gs.errors.ArgumentError, match="directed must be True or False, got"):
         gs.FactorGraph({"a": 2}, directed=wrong)
-    with pytest.raises(gs.errors.ArgumentError, match="second_look must be True or False, got"):
-        gs.sample(GRID, second_look=wrong, sweeps=1)
+    with pytest.raises(gs.errors.ArgumentError, match="dispersed_starts must be True or False, got"):
+        gs.Criteria(dispersed_starts=wrong)
 
 
 @pytest.mark.parametrize("wrong", [3, None, "a\x00b", "\ud800", b"a", [], np.array("a"), 1j])

@@ -81,7 +81,7 @@ def instances(folder: Path) -> list[Any]:
         gs.recorders.BestState(),
         gs.recorders.PairMoments(),
         gs.recorders.Joint(["0", "1"]),
-        gs.Magnetisation(),
+        gs.recorders.Magnetisation(),
         gs.recorders.Overlap(),
         gs.recorders.TwoPoint(),
         gs.recorders.Agreement(np.zeros(9, int)),
@@ -129,8 +129,8 @@ def instances(folder: Path) -> list[Any]:
         gs.mean_field(lattice, progress=False),
         gs.belief_propagation(lattice, progress=False),
         gs.sample_weighted(asia, draws=500, **quiet),
-        gs.bound_log_z(asia, draws=500, **quiet),
-        gs.annealed_importance(lattice, steps=10, particles=8, sweeps=20, rng=1),
+        gs.log_z.bound_log_z(asia, draws=500, **quiet),
+        gs.log_z.annealed_importance(lattice, steps=10, particles=8, sweeps=20, rng=1),
         gs.log_z.particle_log_z(lattice, steps=10, particles=8, rng=1),
         gs.graphs.compile_graph(lattice),
         gs.graphs.compile_graph(asia),
@@ -147,7 +147,7 @@ def instances(folder: Path) -> list[Any]:
         gs.learn.AspectModel(),
         gs.learn.ChainCRF(),
         gs.PersistentChains(lattice, rng=1),
-        gs.check_conditionals(gs.Conditionals({"a": draw}, log_density=log_normal), places=2, rng=1),
+        gs.inference.check_conditionals(gs.Conditionals({"a": draw}, log_density=log_normal), places=2, rng=1),
     ]
 
 

@@ -36,6 +36,8 @@ from typing import Any
 
 import numpy as np
 
+import gibbsite as gs
+
 Parts = tuple[dict[str, Any], dict[str, Any]]
 PATIENCE = 60.0  # seconds that a file may take
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a folder that no disk is needed for
@@ -50,7 +52,14 @@ def _model() -> Any:
     return gs.ising(np.triu(np.random.default_rng(5).normal(size=(6, 6)), 1), np.linspace(-1, 1, 6))
 
 
-HOW: dict[str, Any] = {"rng": 3, "progress": False, "threads": 1, "second_look": False, "chains": 2, "warmup": 5}
+HOW: dict[str, Any] = {
+    "rng": 3,
+    "progress": False,
+    "threads": 1,
+    "criteria": gs.Criteria(dispersed_starts=False),
+    "chains": 2,
+    "warmup": 5,
+}
 
 
 def _numbers(found: Any) -> list[float]:
@@ -208,8 +217,8 @@ class Checkpoint(_Archive):
     def sample(self, path: Path, sweeps: int, resume: bool) -> Any:
         import gibbsite as gs
 
-        record = ["marginals", "draws", "energy", "best", "pairs", gs.Magnetisation(series=True)]
-        how = {"record": record, "scan": gs.scans.Shuffled(), "checkpoint": path, "resume": resume}
+        record = ["marginals", "draws", "energy", "best", "pairs", gs.recorders.Magnetisation(series=True)]
+        how = {"record": record, "scan": gs.scans.Shuffled(), "checkpoint": gs.Checkpoint(path, resume=resume)}
         return gs.sample(_model(), sweeps=sweeps, **HOW, **how)
 
     def make(self, path: Path) -> None:
@@ -226,7 +235,7 @@ class Ladder(Checkpoint):
         import gibbsite as gs
 
         kernel = gs.Tempered(ladder=(0.0, 0.4, 1.0))
-        return gs.sample(_model(), kernel, sweeps=sweeps, checkpoint=path, resume=resume, **HOW)
+        return gs.sample(_model(), kernel, sweeps=sweeps, checkpoint=gs.Checkpoint(path, resume=resume), **HOW)
 
 
 class Herded(Checkpoint):
@@ -235,7 +244,9 @@ class Herded(Checkpoint):
     def sample(self, path: Path, sweeps: int, resume: bool) -> Any:
         import gibbsite as gs
 
-        return gs.sample(_model(), gs.HerdedGibbs(), sweeps=sweeps, checkpoint=path, resume=resume, **HOW)
+        return gs.sample(
+            _model(), gs.HerdedGibbs(), sweeps=sweeps, checkpoint=gs.Checkpoint(path, resume=resume), **HOW
+        )
 
 
 class Search(Checkpoint):
@@ -245,7 +256,7 @@ class Search(Checkpoint):
         import gibbsite as gs
 
         how = {"method": "annealed", "task": "MAP", "rng": 1, "progress": False, "chains": 2, "threads": 1}
-        return gs.infer(_model(), sweeps=10 * sweeps, checkpoint=path, resume=resume, **how)
+        return gs.infer(_model(), sweeps=10 * sweeps, checkpoint=gs.Checkpoint(path, resume=resume), **how)
 
     def use(self, path: Path) -> Any:
         return _numbers([self.sample(path, 40, resume=True).log_potential])
@@ -257,7 +268,7 @@ class Saved(_Archive):
     def make(self, path: Path) -> None:
         import gibbsite as gs
 
-        record = ["marginals", "draws", "energy", "best", "pairs", gs.Magnetisation(series=True)]
+        record = ["marginals", "draws", "energy", "best", "pairs", gs.recorders.Magnetisation(series=True)]
         gs.sample(_model(), sweeps=40, record=record, **HOW).save(path)
 
     def use(self, path: Path) -> Any:

@@ -99,7 +99,7 @@ def of_result(result: gs.Result) -> dict[str, Any]:
         "verdict": [verdict.converged, len(verdict.reasons), verdict.rhat_max, verdict.ess_min],
         "report": result.report,
     }
-    names = ("values", "energy", "log_z", "log_z_error", "coupling_bound")
+    names = ("values", "energy", "log_z", "log_z_error")
     known = {name: getattr(result, name, None) for name in names} | {"best": result.log_potential}
     if result.n_marginal or result.sets.n_joint or not result.domains.n_sites:
         known |= {"marginals": result.marginals, "mcse": result.mcse}
@@ -286,18 +286,17 @@ for _name, _record in {
 }.items():
     add_run(f"record {_name}", tables, gs.Gibbs, record=_record)
 add_run("record pairs", lattice, gs.Gibbs, record=["pairs"])
-add_run("record magnetisation", lattice, gs.Gibbs, record=[gs.Magnetisation()])
+add_run("record magnetisation", lattice, gs.Gibbs, record=[gs.recorders.Magnetisation()])
 add_run("record two-point", rings, gs.Gibbs, record=[gs.recorders.TwoPoint(3)])
 add_run("record agreement", potts_6, gs.Gibbs, record=[gs.recorders.Agreement(np.zeros(6, int))])
 add_run("record overlap", ising_6, gs.Gibbs, record=[gs.recorders.Overlap()])
 add_run("record observable", ising_6, gs.Gibbs, record=[gs.Observable("equal", lambda x: float(x[0] == x[1]))])
 add_run("record counts", tables, gs.Gibbs, record=[gs.Marginals(rao_blackwell=False)])
-add_run("thinned", tables, gs.Gibbs, thin=3, record=["draws"])
-add_run("steps", tables, gs.Gibbs, sweeps=None, steps=333, record=["draws"])
-add_run("stop at an error", ising_6, gs.Gibbs, sweeps=100_000, error=0.01)
+add_run("thinned", tables, gs.Gibbs, sweeps=gs.Sweeps(thin=3), record=["draws"])
+add_run("steps", tables, gs.Gibbs, sweeps=gs.Steps(333), record=["draws"])
+add_run("stop at an error", ising_6, gs.Gibbs, sweeps=100_000, criteria=gs.Criteria(accuracy=0.04))
 add_run("one chain", tables, gs.Gibbs, chains=1)
-add_run("without the check", tables, gs.Gibbs, second_look=False)
-add_run("coupled", ising_6, gs.Gibbs, coupling=True)
+add_run("without the check", tables, gs.Gibbs, criteria=gs.Criteria(dispersed_starts=False))
 add_run("given start", tables, gs.Gibbs, start=dict.fromkeys("abcde", 0))
 add_run("random start", tables, gs.Gibbs, start="random")
 add_run("two threads", lattice, gs.Gibbs, threads=2, record=["draws"])
@@ -306,6 +305,13 @@ add_run("evidence", lambda: tables().observe({"b": 1, "d": {0: 0.2, 1: 0.5, 2: 0
 add_run("two modes", lambda: gs.ising(np.triu(np.full((8, 8), 2.0), 1)), gs.Gibbs, start=np.zeros(8, int))
 for _name in ("asia", "alarm", "child"):
     add_run(f"network {_name}", lambda name=_name: gs.example(name), gs.Gibbs, sweeps=500)
+
+
+@case("coupled")
+def _coupled() -> dict[str, Any]:
+    result = gs.sample(ising_6(), gs.Gibbs(), sweeps=200, rng=3, **QUIET)
+    pairs = gs.couple(ising_6(), gs.Gibbs(), pairs=100, sweeps=1, most=1000, rng=result.plan.entropy)
+    return of_result(result) | {"coupling_bound": pairs.safe_bound(result.warmup)}
 
 
 @case("checkpoint resumed")
@@ -317,9 +323,10 @@ def _resumed() -> dict[str, Any]:
         ("tempered", gs.Tempered(ladder=(0.0, 0.5, 1.0))),
     ):
         with tempfile.TemporaryDirectory() as folder:
-            how: dict[str, Any] = {"checkpoint": Path(folder) / "run", "record": ["draws"], "rng": 5, **QUIET}
-            gs.sample(tables(), kernel, sweeps=100, warmup=20, **how)
-            result = gs.sample(tables(), kernel, sweeps=200, warmup=20, resume=True, **how)
+            path = Path(folder) / "run"
+            how: dict[str, Any] = {"record": ["draws"], "rng": 5, "warmup": 20, **QUIET}
+            gs.sample(tables(), kernel, sweeps=100, checkpoint=path, **how)
+            result = gs.sample(tables(), kernel, sweeps=200, checkpoint=gs.Checkpoint(path, resume=True), **how)
         found |= {f"{name} {key}": value for key, value in of_result(result).items()}
     return found
 
@@ -337,7 +344,13 @@ def _dask() -> dict[str, Any]:
     found = of_result(gs.sample(tables(), gs.Gibbs(), sweeps=200, rng=3, on="local-dask", progress=False))
     grid = gs.ising_grid((64, 64), 0.3, 0.1)
     parts = gs.sample(
-        grid, gs.Gibbs(), scan=gs.Chromatic(), sweeps=40, rng=3, on="local-dask", partitions=2, progress=False
+        grid,
+        gs.Gibbs(),
+        scan=gs.Chromatic(),
+        sweeps=40,
+        rng=3,
+        on=gs.Cluster("local-dask", partitions=2),
+        progress=False,
     )
     return found | {f"partitions {key}": value for key, value in of_result(parts).items()}
 
@@ -383,7 +396,7 @@ def _short() -> dict[str, Any]:
 
 @case("log z by particles")
 def _particles() -> dict[str, Any]:
-    annealed = gs.annealed_importance(lattice(), rng=1)
+    annealed = gs.log_z.annealed_importance(lattice(), rng=1)
     particles = gs.log_z.particle_log_z(lattice(), rng=1)
     return {
         "annealed": [annealed.log_z, annealed.lower, annealed.upper],

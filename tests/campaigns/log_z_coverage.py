@@ -55,7 +55,7 @@ def random_pairs(number: int) -> gs.FactorGraph:
 
 
 def _weighted(model: gs.FactorGraph, proposal: Any, number: int) -> dict[str, Any]:
-    found = gs.bound_log_z(
+    found = gs.log_z.bound_log_z(
         model, proposal=proposal, draws=DRAWS[number % len(DRAWS)], rng=number, threads=1, progress=False
     )
     return {
@@ -80,7 +80,7 @@ def _mini_bucket(number: int) -> tuple[gs.FactorGraph, dict[str, Any]]:
 def _annealed(number: int) -> tuple[gs.FactorGraph, dict[str, Any]]:
     model = random_pairs(number)
     steps = STEPS[number % len(STEPS)]
-    found = gs.annealed_importance(model, steps=steps, particles=32, sweeps=400, rng=number)
+    found = gs.log_z.annealed_importance(model, steps=steps, particles=32, sweeps=400, rng=number)
     weights = np.exp(found.forward - found.forward.max())
     return model, {
         "interval": [found.lower, found.upper],

@@ -84,9 +84,8 @@ def try_once(number: int, given: argparse.Namespace) -> dict[str, Any]:
             answer = gs.infer(
                 model,
                 method=method,
-                query=None if given.whole else query,
+                criteria=gs.Criteria(accuracy=ACCURACY, query=None if given.whole else query),
                 rng=number,
-                accuracy=ACCURACY,
                 progress=False,
                 threads=1,
                 **budget,

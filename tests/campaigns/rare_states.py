@@ -160,7 +160,13 @@ def try_once(number: int, given: argparse.Namespace) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         try:
             answer = gs.infer(
-                model, method=method, rng=number, accuracy=ACCURACY, progress=False, threads=1, seconds=seconds
+                model,
+                method=method,
+                rng=number,
+                criteria=gs.Criteria(accuracy=ACCURACY),
+                progress=False,
+                threads=1,
+                seconds=seconds,
             )
         except gs.GibbsiteError as error:
             return {**row, "failed": str(error)[:200]}

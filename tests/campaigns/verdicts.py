@@ -77,7 +77,13 @@ def try_once(suite: str, name: str, seed: int, given: argparse.Namespace) -> dic
         warnings.simplefilter("ignore")
         try:
             answer = gs.infer(
-                model, method=given.method, rng=seed, accuracy=ACCURACY, progress=False, threads=1, **budget
+                model,
+                method=given.method,
+                rng=seed,
+                criteria=gs.Criteria(accuracy=ACCURACY),
+                progress=False,
+                threads=1,
+                **budget,
             )
         except gs.GibbsiteError as error:
             return {"name": name, "seed": seed, "failed": str(error)[:200]}

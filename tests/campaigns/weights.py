@@ -44,7 +44,7 @@ def try_once(number: int) -> dict[str, Any]:
             model,
             gs.importance.Forward(proposal),
             draws=draws,
-            accuracy=accuracy,
+            criteria=gs.Criteria(accuracy=accuracy),
             rng=number,
             threads=1,
             progress=False,

@@ -69,12 +69,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    how: dict[str, Any] = {"rng": options.seed, "progress": False, "second_look": False, "warmup": 100}
+    how: dict[str, Any] = {
+        "rng": options.seed,
+        "progress": False,
+        "criteria": gs.Criteria(dispersed_starts=False),
+        "warmup": 100,
+    }
     if options.partitions is None:
-        model, how["scan"], where = gs.ising_grid((60, 60), coupling=0.4, field=0.02), gs.Systematic(), {}
+        model, how["scan"], where = gs.ising_grid((60, 60), coupling=0.4, field=0.02), gs.Systematic(), None
     else:
         model, how["chains"] = gs.ising_grid((300, 300), coupling=0.4, field=0.02), 2
-        where = {"partitions": options.partitions}
+        where = options.partitions
     repeated = count_repeated()
     rng, over = random.Random(options.seed), threading.Event()
     seen: list[tuple[float, float, int]] = []
@@ -111,7 +116,7 @@ def main() -> int:
         watcher = threading.Thread(target=watch)
         watcher.start()
         try:
-            disturbed = gs.sample(model, seconds=60 * options.minutes, on=machines.client, **where, **how)
+            disturbed = gs.sample(model, seconds=60 * options.minutes, on=gs.Cluster(machines.client, where), **how)
         finally:
             over.set()
             watcher.join()

@@ -16,7 +16,7 @@ import pytest
 import gibbsite as gs
 from gibbsite.cli import main
 
-HOW = ["--sweeps", "60", "--rng", "1", "--no-second-look"]
+HOW = ["--sweeps", "60", "--rng", "1", "--no-dispersed-starts"]
 
 
 @pytest.fixture
@@ -50,7 +50,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def known(folder: Path) -> gs.Result:
     """The run that Python makes of it."""
     with pytest.warns(gs.ConvergenceWarning):
-        return gs.sample(gs.open_model(folder), sweeps=60, rng=1, progress=False, second_look=False)
+        return gs.sample(
+            gs.open_model(folder), sweeps=60, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False)
+        )
 
 
 def test_marginals_are_those_of_python(run: Any, folder: Path, known: gs.Result) -> None:
@@ -123,12 +125,12 @@ def test_chosen_sites_are_recorded_alone(run: Any, folder: Path) -> None:
 
 def test_budgets_and_checkpoints(run: Any, folder: Path, known: gs.Result, tmp_path: Path) -> None:
     saved = tmp_path / "run.npz"
-    words = ["infer", folder, "--rng", "1", "--no-second-look", "--warmup", "6", "--checkpoint", saved, "-q"]
+    words = ["infer", folder, "--rng", "1", "--no-dispersed-starts", "--warmup", "6", "--checkpoint", saved, "-q"]
     assert run(*words, "--sweeps", "25")[0] == 0
     code, out, _ = run(*words, "--sweeps", "60", "--resume", "--json")
     assert code == 0
     assert json.loads(out)["marginals"]["7"]["1"] == known.marginals["7"][1]
-    assert run("infer", folder, "--seconds", "0.05", "-q", "--strict", "--no-second-look")[0] == 4
+    assert run("infer", folder, "--seconds", "0.05", "-q", "--strict", "--no-dispersed-starts")[0] == 4
 
 
 def test_a_best_state(run: Any, folder: Path, tmp_path: Path) -> None:
@@ -228,7 +230,9 @@ def test_a_potts_model(run: Any, tmp_path: Path) -> None:
     facts = json.loads(run("info", path, "--json")[1])
     assert (facts["states_per_site"], facts["graph_kind"], facts["stored_version"]) == ({"3": 50}, "potts", 4)
     assert facts["memory_bytes_per_chain"] == {"states": 100, "sums_of_marginals": 1200}
-    known = gs.sample(gs.open_model(path), sweeps=60, rng=1, progress=False, second_look=False)
+    known = gs.sample(
+        gs.open_model(path), sweeps=60, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False)
+    )
     _, out, _ = run("infer", path, *HOW, "--format", "csv")
     rows = list(csv.reader(io.StringIO(out)))[1:]
     assert [row[:2] for row in rows] == [[str(k), str(a)] for k in range(50) for a in range(3)]

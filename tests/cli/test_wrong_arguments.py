@@ -180,7 +180,7 @@ def test_messages_are_in_the_spelling_of_the_command_line() -> None:
     for marked, python, shell in [
         (f"{argument('chains')} is wrong.", "chains is wrong.", "--chains is wrong."),
         (argument("method", "mean-field"), "method='mean-field'", "--method mean-field"),
-        (argument("second_look", False), "second_look=False", "--no-second-look"),
+        (argument("dispersed_starts", False), "dispersed_starts=False", "--no-dispersed-starts"),
         (
             f"{argument('resume', True)} needs {argument('checkpoint')}.",
             "resume=True needs checkpoint.",

@@ -90,9 +90,9 @@ def test_names_in_an_archive_that_are_no_text(again: int, tmp_path: Path) -> Non
 
 def test_checkpoints_with_draws_that_were_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "run"
-    how = {"rng": 1, "progress": False, "chains": 2, "checkpoint": path, "second_look": False}
+    how = {"rng": 1, "progress": False, "chains": 2, "criteria": gs.Criteria(dispersed_starts=False)}
     model = gs.ising_grid((2, 2), coupling=0.2)
-    gs.sample(model, sweeps=4, **how)
+    gs.sample(model, sweeps=4, checkpoint=path, **how)
     with np.load(path) as file:
         arrays = dict(file)
     for name in ("0/tape/values", "1/tape/energy"):
@@ -100,4 +100,4 @@ def test_checkpoints_with_draws_that_were_not_recorded(tmp_path: Path) -> None:
         with open(path, "wb") as file:
             np.savez(file, **{**arrays, name: grown})
         with pytest.raises(gs.errors.CheckpointError, match="other numbers of recorded draws"):
-            gs.sample(model, sweeps=8, resume=True, **how)
+            gs.sample(model, sweeps=8, checkpoint=gs.Checkpoint(path, resume=True), **how)

@@ -100,7 +100,13 @@ def test_looking_ahead_changes_no_bit(
     model = gs.formats.store_edges([(a, b, coupling)], tmp_path / "model", sites=n, field=0.1)
     assert (model.path / "coupling.npy").stat().st_size == 128 + 4 * (distinct or 2 * many)
     assert model.coded == (distinct == 5)
-    how: dict[str, Any] = {"scan": scan, "sweeps": 50, "rng": 1, "progress": False, "second_look": False}
+    how: dict[str, Any] = {
+        "scan": scan,
+        "sweeps": 50,
+        "rng": 1,
+        "progress": False,
+        "criteria": gs.Criteria(dispersed_starts=False),
+    }
     ahead = gs.sample(model, **how)
     monkeypatch.setattr("gibbsite.graphs.kinds.stored.StoredGraph", IsingGraph)
     plain = gs.sample(gs.open_model(model.path), **how)
@@ -124,7 +130,7 @@ def test_bytes_give_the_draws_of_floats(
     assert Keys("shared", 32, one).found_by == Keys("shared", 32, two).found_by, "what HerdedGibbs looks up"
     x = np.random.default_rng(2).integers(0, 2, 60)
     assert coded.log_potential(x) == floats.log_potential(x)
-    how: dict[str, Any] = {"sweeps": 50, "rng": 1, "progress": False, "second_look": False}
+    how: dict[str, Any] = {"sweeps": 50, "rng": 1, "progress": False, "criteria": gs.Criteria(dispersed_starts=False)}
     record = ["energy", "marginals" if kernel.estimates else "best"]
     seen, same = (gs.sample(model, kernel, record=record, **how) for model in (coded, floats))
     assert seen.energy.tobytes() == same.energy.tobytes()
@@ -163,7 +169,7 @@ def test_the_first_version_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (first.array("coupling") == second.array("coupling")).all()
     x = np.random.default_rng(1).integers(0, 2, 60)
     assert first.log_potential(x) == second.log_potential(x)
-    how: dict[str, Any] = {"sweeps": 50, "rng": 1, "progress": False, "second_look": False}
+    how: dict[str, Any] = {"sweeps": 50, "rng": 1, "progress": False, "criteria": gs.Criteria(dispersed_starts=False)}
     draws = [gs.sample(model, record=["energy", "marginals"], **how) for model in (first, second)]
     assert draws[0].energy.tobytes() == draws[1].energy.tobytes(), "an array, and one number for all"
     assert draws[0].totals.tobytes() == draws[1].totals.tobytes()
@@ -264,8 +270,8 @@ def test_a_checkpoint_belongs_to_its_model(tmp_path: Path) -> None:
     path = tmp_path / "run.chk"
     gs.sample(model, sweeps=40, checkpoint=path, **how)
     with pytest.raises(gs.errors.CheckpointError, match="model differ"):
-        gs.sample(other, sweeps=100, checkpoint=path, resume=True, **how)
-    again = gs.sample(gs.open_model(tmp_path / "one"), sweeps=100, checkpoint=path, resume=True, **how)
+        gs.sample(other, sweeps=100, checkpoint=gs.Checkpoint(path, resume=True), **how)
+    again = gs.sample(gs.open_model(tmp_path / "one"), sweeps=100, checkpoint=gs.Checkpoint(path, resume=True), **how)
     assert again.marginals.cells.tobytes() == whole.marginals.cells.tobytes()
 
 

@@ -126,14 +126,13 @@ SENSELESS = [
     ({"seconds": -1}, "seconds must be a positive number"),
     ({"sweeps": 0}, "sweeps must be"),
     ({"warmup": -3}, "warmup must be"),
-    ({"thin": 0}, "thin must be"),
     ({"threads": 0}, "threads must be"),
-    ({"accuracy": "x"}, "accuracy must be"),
+    ({"criteria": "x"}, "criteria must be gs.Criteria"),
+    ({"checkpoint": 5}, "checkpoint must be the path of a file"),
     ({"scan": "random"}, "scan must be a scan"),
     ({"record": "margin"}, "Recorder 'margin' is unknown; did you mean 'marginals'?"),
     ({"start": "rendom"}, "start 'rendom' is unknown; did you mean 'random'?"),
     ({"start": 3.5}, "A start needs"),
-    ({"resume": True}, "resume=True needs checkpoint"),
     ({"progress": 3}, "progress must be"),
     ({"task": "MAQ"}, "task 'MAQ' is unknown; did you mean 'MAR'?"),
     ({"method": "exat"}, "method 'exat' is unknown; did you mean 'exact'?"),
@@ -274,8 +273,8 @@ def test_the_accuracy_is_asked_of_the_sites_that_are_asked_for() -> None:
     model = gs.FactorGraph({"a": 2, "b": 2, "free": 2}, [*stuck, ("free", [1.0, 3.0])])
     given: dict[str, Any] = {"method": "gibbs", "sweeps": 60_000, "rng": 1, "progress": False}
     whole = gs.infer(model, **given)
-    asked = gs.infer(model, query=["free"], **given)
-    other = gs.infer(model, query=["a", "free"], **given)
+    asked = gs.infer(model, criteria=gs.Criteria(query=["free"]), **given)
+    other = gs.infer(model, criteria=gs.Criteria(query=["a", "free"]), **given)
     assert (whole.converged, asked.converged, other.converged) == (False, True, False)
     assert len(whole.reasons) == 1 and "standard errors are up to" in whole.reasons[0]
     assert asked.diagnostics.figures["mcse_max"] == max(asked.mcse["free"].values())
@@ -284,11 +283,11 @@ def test_the_accuracy_is_asked_of_the_sites_that_are_asked_for() -> None:
     assert "judged at the sites asked for" in asked.line()
     # chains that do not mix are refused whatever is asked for
     split = gs.FactorGraph({"a": 2, "b": 2, "free": 2}, [(("a", "b"), [[1e7, 1.0], [1.0, 1e7]])])
-    assert gs.infer(split, query=["free"], **given).converged is False
+    assert gs.infer(split, criteria=gs.Criteria(query=["free"]), **given).converged is False
     with pytest.raises(gs.errors.ArgumentError, match="the task is PR"):
-        gs.infer(model, "PR", query=["a"])
+        gs.infer(model, "PR", criteria=gs.Criteria(query=["a"]))
     with pytest.raises(gs.errors.ArgumentError, match="list of sites"):
-        gs.infer(model, query="a")
+        gs.infer(model, criteria=gs.Criteria(query="a"))
 
 
 @pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
@@ -298,11 +297,11 @@ def test_other_sites_mix_to_a_lower_standard() -> None:
     model = gs.FactorGraph({"a": 2, "b": 2, "free": 2}, [*stuck, ("free", [1.0, 3.0])])
     given: dict[str, Any] = {"sweeps": 1000, "rng": 1, "progress": False}
     whole = gs.sample(model, **given)
-    asked = gs.sample(model, query=["free"], **given)
+    asked = gs.sample(model, criteria=gs.Criteria(query=["free"]), **given)
     assert np.array_equal(whole.totals, asked.totals)
     assert 50 < whole.diagnostics.ess_min < 400 < asked.diagnostics.ess_min
     assert (whole.diagnostics.converged, asked.diagnostics.converged) == (False, True)
-    short = gs.sample(model, query=["free"], **{**given, "sweeps": 600})
+    short = gs.sample(model, criteria=gs.Criteria(query=["free"]), **{**given, "sweeps": 600})
     assert not short.diagnostics.converged
     assert "a site that was not asked for" in short.diagnostics.reasons[0]
 
@@ -314,7 +313,7 @@ def test_rare_states_of_other_sites_count_by_their_influence(tmp_path: Path) -> 
     near = (("b", "near"), [[0.6, 0.4], [0.05, 0.95]])
     model = gs.FactorGraph({"a": 2, "b": 2, "near": 2, "far": 2}, [*rare, near, ("far", [0.4, 0.6])], directed=True)
     given: dict[str, Any] = {"sweeps": 20_000, "rng": 1, "progress": False}
-    found = gs.sample(model, query=["near", "far"], **given)
+    found = gs.sample(model, criteria=gs.Criteria(query=["near", "far"]), **given)
     whole = gs.sample(model, **given)
     lasts = found.visit_times
     assert whole.visit_times[2] == 1.0 < whole.visit_times[1]  # a visit says nothing of what it is near to
@@ -332,7 +331,7 @@ def test_weighted_draws_are_judged_by_the_sites_asked_for(method: str) -> None:
     given: dict[str, Any] = {"method": method, "draws": 2048, "rng": 1, "progress": False}
     with pytest.warns(gs.ConvergenceWarning, match="standard errors"):
         assert not gs.infer(model, **given).converged
-    asked = gs.infer(model, query=["ANAPHYLAXIS"], accuracy=0.015, **given)
+    asked = gs.infer(model, criteria=gs.Criteria(accuracy=0.015, query=["ANAPHYLAXIS"]), **given)
     assert asked.converged
     assert asked.diagnostics.figures["mcse_max"] == max(asked.mcse["ANAPHYLAXIS"].values())
 

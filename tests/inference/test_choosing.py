@@ -70,7 +70,7 @@ def test_arguments_about_sampling_leave_the_choice_to_the_user() -> None:
 
 def test_what_converges_first_is_taken() -> None:
     model = gs.ising(np.triu(np.random.default_rng(1).normal(size=(80, 80)), 1) / 40.0)
-    answer = gs.infer(model, seconds=60, accuracy=0.1, rng=1, progress=False)
+    answer = gs.infer(model, seconds=60, criteria=gs.Criteria(accuracy=0.1), rng=1, progress=False)
     assert answer.converged
     assert answer.method == "gibbs"
     assert answer.reason.endswith("single sites")
@@ -166,7 +166,7 @@ def test_the_least_uncertain_answer_is_the_one_that_says_so() -> None:
 
 def test_chains_that_converge_are_checked_by_weighted_draws() -> None:
     model = gs.ising_grid((24, 24), coupling=0.1, field=0.1)
-    answer = gs.infer(model, exact=False, seconds=60, accuracy=0.05, rng=1, progress=False)
+    answer = gs.infer(model, exact=False, seconds=60, criteria=gs.Criteria(accuracy=0.05), rng=1, progress=False)
     assert answer.method == "gibbs"
     assert answer.converged
     assert answer.diagnostics.figures["checked_by"] == "mini-bucket"

@@ -177,11 +177,11 @@ def draws_of(**kwargs: Any) -> NDArray[np.int16]:
 
 def test_thin_keeps_every_third_sweep() -> None:
     dense = draws_of(sweeps=31, warmup=2)
-    np.testing.assert_array_equal(draws_of(sweeps=31, warmup=2, thin=3), dense[:, 2::3])
+    np.testing.assert_array_equal(draws_of(sweeps=gs.Sweeps(31, thin=3), warmup=2), dense[:, 2::3])
 
 
 def test_thin_averages_the_conditionals_at_the_draws() -> None:
-    sparse = run(MODELS["glass"], sweeps=40, thin=4, warmup=0, chains=2)
+    sparse = run(MODELS["glass"], sweeps=gs.Sweeps(40, thin=4), warmup=0, chains=2)
     dense = run(MODELS["glass"], sweeps=40, warmup=0, chains=2)
     np.testing.assert_array_equal(sparse.trace, dense.trace[:, 3::4])
 
@@ -193,12 +193,12 @@ def test_warmup_is_left_out() -> None:
 def test_warmup_is_a_tenth_by_default() -> None:
     assert run(MODELS["glass"], sweeps=50).warmup == 5
     assert run(MODELS["glass"]).warmup == 100
-    assert run(MODELS["glass"], steps=4 * 70).warmup == 7
+    assert run(MODELS["glass"], sweeps=gs.Steps(4 * 70)).warmup == 7
 
 
 def test_steps_end_with_a_shorter_round() -> None:
     n = MODELS["glass"].n_sites
-    found = draws_of(steps=6 * n + 3, warmup=0)
+    found = draws_of(sweeps=gs.Steps(6 * n + 3), warmup=0)
     assert found.shape == (2, 7, n)
     whole = draws_of(sweeps=7, warmup=0)
     np.testing.assert_array_equal(found[:, :6], whole[:, :6])
@@ -208,7 +208,7 @@ def test_steps_end_with_a_shorter_round() -> None:
 
 
 def test_fewer_steps_than_sites_are_one_draw() -> None:
-    found = draws_of(steps=2, warmup=0)
+    found = draws_of(sweeps=gs.Steps(2), warmup=0)
     assert found.shape[1] == 1
     np.testing.assert_array_equal(found[:, 0, :2], draws_of(sweeps=1, warmup=0)[:, 0, :2])
 
@@ -282,7 +282,7 @@ def test_evidence_agrees_with_enumeration(name: str, evidence: dict[str, Any]) -
             assert off <= SIX * result.mcse[site][label] + ROUNDING
 
 
-@pytest.mark.parametrize("budget", [{"sweeps": 50}, {"steps": 7}, {"seconds": 0.02}])
+@pytest.mark.parametrize("budget", [{"sweeps": 50}, {"sweeps": gs.Steps(7)}, {"seconds": 0.02}])
 def test_all_sites_observed(budget: dict[str, Any]) -> None:
     seen = {"a": 1, "b": "y", "c": 0, "lonely": 2, "fixed": 0}
     model = MODELS["mixed"].observe(seen)
@@ -389,8 +389,8 @@ def test_threads_do_not_change_a_byte(name: str, tmp_path: Path) -> None:
     assert len(files) == 1
 
 
-@pytest.mark.parametrize("budget", [{"sweeps": 700}, {"steps": 2001, "thin": 2}, {"sweeps": 90, "warmup": 0}])
-def test_blocks_do_not_change_a_byte(budget: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("budget", [{"sweeps": 700}, {"sweeps": gs.Steps(2001, thin=2)}, {"sweeps": 90, "warmup": 0}])
+def test_blocks_do_not_change_a_byte(budget: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = ["marginals", "draws", "energy", "best", "pairs"]
     files = set()
     for seconds in (0.0, 0.001, 10.0):

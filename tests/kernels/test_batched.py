@@ -100,7 +100,7 @@ def test_runs_take_a_registered_update() -> None:
         chains=1,
         start=start,
         record="draws",
-        second_look=False,
+        criteria=gs.Criteria(dispersed_starts=False),
         progress=False,
     )
     assert result.plan.form == "flipped"

@@ -178,7 +178,7 @@ def test_resumed_runs_are_identical(tmp_path: Path, method: str) -> None:
     whole = sample(data_model(), kernel, sweeps=60, **how)
     path = tmp_path / "run.npz"
     sample(data_model(), kernel, sweeps=25, checkpoint=path, **how)
-    rest = sample(data_model(), kernel, sweeps=60, checkpoint=path, resume=True, **how)
+    rest = sample(data_model(), kernel, sweeps=60, checkpoint=gs.Checkpoint(path, resume=True), **how)
     assert np.array_equal(whole.values, rest.values)
     assert whole.report == rest.report
 

@@ -46,7 +46,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(name: str, tmp_path: Path) -> No
     options: dict[str, Any] = {"warmup": 150, "record": "draws"}
     whole = quick(NORMAL, KERNELS[name], **options)
     quick(NORMAL, KERNELS[name], **options | {"sweeps": 130}, checkpoint=tmp_path / "run")
-    rest = quick(NORMAL, KERNELS[name], **options, checkpoint=tmp_path / "run", resume=True)
+    rest = quick(NORMAL, KERNELS[name], **options, checkpoint=gs.Checkpoint(tmp_path / "run", resume=True))
     assert whole.values.tobytes() == rest.values.tobytes()
     assert whole.report == rest.report
 
@@ -63,7 +63,7 @@ def test_minibatches_are_resumed_with_falling_steps(tmp_path: Path) -> None:
     kernel = gs.kernels.SGLD(1e-2, 7, replace=False, decay=(100.0, 0.6))
     whole = quick(model, kernel, record="draws")
     quick(model, kernel, record="draws", sweeps=100, warmup=40, checkpoint=tmp_path / "run")
-    rest = quick(model, kernel, record="draws", warmup=40, checkpoint=tmp_path / "run", resume=True)
+    rest = quick(model, kernel, record="draws", warmup=40, checkpoint=gs.Checkpoint(tmp_path / "run", resume=True))
     assert whole.values.tobytes() == rest.values.tobytes()
     assert rest.report["step"] == pytest.approx(1e-2 * (1.0 + 440 / 100.0) ** -0.6, rel=1e-12)
 
@@ -72,7 +72,7 @@ def test_a_checkpoint_of_another_density_is_refused(tmp_path: Path) -> None:
     quick(NORMAL, gs.Metropolis(), checkpoint=tmp_path / "run")
     other = gs.LogDensity(lambda x: -0.5 * (x[0] ** 2 + (x[1] / 4.0) ** 2), dim=2)
     with pytest.raises(gs.errors.CheckpointError, match="another run: model"):
-        quick(other, gs.Metropolis(), checkpoint=tmp_path / "run", resume=True)
+        quick(other, gs.Metropolis(), checkpoint=gs.Checkpoint(tmp_path / "run", resume=True))
 
 
 def test_results_are_saved_and_loaded(tmp_path: Path) -> None:

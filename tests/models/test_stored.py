@@ -185,7 +185,7 @@ def test_verify_on_the_command_line(
         return stop.value.code, capfd.readouterr().err
 
     path = copy(glass)
-    how = ["--sweeps", "20", "--rng", "1", "--no-second-look", "-q", "--verify"]
+    how = ["--sweeps", "20", "--rng", "1", "--no-dispersed-starts", "-q", "--verify"]
     assert run("infer", path, *how)[0] == 0
     data = bytearray((path / "neighbour.npy").read_bytes())
     data[20] ^= 1  # in the header's version of itself

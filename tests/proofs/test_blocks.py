@@ -222,11 +222,18 @@ def test_runs_are_the_same_on_threads_and_after_a_checkpoint(tmp_path: Path) -> 
     how: dict[str, Any] = {"rng": 3, "progress": False, "warmup": 10}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)
-        whole = gs.sample(model, kernel, sweeps=60, threads=1, second_look=False, **how)
-        two = gs.sample(model, kernel, sweeps=60, threads=2, second_look=False, **how)
+        whole = gs.sample(model, kernel, sweeps=60, threads=1, criteria=gs.Criteria(dispersed_starts=False), **how)
+        two = gs.sample(model, kernel, sweeps=60, threads=2, criteria=gs.Criteria(dispersed_starts=False), **how)
         path = tmp_path / "run.ckpt"
-        gs.sample(model, kernel, sweeps=25, checkpoint=path, second_look=False, **how)
-        resumed = gs.sample(model, kernel, sweeps=60, checkpoint=path, resume=True, second_look=False, **how)
+        gs.sample(model, kernel, sweeps=25, checkpoint=path, criteria=gs.Criteria(dispersed_starts=False), **how)
+        resumed = gs.sample(
+            model,
+            kernel,
+            sweeps=60,
+            criteria=gs.Criteria(dispersed_starts=False),
+            checkpoint=gs.Checkpoint(path, resume=True),
+            **how,
+        )
     assert whole.totals.tobytes() == two.totals.tobytes() == resumed.totals.tobytes()
 
 

@@ -185,7 +185,15 @@ def test_numbers_of_clusters_that_make_no_sense(wrong: Any) -> None:
 
 def test_marginals_without_fields_are_right_from_the_first_draw_on() -> None:
     model = gs.potts_grid((6, 6), states=3, coupling=0.9)
-    result = gs.sample(model, gs.SwendsenWang(), sweeps=20, warmup=0, rng=1, progress=False, second_look=False)
+    result = gs.sample(
+        model,
+        gs.SwendsenWang(),
+        sweeps=20,
+        warmup=0,
+        rng=1,
+        progress=False,
+        criteria=gs.Criteria(dispersed_starts=False),
+    )
     assert np.abs(result.marginals.cells - 1 / 3).max() < 1e-6
 
 
@@ -207,7 +215,7 @@ def test_conditionals_given_bonds_average_to_marginals() -> None:
 def test_wolff_measures_how_many_clusters_make_a_sweep() -> None:
     """With and without a warmup, and in chains that go on."""
     model = gs.ising_grid((16, 16), coupling=0.2, periodic=True)
-    how: Any = {"sweeps": 200, "rng": 1, "progress": False, "second_look": False}
+    how: Any = {"sweeps": 200, "rng": 1, "progress": False, "criteria": gs.Criteria(dispersed_starts=False)}
     for result in (gs.sample(model, gs.Wolff(), **how), gs.sample(model, gs.Wolff(), warmup=0, **how)):
         visited = result.report["sites_per_cluster"] * result.report["clusters_per_sweep"]
         assert 0.5 < visited / model.n_sites < 2
@@ -254,11 +262,11 @@ def test_the_first_sweep_of_wolff_costs_a_sweep() -> None:
 @pytest.mark.parametrize("kernel", [gs.SwendsenWang(), gs.Wolff(), gs.kernels.Perfect()], ids=str)
 def test_runs_resume_bit_for_bit_on_any_number_of_threads(kernel: gs.kernels.Kernel, tmp_path: Path) -> None:
     model = gs.ising_grid((12, 12), coupling=0.4, field=0.02)
-    how: Any = {"rng": 1, "progress": False, "second_look": False, "warmup": 20, "chains": 2}
+    how: Any = {"rng": 1, "progress": False, "criteria": gs.Criteria(dispersed_starts=False), "warmup": 20, "chains": 2}
     whole = gs.sample(model, kernel, sweeps=200, threads=2, **how)
     kept = tmp_path / "kept"
     gs.sample(model, kernel, sweeps=100, threads=1, checkpoint=kept, **how)
-    resumed = gs.sample(model, kernel, sweeps=200, threads=1, checkpoint=kept, resume=True, **how)
+    resumed = gs.sample(model, kernel, sweeps=200, threads=1, checkpoint=gs.Checkpoint(kept, resume=True), **how)
     assert np.array_equal(whole.totals, resumed.totals)
     assert whole.report == resumed.report
 

@@ -104,16 +104,16 @@ def test_states_beside_numbers() -> None:
     right, mean = result.marginals["z"]["right"], result.marginals["x"]["mean"]
     assert abs(right - 2 / 3) < 5.5 * result.mcse["z"]["right"]
     assert abs(mean - 1 / 3) < 5.5 * result.mcse["x"]["mean"]
-    assert gs.check_conditionals(model).compatible
+    assert gs.inference.check_conditionals(model).compatible
 
 
 def test_resumed_runs_are_the_same(tmp_path: Any) -> None:
     model = MODELS["compiled"]()
     once = gs.sample(model, sweeps=400, rng=1, record="draws", progress=False)
     path = tmp_path / "run.npz"
-    common: dict[str, Any] = {"rng": 1, "record": "draws", "progress": False, "checkpoint": path, "warmup": 40}
-    gs.sample(model, sweeps=150, **common)
-    again = gs.sample(model, sweeps=400, resume=True, **common)
+    common: dict[str, Any] = {"rng": 1, "record": "draws", "progress": False, "warmup": 40}
+    gs.sample(model, sweeps=150, checkpoint=path, **common)
+    again = gs.sample(model, sweeps=400, checkpoint=gs.Checkpoint(path, resume=True), **common)
     assert np.array_equal(once.values, again.values)
     again.save(tmp_path / "result.npz")
     assert np.array_equal(gs.load(tmp_path / "result.npz").values, again.values)
@@ -126,15 +126,15 @@ def test_compatibility() -> None:
         model = gs.Conditionals(
             dict(zip([("a", "b"), "c"] if name == "a block" else "abc", good.draws, strict=True)), log_density=density
         )
-        assert gs.check_conditionals(model).compatible
+        assert gs.inference.check_conditionals(model).compatible
     wrong = gs.Conditionals(
         {"a": single(0), "b": lambda x, rng: 1.3 * single(1)(x, rng), "c": single(2)}, log_density=density
     )
-    found = gs.check_conditionals(wrong)
+    found = gs.inference.check_conditionals(wrong)
     assert not found
     assert found.worst == "b"
     with pytest.raises(gs.errors.ModelError, match="log_density"):
-        gs.check_conditionals(MODELS["Python"]())
+        gs.inference.check_conditionals(MODELS["Python"]())
 
 
 def pair(slope: float = 0.4, sd: float = 0.68**0.5) -> gs.Conditionals:
@@ -156,7 +156,7 @@ def pair(slope: float = 0.4, sd: float = 0.68**0.5) -> gs.Conditionals:
 )
 def test_what_the_check_promises_to_notice_is_noticed(wrong: dict[str, float], said: str) -> None:
     """Missed with probability 0.001 at most, by the check's own account; seeds are fixed."""
-    found = gs.check_conditionals(pair(**wrong))
+    found = gs.inference.check_conditionals(pair(**wrong))
     assert found.verdict == "incompatible"
     assert not found
     assert said.split(" is ")[0] in found.evidence
@@ -165,11 +165,11 @@ def test_what_the_check_promises_to_notice_is_noticed(wrong: dict[str, float], s
 
 
 def test_compatible_means_that_deviations_are_excluded() -> None:
-    found = gs.check_conditionals(pair())
+    found = gs.inference.check_conditionals(pair())
     assert found.verdict == "compatible"
     assert max(found.detects) <= found.tolerance == 0.1
     assert "off by" in str(found)
-    few = gs.check_conditionals(pair(), draws=50)
+    few = gs.inference.check_conditionals(pair(), draws=50)
     assert few.verdict == "undecided"
     assert not few
     assert few.detects.sd > 0.2
@@ -177,7 +177,7 @@ def test_compatible_means_that_deviations_are_excluded() -> None:
     assert f"take {few.needed:,} draws" in str(few)
     for wrong in ({"tolerance": 0.0}, {"power": 1.0}, {"places": 0}, {"draws": 0.5}, {"start": [1.0]}):
         with pytest.raises(gs.errors.ModelError):
-            gs.check_conditionals(pair(), **wrong)
+            gs.inference.check_conditionals(pair(), **wrong)
 
 
 def test_the_power_that_is_reported_is_that_of_the_tests() -> None:
@@ -212,8 +212,8 @@ def test_the_check_is_of_states_and_of_laws_that_are_not_normal() -> None:
             {"z": lambda x, rng: float(rng.choice(3, p=p))}, {"z": 3}, log_density=lambda x: np.log(chances[int(x[0])])
         )
 
-    assert gs.check_conditionals(states(chances))
-    assert "'z'" in gs.check_conditionals(states(chances[[1, 0, 2]])).evidence
+    assert gs.inference.check_conditionals(states(chances))
+    assert "'z'" in gs.inference.check_conditionals(states(chances[[1, 0, 2]])).evidence
 
     def gamma(shape: float) -> gs.Conditionals:
         return gs.Conditionals(
@@ -222,12 +222,12 @@ def test_the_check_is_of_states_and_of_laws_that_are_not_normal() -> None:
             log_density=lambda x: -0.5 * np.log(x[0]) - x[0],
         )
 
-    assert gs.check_conditionals(gamma(0.5))
-    assert not gs.check_conditionals(gamma(0.6))
+    assert gs.inference.check_conditionals(gamma(0.5))
+    assert not gs.inference.check_conditionals(gamma(0.6))
     late = gs.Conditionals(
         {"g": lambda x, rng: rng.exponential()}, log_density=lambda x: -x[0] if x[0] > 0.1 else -np.inf
     )
-    assert "density is zero where 'g' was drawn" in gs.check_conditionals(late).evidence
+    assert "density is zero where 'g' was drawn" in gs.inference.check_conditionals(late).evidence
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_place_that_no_draw_comes_to_has_its_mass() -> None:
         return float(np.logaddexp(law.logpdf(x[0]), narrow.logpdf(x[0] - 2.5)))
 
     model = gs.Conditionals({"a": lambda x, rng: rng.normal()}, log_density=density)
-    found = gs.check_conditionals(model, places=2, draws=300)
+    found = gs.inference.check_conditionals(model, places=2, draws=300)
     assert found.verdict == "incompatible"
 
 
@@ -275,7 +275,7 @@ def test_the_check_asks_for_the_density_about_twice_for_each_draw() -> None:
         return next(value for value in [-0.5 * float(x[0]) ** 2])  # Numba compiles no generators
 
     model = gs.Conditionals({"a": lambda x, rng: rng.normal()}, log_density=density)
-    found = gs.check_conditionals(model, places=2, draws=1000)
+    found = gs.inference.check_conditionals(model, places=2, draws=1000)
     assert found.draws == 2000
     assert 2000 < len(calls) < 2.2 * found.draws
 
@@ -283,7 +283,7 @@ def test_the_check_asks_for_the_density_about_twice_for_each_draw() -> None:
 def test_the_check_tells_what_fails() -> None:
     broken = gs.Conditionals({"a": fails}, log_density=lambda x: -(x[0] ** 2))
     with pytest.raises(gs.errors.ModelError, match=r"conditional of \(a\) raised RuntimeError\('no idea'\), given a="):
-        gs.check_conditionals(broken)
+        gs.inference.check_conditionals(broken)
 
 
 @pytest.mark.parametrize(
@@ -353,6 +353,6 @@ def test_the_check_says_how_far_it_is() -> None:
     seen: list[Any] = []
     functions = {name: (lambda x, rng: rng.normal(0.0, 1.0)) for name in "abc"}
     model = gs.Conditionals(functions, log_density=lambda x: -0.5 * (x**2).sum())
-    gs.check_conditionals(model, places=2, draws=50, progress=seen.append)
+    gs.inference.check_conditionals(model, places=2, draws=50, progress=seen.append)
     assert [status.done for status in seen] == [0, 1, 2, 3, 4, 5]
     assert {(status.phase, status.total, status.unit) for status in seen} == {("checking conditionals", 6, "function")}

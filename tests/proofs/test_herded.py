@@ -143,7 +143,7 @@ def test_every_combination_repeats_and_resumes(name, keys, all_rules, tmp_path) 
         once, again = (gs.sample(model, kernel, sweeps=60, **options) for _ in range(2))
         path = tmp_path / f"{rule}-{storage}"
         gs.sample(model, kernel, sweeps=25, checkpoint=path, **options)
-        resumed = gs.sample(model, kernel, sweeps=60, checkpoint=path, resume=True, **options)
+        resumed = gs.sample(model, kernel, sweeps=60, checkpoint=gs.Checkpoint(path, resume=True), **options)
         for other in (again, resumed):
             assert (other.values == once.values).all()
             assert all(other.marginals[s] == once.marginals[s] for s in model.sites)

@@ -86,7 +86,7 @@ def test_states_of_neighbours_on_lattices(shape: tuple[int, ...], periodic: bool
 def test_steps_that_end_within_a_row_are_the_same_steps() -> None:
     model, kernel = lattice((9, 300), False, True), gs.HerdedGibbs(keys="shared", start="centred")
     for steps in (2_701, 4_133):
-        found = [run(model, kernel, how, sweeps=None, steps=steps, warmup=0, record="best") for how in (True, False)]
+        found = [run(model, kernel, how, sweeps=gs.Steps(steps), warmup=0, record="best") for how in (True, False)]
         np.testing.assert_array_equal(found[0].best_x, found[1].best_x)
 
 
@@ -107,7 +107,7 @@ def test_threads_pauses_and_kills_do_not_matter(name: str, tmp_path: Path) -> No
     for threads in (1, 2, 4):
         parts, place = tmp_path / f"{threads}.npz", tmp_path / f"{threads}.ckpt"
         run(model, kernel, True, threads=threads, checkpoint=place, **{**options, "sweeps": 50})
-        result = run(model, kernel, True, threads=threads, checkpoint=place, resume=True, **options)
+        result = run(model, kernel, True, threads=threads, checkpoint=gs.Checkpoint(place, resume=True), **options)
         result.save(parts)
         assert whole.read_bytes() == parts.read_bytes()
 

@@ -302,9 +302,9 @@ def test_mistakes_are_caught_by_the_law() -> None:
         p, _ = law_p_value(exact, Runner(spoiled(form, weight=weight, margin=none), starts).run(2).states())
         assert p < FALSE_ALARM, mistake
     # both layers from the state before the sweep
-    first, second = Runner(form, starts).run(1, steps=4), Runner(form, starts)
+    first, second = Runner(form, starts).run(1, sweeps=gs.Steps(4)), Runner(form, starts)
     second.state.position[0] = 4
-    second.run(1, steps=4)
+    second.run(1, sweeps=gs.Steps(4))
     color = color_sites(form.graph)
     p, _ = law_p_value(exact, np.where(color == 0, first.states(), second.states()))
     assert p < FALSE_ALARM
@@ -326,7 +326,7 @@ def test_parts_of_sweeps_add_up() -> None:
     n, starts, form = model.n_sites, random_starts(model, 5), layered(model)
     whole, parts = Runner(form, starts).run(3), Runner(form, starts)
     for steps in (1, 9, TILE, 119, n - 2, 2 * n + 2 - 137):
-        parts.run(1, steps=steps)
+        parts.run(1, sweeps=gs.Steps(steps))
     assert parts.state.position.tolist() == [0, 3]
     assert (whole.states() == parts.states()).all()
 
@@ -403,9 +403,9 @@ def test_threads_checkpoints_and_interrupts_change_nothing(tmp_path: Path, monke
         if status.phase == "sampling":
             signal.raise_signal(signal.SIGINT)
 
-    early = run(model, sweeps=60, threads=2, checkpoint=path, checkpoint_every=0.0, progress=interrupt)
+    early = run(model, sweeps=60, threads=2, checkpoint=gs.Checkpoint(path, every=0.0), progress=interrupt)
     assert early.interrupted and early.draws < whole.draws
-    for same in (run(model, sweeps=60, threads=2), run(model, sweeps=60, checkpoint=path, resume=True)):
+    for same in (run(model, sweeps=60, threads=2), run(model, sweeps=60, checkpoint=gs.Checkpoint(path, resume=True))):
         assert (same.totals == whole.totals).all() and (same.trace == whole.trace).all()
 
 

@@ -82,7 +82,14 @@ def test_a_run_that_is_continued_equals_one_that_was_not_interrupted(tmp_path: P
     path = tmp_path / "run.npz"
     gs.sample(model, kernel, sweeps=300, warmup=50, rng=1, record="draws", progress=False, checkpoint=path)
     again = gs.sample(
-        model, kernel, sweeps=700, warmup=50, rng=1, record="draws", progress=False, checkpoint=path, resume=True
+        model,
+        kernel,
+        sweeps=700,
+        warmup=50,
+        rng=1,
+        record="draws",
+        progress=False,
+        checkpoint=gs.Checkpoint(path, resume=True),
     )
     assert again.marginals == whole.marginals
 

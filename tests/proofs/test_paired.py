@@ -147,7 +147,9 @@ def test_a_run_finds_marginals_and_log_z_and_continues_bit_for_bit(tmp_path: Pat
     assert abs(whole.log_z - exact.log_z) < 6 * whole.log_z_error
     assert whole.report["sites_per_cluster"] > 1.0
     gs.sample(model, gs.kernels.PairedTempered(), sweeps=2000, threads=1, checkpoint=path, **run)
-    rest = gs.sample(model, gs.kernels.PairedTempered(), sweeps=6000, threads=2, checkpoint=path, resume=True, **run)
+    rest = gs.sample(
+        model, gs.kernels.PairedTempered(), sweeps=6000, threads=2, checkpoint=gs.Checkpoint(path, resume=True), **run
+    )
     assert (rest.totals == whole.totals).all()
     assert all((rest.kept[name] == whole.kept[name]).all() for name in whole.kept)
 

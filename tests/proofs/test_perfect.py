@@ -125,7 +125,7 @@ def test_sites_of_too_many_states_are_refused() -> None:
 
 def test_infer_takes_perfect_draws() -> None:
     model = gs.ising_grid((5, 5), coupling=0.2, field=0.1)
-    answer = gs.infer(model, method="perfect", rng=1, accuracy=0.02, progress=False)
+    answer = gs.infer(model, method="perfect", rng=1, criteria=gs.Criteria(accuracy=0.02), progress=False)
     assert answer.converged
     assert "draws are independent" in answer.line()
 

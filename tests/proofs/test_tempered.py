@@ -259,7 +259,9 @@ def test_wrong_swaps_are_caught() -> None:
 def test_a_state_that_the_target_excludes_never_gets_there() -> None:
     model = models()["zeros"]
     kernel = gs.Tempered(ladder=(0.0, 0.2, 1.0))
-    result = gs.sample(model, kernel, record="draws", sweeps=4000, rng=1, progress=False, second_look=False)
+    result = gs.sample(
+        model, kernel, record="draws", sweeps=4000, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False)
+    )
     codes = result.values.reshape(-1, 3)
     assert all(np.isfinite(model.log_potential(x)) for x in np.unique(codes, axis=0))
     exact = enumerate_states(model)

@@ -26,7 +26,7 @@ ANSWERS: dict[str, Callable[[], Any]] = {
     "beliefs": lambda: gs.belief_propagation(MODEL),
     "maxima": lambda: gs.belief_propagation(MODEL, kind="max"),
     "search": lambda: search_best(MODEL, sweeps=50, **QUIET),
-    "log Z": lambda: gs.bound_log_z(MODEL, draws=1024, **QUIET),
+    "log Z": lambda: gs.log_z.bound_log_z(MODEL, draws=1024, **QUIET),
     "infer MAR": lambda: gs.infer(MODEL),
     "infer MAP": lambda: gs.infer(MODEL, "MAP", method="annealed", sweeps=50, **QUIET),
     "infer PR": lambda: gs.infer(MODEL, "PR"),

@@ -25,7 +25,9 @@ def test_counts_are_shown_saved_and_survive_checkpoints(tmp_path: Path) -> None:
     assert gs.load(tmp_path / "r.npz").report == result.report
     path = tmp_path / "c.ckpt"
     gs.sample(MODEL, kernel, sweeps=300, warmup=100, rng=1, progress=False, checkpoint=path)
-    more = gs.sample(MODEL, kernel, sweeps=1000, warmup=100, rng=1, progress=False, checkpoint=path, resume=True)
+    more = gs.sample(
+        MODEL, kernel, sweeps=1000, warmup=100, rng=1, progress=False, checkpoint=gs.Checkpoint(path, resume=True)
+    )
     assert more.report == result.report
 
 

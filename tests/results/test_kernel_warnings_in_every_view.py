@@ -43,7 +43,7 @@ def test_most_kernels_say_nothing() -> None:
 
 def test_a_kernel_is_asked_once_however_often_a_run_is_looked_at() -> None:
     ASKED.clear()
-    sample(Talking(), error=0.001)
+    sample(Talking(), criteria=gs.Criteria(accuracy=0.004))
     [(model, graph, scan)] = ASKED
     assert model is MODEL
     assert graph.n_sites == 2

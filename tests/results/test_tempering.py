@@ -25,7 +25,15 @@ def pulls(models: int, seed: int) -> np.ndarray:
         model = random_model(rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", gs.ConvergenceWarning)
-            run = gs.sample(model, gs.Tempered(), sweeps=2000, rng=number, progress=False, threads=1, second_look=False)
+            run = gs.sample(
+                model,
+                gs.Tempered(),
+                sweeps=2000,
+                rng=number,
+                progress=False,
+                threads=1,
+                criteria=gs.Criteria(dispersed_starts=False),
+            )
         found.append((run.log_z - gs.solve_exact(model).log_z) / run.log_z_error)
     return np.array(found)
 

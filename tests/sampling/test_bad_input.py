@@ -36,20 +36,14 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "sweeps yes": ({"sweeps": True}, ["sweeps", "True"]),
     "NaN sweeps": ({"sweeps": NAN}, ["sweeps", "nan"]),
     "endless sweeps": ({"sweeps": INFINITY}, ["sweeps", "inf"]),
-    "zero steps": ({"sweeps": None, "steps": 0}, ["steps", "at least 1", "got 0"]),
-    "sweeps and steps": ({"steps": 10}, ["sweeps", "steps", "not both"]),
     "zero seconds": ({"seconds": 0}, ["seconds", "positive", "got 0"]),
     "negative seconds": ({"seconds": -1.5}, ["seconds", "-1.5"]),
     "NaN seconds": ({"seconds": NAN}, ["seconds", "nan"]),
     "endless seconds": ({"seconds": INFINITY}, ["seconds", "inf"]),
     "seconds as a word": ({"seconds": "soon"}, ["seconds", "'soon'"]),
-    "error of a word": ({"error": "small"}, ["error", "'small'"]),
-    "zero error": ({"error": 0.0}, ["error", "between 0 and 1", "0.0"]),
     "negative warmup": ({"warmup": -1}, ["warmup", "at least 0", "-1"]),
     "warmup as a word": ({"warmup": "long"}, ["warmup", "'long'"]),
-    "zero thin": ({"thin": 0}, ["thin", "at least 1", "got 0"]),
-    "no thin": ({"thin": None}, ["thin", "None"]),
-    "thin beyond the sweeps": ({"sweeps": 10, "thin": 11}, ["thin=11", "10 sweeps", "lower it"]),
+    "thin beyond the sweeps": ({"sweeps": gs.Sweeps(10, thin=11)}, ["thin=11", "10 sweeps", "lower it"]),
     "zero chains": ({"chains": 0}, ["chains", "at least 1", "got 0"]),
     "chains as a word": ({"chains": "four"}, ["chains", "'four'"]),
     "half a chain": ({"chains": 1.5}, ["chains", "1.5"]),
@@ -125,11 +119,7 @@ CASES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "checkpoint exists": ({"checkpoint": __file__}, ["exists already", "resume=True"]),
     "checkpoint is a number": ({"checkpoint": 5}, ["checkpoint", "path", "5"]),
     "checkpoint without a name": ({"checkpoint": ""}, ["folder"]),
-    "interval as a word": ({"checkpoint": "x", "checkpoint_every": "often"}, ["checkpoint_every", "'often'"]),
-    "negative interval": ({"checkpoint": "x", "checkpoint_every": -1}, ["checkpoint_every", "-1"]),
-    "NaN interval": ({"checkpoint": "x", "checkpoint_every": NAN}, ["checkpoint_every", "nan"]),
-    "resume without a file": ({"resume": True}, ["resume", "checkpoint"]),
-    "resume from source code": ({"checkpoint": __file__, "resume": True}, ["not a gibbsite checkpoint"]),
+    "resume from source code": ({"checkpoint": gs.Checkpoint(__file__, resume=True)}, ["not a gibbsite checkpoint"]),
     # display
     "progress": ({"progress": "loud"}, ["progress", "'loud'"]),
 }
@@ -154,6 +144,31 @@ def test_bad_arguments(case: str) -> None:
     arguments = {"model": MODEL, "kernel": None, "sweeps": 10, "rng": 1, "progress": False, **given}
     with pytest.raises(gs.GibbsiteError) as caught:
         gs.sample(arguments.pop("model"), arguments.pop("kernel"), **arguments)
+    check(caught.value, words)
+
+
+GROUPED: dict[str, tuple[Any, list[str]]] = {
+    "zero steps": (lambda: gs.Steps(0), ["steps", "at least 1", "got 0"]),
+    "zero sweeps": (lambda: gs.Sweeps(0), ["sweeps", "at least 1", "got 0"]),
+    "zero thin": (lambda: gs.Sweeps(thin=0), ["thin", "at least 1", "got 0"]),
+    "no thin": (lambda: gs.Steps(5, thin=None), ["thin", "None"]),  # type: ignore[arg-type]
+    "accuracy as a word": (lambda: gs.Criteria(accuracy="small"), ["accuracy", "'small'"]),  # type: ignore[arg-type]
+    "zero accuracy": (lambda: gs.Criteria(accuracy=0.0), ["accuracy", "between 0 and 1", "0.0"]),
+    "query as a name": (lambda: gs.Criteria(query="a"), ["query", "list of sites", "'a'"]),
+    "interval as a word": (lambda: gs.Checkpoint("x", every="often"), ["checkpoint_every", "'often'"]),  # type: ignore[arg-type]
+    "negative interval": (lambda: gs.Checkpoint("x", every=-1), ["checkpoint_every", "-1"]),
+    "NaN interval": (lambda: gs.Checkpoint("x", every=NAN), ["checkpoint_every", "nan"]),
+    "resume as a word": (lambda: gs.Checkpoint("x", resume="yes"), ["resume", "True or False"]),  # type: ignore[arg-type]
+    "zero partitions": (lambda: gs.Cluster("local-dask", partitions=0), ["partitions", "at least 1"]),
+    "partitions of Ray": (lambda: gs.Cluster("ray", partitions=2), ["partitions", "Dask"]),
+}
+
+
+@pytest.mark.parametrize("case", GROUPED)
+def test_bad_values_of_grouped_arguments(case: str) -> None:
+    make, words = GROUPED[case]
+    with pytest.raises(gs.errors.ArgumentError) as caught:
+        make()
     check(caught.value, words)
 
 

@@ -44,15 +44,16 @@ def killer(blocks: int) -> Callable[[Status], None]:
     return count
 
 
-def run(checkpoint: Path | None, **kwargs: Any) -> gs.Result:
+def run(checkpoint: Path | None, *, every: float = 60.0, resume: bool = False, **kwargs: Any) -> gs.Result:
     settings = {"model": MODEL, "sweeps": 60, "warmup": 5, "rng": 3, "progress": False, "threads": 1, **kwargs}
-    return gs.sample(settings.pop("model"), settings.pop("kernel", None), checkpoint=checkpoint, **settings)
+    saved = None if checkpoint is None else gs.Checkpoint(checkpoint, every=every, resume=resume)
+    return gs.sample(settings.pop("model"), settings.pop("kernel", None), checkpoint=saved, **settings)
 
 
 def run_until_killed(checkpoint: Path, blocks: int, **kwargs: Any) -> None:
     """Begin or continue a run, saved after every block, and end it without ceremony."""
     with pytest.raises(Killed):
-        run(checkpoint, resume=True, checkpoint_every=0.0, progress=killer(blocks), **kwargs)
+        run(checkpoint, every=0.0, resume=True, progress=killer(blocks), **kwargs)
 
 
 def saved(result: gs.Result, folder: Path) -> bytes:
@@ -95,7 +96,7 @@ KILL_SCRIPT = """
 
     def child(every):
         executor.Threads.block_seconds = 0.0  # a block is one sweep, and slow, so that the run lasts
-        gs.sample(model, checkpoint=place, checkpoint_every=every, resume=True, threads=2,
+        gs.sample(model, checkpoint=gs.Checkpoint(place, every=every, resume=True), threads=2,
                   **{**settings, "progress": lambda status: time.sleep(0.001)})
 
     def stamp(path):
@@ -122,7 +123,7 @@ KILL_SCRIPT = """
         assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
         progress = load_checkpoint(place)[0]["progress"] if place.exists() else {"warmup": 0, "draws": 0}
         print(progress["warmup"] + progress["draws"])
-    resumed = gs.sample(model, checkpoint=place, resume=True, **settings)
+    resumed = gs.sample(model, checkpoint=gs.Checkpoint(place, resume=True), **settings)
     resumed.save(folder / "resumed.npz")
     gs.sample(model, **settings).save(folder / "straight.npz")
 """
@@ -165,8 +166,8 @@ def test_resumed_equals_uninterrupted(blocks: int, record: Any, place: Path) -> 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"thin": 3},
-        {"sweeps": None, "steps": 6 * 60 + 4},
+        {"sweeps": gs.Sweeps(60, thin=3)},
+        {"sweeps": gs.Steps(6 * 60 + 4)},
         {"kernel": gs.Gibbs("metropolised")},
         {"kernel": gs.AnnealedGibbs(sweeps=50), "record": ["energy", "best"]},
         {"scan": gs.RandomScan([1, 2, 3, 1, 2, 3])},
@@ -232,7 +233,7 @@ def test_the_first_checkpoint_comes_within_seconds(every: float, place: Path, mo
             waited.append(now - 100.0)
         now += 0.5
 
-    run(place, sweeps=200, progress=wait, checkpoint_every=every)
+    run(place, sweeps=200, progress=wait, every=every)
     assert waited and waited[0] <= min(every, 2.0) + 1.0
 
 
@@ -243,7 +244,7 @@ def test_a_run_cut_short_in_the_warmup_resumes_there(place: Path) -> None:
         if status.done == 1:
             signal.raise_signal(signal.SIGINT)
 
-    early = run(place, progress=interrupt, checkpoint_every=0.0)
+    early = run(place, progress=interrupt, every=0.0)
     assert early.interrupted
     assert (early.warmup, early.draws) == (1, 1)
     result = run(place, resume=True)
@@ -275,7 +276,7 @@ def test_resuming_compiles_nothing(model: gs.FactorGraph, place: Path) -> None:
         ({"model": MODEL.observe({"0": 1})}, "model"),
         ({"record": "energy"}, "record"),
         ({"record": gs.Marginals(rao_blackwell=False)}, "record"),
-        ({"thin": 2}, "thin"),
+        ({"sweeps": gs.Sweeps(60, thin=2)}, "thin"),
         ({"warmup": 6}, "warmup"),
         ({"chains": 3}, "chains"),
         ({"start": "random"}, "start"),
@@ -294,7 +295,7 @@ def test_another_plan_is_refused(changes: dict[str, Any], named: str, place: Pat
 def test_all_differences_are_named(place: Path) -> None:
     run(place)
     with pytest.raises(gs.errors.CheckpointError, match="the seed, kernel, thin differ"):
-        run(place, resume=True, rng=4, kernel=gs.Gibbs("suwa-todo"), thin=2)
+        run(place, resume=True, rng=4, kernel=gs.Gibbs("suwa-todo"), sweeps=gs.Sweeps(60, thin=2))
 
 
 def test_a_run_can_be_extended(place: Path) -> None:
@@ -321,10 +322,10 @@ def test_a_longer_file_than_asked_for_is_refused(place: Path) -> None:
 
 @pytest.mark.parametrize("steps", [6 * 60, 6 * 60 + 3, 6 * 61, 6 * 61 + 2])
 def test_a_run_that_ended_inside_a_sweep_is_not_extended(steps: int, place: Path) -> None:
-    run(place, sweeps=None, steps=6 * 60 + 2)
+    run(place, sweeps=gs.Steps(6 * 60 + 2))
     with pytest.raises(gs.errors.CheckpointError, match=r"incomplete sweep|draws already"):
-        run(place, sweeps=None, steps=steps, resume=True)
-    run(place, sweeps=None, steps=6 * 60 + 2, resume=True)  # the same again is fine
+        run(place, sweeps=gs.Steps(steps), resume=True)
+    run(place, sweeps=gs.Steps(6 * 60 + 2), resume=True)  # the same again is fine
 
 
 # ---- damaged and foreign files
@@ -470,7 +471,7 @@ import resource, sys
 import gibbsite as gs
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 try:
-    gs.sample(gs.ising_grid((3, 3)), sweeps=60, checkpoint=sys.argv[1], resume=True, progress=False)
+    gs.sample(gs.ising_grid((3, 3)), sweeps=60, checkpoint=gs.Checkpoint(sys.argv[1], resume=True), progress=False)
 except gs.GibbsiteError as wrong:
     print(type(wrong).__name__, wrong)
 """
@@ -487,7 +488,7 @@ def test_a_file_that_grows_too_large_leaves_the_old_one(place: Path) -> None:
     assert not done.stderr
     assert place.read_bytes() == before
     assert leftovers(place.parent) == []
-    again = gs.sample(model, sweeps=60, checkpoint=place, resume=True, progress=False)
+    again = gs.sample(model, sweeps=60, checkpoint=gs.Checkpoint(place, resume=True), progress=False)
     assert again.marginals == gs.sample(model, sweeps=60, rng=1, warmup=again.warmup, progress=False).marginals
 
 

@@ -48,7 +48,7 @@ MODELS = {
 @pytest.mark.parametrize("chains", [1, 3, 20])
 def test_on_disk_as_in_memory(name: str, rao_blackwell: bool | None, chains: int, tmp_path: Path) -> None:
     model = MODELS[name](tmp_path)
-    how = {**HOW, "sweeps": 40, "chains": chains, "second_look": False}
+    how = {**HOW, "sweeps": 40, "chains": chains, "criteria": gs.Criteria(dispersed_starts=False)}
     here = gs.sample(model, record=gs.Marginals(rao_blackwell, batches=False), **how)
     there = gs.sample(model, record=gs.Marginals(rao_blackwell, to=tmp_path / "sums"), **how)
     assert there.totals.tobytes() == here.totals.tobytes()
@@ -87,7 +87,9 @@ def test_resumed(name: str, sites: Any, tmp_path: Path) -> None:
     whole = gs.sample(model, record=record("one"), sweeps=60, chains=2, **HOW)
     path = tmp_path / "run.chk"
     gs.sample(model, record=record("two"), sweeps=25, chains=2, checkpoint=path, **HOW)
-    again = gs.sample(model, record=record("three"), sweeps=60, chains=2, checkpoint=path, resume=True, **HOW)
+    again = gs.sample(
+        model, record=record("three"), sweeps=60, chains=2, checkpoint=gs.Checkpoint(path, resume=True), **HOW
+    )
     assert again.totals.tobytes() == whole.totals.tobytes()
     assert again.marginals == whole.marginals
 
@@ -126,14 +128,22 @@ def test_memory_of_chosen_sites(tmp_path: Path) -> None:
 
     tape = lay_out(model, graph, gs.Gibbs(), gs.Marginals(sites=["5", "999999"])).empty_tape(graph)
     assert sum(part.nbytes for part in tape if isinstance(part, np.ndarray)) < 20_000
-    result = gs.sample(model, record=gs.Marginals(sites=["5", "999999"]), sweeps=20, second_look=False, **HOW)
+    result = gs.sample(
+        model,
+        record=gs.Marginals(sites=["5", "999999"]),
+        sweeps=20,
+        criteria=gs.Criteria(dispersed_starts=False),
+        **HOW,
+    )
     assert result.totals.shape == (4, 4)
 
 
 def test_histogram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gibbsite.results.table._PIECE", 7)  # several pieces
     model = gs.ising_grid((12, 12), coupling=0.3, field=0.1)
-    result = gs.sample(model, record=gs.Marginals(to=tmp_path), sweeps=50, second_look=False, **HOW)
+    result = gs.sample(
+        model, record=gs.Marginals(to=tmp_path), sweeps=50, criteria=gs.Criteria(dispersed_starts=False), **HOW
+    )
     up = result.marginals.to_array()[:, 1]
     counts, edges = result.marginals.histogram(bins=13)
     expected = np.histogram(up, 13, (0.0, 1.0))

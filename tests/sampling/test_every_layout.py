@@ -30,7 +30,7 @@ def model(kind: str) -> gs.FactorGraph:
 
 
 def run(kind: str, chains: int, **settings: Any) -> gs.Result:
-    options = {"sweeps": 60, "warmup": 10, "rng": 5, "second_look": False, **settings}
+    options = {"sweeps": 60, "warmup": 10, "rng": 5, "criteria": gs.Criteria(dispersed_starts=False), **settings}
     return gs.sample(model(kind), scan=gs.Chromatic(), chains=chains, progress=False, **options)
 
 
@@ -60,7 +60,7 @@ def test_threads_do_not_matter(kind: str, chains: int) -> None:
 def test_resumed_runs_are_the_same(kind: str, chains: int, tmp_path: Path) -> None:
     file = tmp_path / "run.ckpt"
     run(kind, chains, sweeps=25, checkpoint=file, threads=2)
-    resumed = run(kind, chains, checkpoint=file, resume=True, threads=1)
+    resumed = run(kind, chains, checkpoint=gs.Checkpoint(file, resume=True), threads=1)
     assert numbers(resumed) == numbers(run(kind, chains))
 
 

@@ -156,7 +156,7 @@ def test_the_second_interrupt_is_an_exception(phase: str, threads: int) -> None:
 def test_an_interrupted_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
     place = tmp_path / "run.ckpt"
     run(progress=Presser(1), checkpoint=place).save(tmp_path / "early.npz")
-    run(progress=False, checkpoint=place, resume=True).save(tmp_path / "resumed.npz")
+    run(progress=False, checkpoint=gs.Checkpoint(place, resume=True)).save(tmp_path / "resumed.npz")
     run(progress=False).save(tmp_path / "whole.npz")
     assert (tmp_path / "resumed.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
     assert (tmp_path / "early.npz").read_bytes() != (tmp_path / "whole.npz").read_bytes()

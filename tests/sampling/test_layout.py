@@ -116,7 +116,7 @@ def test_a_run_is_resumed_and_threads_do_not_matter(tmp_path: Any) -> None:
     how: dict[str, Any] = {"rng": 1, "progress": False, "warmup": 10}
     whole = gs.sample(model, sweeps=300, threads=1, **how)
     gs.sample(model, sweeps=100, checkpoint=path, **how)
-    rest = gs.sample(model, sweeps=300, checkpoint=path, resume=True, **how)
+    rest = gs.sample(model, sweeps=300, checkpoint=gs.Checkpoint(path, resume=True), **how)
     assert whole.marginals.cells.tobytes() == rest.marginals.cells.tobytes()
 
 

@@ -39,7 +39,7 @@ def test_equal_settings_give_equal_plans() -> None:
 
 
 def test_differences_are_named() -> None:
-    mine, other = plan(), plan(rng=2, thin=2, kernel=gs.Gibbs("metropolised"))
+    mine, other = plan(), plan(rng=2, sweeps=gs.Sweeps(10, thin=2), kernel=gs.Gibbs("metropolised"))
     assert mine.differences(other.to_dict()) == ["entropy", "kernel", "thin"]
     assert mine.differences(mine.to_dict()) == []
     assert mine.differences({}) == sorted(mine.to_dict())

@@ -31,7 +31,7 @@ def test_the_default_is_a_thousand_sweeps() -> None:
 
 @given(n=st.integers(1, 50), steps=st.integers(1, 5000), thin=st.integers(1, 9), warmup=st.none() | st.integers(0, 30))
 def test_steps_are_used_up_exactly(n: int, steps: int, thin: int, warmup: int | None) -> None:
-    budget = read(n, steps=steps, thin=thin, warmup=warmup)
+    budget = read(n, sweeps=gs.Steps(steps, thin=thin), warmup=warmup)
     assert budget.draws is not None
     assert budget.draws * budget.length + budget.rest == steps
     assert 0 <= budget.rest < budget.length == n * thin
@@ -42,9 +42,9 @@ def test_steps_are_used_up_exactly(n: int, steps: int, thin: int, warmup: int | 
 def test_sweeps_are_thinned(sweeps: int, thin: int, n: int) -> None:
     if thin > sweeps:
         with pytest.raises(gs.errors.ModelError, match=f"thin={thin} leaves no draw of {sweeps} sweeps"):
-            read(n, sweeps=sweeps, thin=thin)
+            read(n, sweeps=gs.Sweeps(sweeps, thin=thin))
         return
-    budget = read(n, sweeps=sweeps, thin=thin)
+    budget = read(n, sweeps=gs.Sweeps(sweeps, thin=thin))
     assert (budget.draws, budget.length, budget.rest) == (sweeps // thin, n * thin, 0)
 
 
@@ -57,7 +57,7 @@ def test_seconds_limit_or_replace_the_sweeps() -> None:
 
 
 def test_a_model_without_sites_has_one_draw_of_steps() -> None:
-    assert read(0, steps=5) == Budget(warmup=0, draws=1, length=0, rest=0, seconds=math.inf)
+    assert read(0, sweeps=gs.Steps(5)) == Budget(warmup=0, draws=1, length=0, rest=0, seconds=math.inf)
 
 
 # ---- until the error is small enough
@@ -69,7 +69,7 @@ def run(**kwargs: Any) -> gs.Result:
 
 @pytest.mark.parametrize("error", [0.01, 0.003])
 def test_a_run_stops_when_the_error_is_small_enough(error: float) -> None:
-    result = run(error=error)
+    result = run(criteria=gs.Criteria(accuracy=4 * error))
     assert result.draws < 100_000
     assert result.draws.bit_count() == 1, "asked at powers of two"
     assert result.diagnostics.converged
@@ -81,21 +81,21 @@ def test_a_run_stops_when_the_error_is_small_enough(error: float) -> None:
 
 
 def test_an_error_too_small_uses_the_whole_budget(tmp_path: Path) -> None:
-    run(sweeps=700, error=1e-9).save(tmp_path / "asked.npz")
+    run(sweeps=700, criteria=gs.Criteria(accuracy=4e-09)).save(tmp_path / "asked.npz")
     run(sweeps=700).save(tmp_path / "plain.npz")
     assert (tmp_path / "asked.npz").read_bytes() == (tmp_path / "plain.npz").read_bytes()
 
 
 @pytest.mark.parametrize("block", [0.0, 10.0])
 def test_stopping_does_not_depend_on_the_blocks(block: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = run(error=0.01).draws
+    expected = run(criteria=gs.Criteria(accuracy=0.04)).draws
     monkeypatch.setattr(executor.Threads, "block_seconds", block)
-    assert run(error=0.01).draws == expected
+    assert run(criteria=gs.Criteria(accuracy=0.04)).draws == expected
 
 
 def test_a_killed_run_stops_where_the_whole_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # killed after the save at the very draw at which the whole run stops, before the question was asked
-    whole = run(error=0.01)
+    whole = run(criteria=gs.Criteria(accuracy=0.04))
     place = tmp_path / "run.ckpt"
 
     def die(recording: object) -> bool:
@@ -104,30 +104,39 @@ def test_a_killed_run_stops_where_the_whole_one_does(tmp_path: Path, monkeypatch
     monkeypatch.setattr(driver, "_FIRST_CHECK", whole.draws)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
         patch.setattr("gibbsite.results.verdict.judge.Judge.is_enough", lambda judge, recording: die(recording))
-        run(error=0.01, checkpoint=place, checkpoint_every=0.0)
+        run(criteria=gs.Criteria(accuracy=0.04), checkpoint=gs.Checkpoint(place, every=0.0))
     assert load_checkpoint(place)[0]["progress"]["draws"] == whole.draws
-    resumed = run(error=0.01, checkpoint=place, resume=True)
+    resumed = run(criteria=gs.Criteria(accuracy=0.04), checkpoint=gs.Checkpoint(place, resume=True))
     assert resumed.draws == whole.draws
     np.testing.assert_array_equal(resumed.totals, whole.totals)
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path: Path) -> None:
     place = tmp_path / "run.ckpt"
-    first = run(error=0.01, checkpoint=place)
-    assert run(error=0.01, checkpoint=place, resume=True).draws == first.draws
-    assert run(error=0.002, checkpoint=place, resume=True).draws > first.draws
+    first = run(criteria=gs.Criteria(accuracy=0.04), checkpoint=place)
+    assert run(criteria=gs.Criteria(accuracy=0.04), checkpoint=gs.Checkpoint(place, resume=True)).draws == first.draws
+    assert run(criteria=gs.Criteria(accuracy=0.008), checkpoint=gs.Checkpoint(place, resume=True)).draws > first.draws
 
 
 def test_the_warmup_follows_whichever_limit_binds() -> None:
     """A tenth of 10^8 sweeps would take all of the time."""
-    result = gs.sample(MODEL, sweeps=10**8, seconds=0.5, rng=1, progress=False, second_look=False)
+    result = gs.sample(
+        MODEL, sweeps=10**8, seconds=0.5, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False)
+    )
     assert 0 < result.warmup < 10**7
     assert result.draws > 1000
 
 
 def test_a_timed_run_is_repeated_by_its_plan() -> None:
-    first = gs.sample(MODEL, seconds=0.2, rng=4, progress=False, second_look=False)
-    again = gs.sample(MODEL, sweeps=first.draws, warmup=first.plan.warmup, rng=4, progress=False, second_look=False)
+    first = gs.sample(MODEL, seconds=0.2, rng=4, progress=False, criteria=gs.Criteria(dispersed_starts=False))
+    again = gs.sample(
+        MODEL,
+        sweeps=first.draws,
+        warmup=first.plan.warmup,
+        rng=4,
+        progress=False,
+        criteria=gs.Criteria(dispersed_starts=False),
+    )
     np.testing.assert_array_equal(again.totals, first.totals)
     assert again.plan == first.plan
 
@@ -164,5 +173,5 @@ def test_a_share_of_the_time_is_kept_for_the_verdict(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(driver.Driver, "run", watched)
     gs.sample(MODEL, seconds=0.1, rng=1, progress=False)
-    gs.sample(MODEL, seconds=0.1, rng=1, progress=False, second_look=False)
+    gs.sample(MODEL, seconds=0.1, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False))
     assert [0.1 - each.reserve for each in seen.values()] == pytest.approx([0.08, 0.1])

@@ -75,7 +75,7 @@ def test_the_work_of_a_verdict_is_done_once(monkeypatch: pytest.MonkeyPatch) -> 
         return measure(totals, *given)
 
     monkeypatch.setattr(results, "measure_cells", counting)
-    result = gs.sample(model, sweeps=600, rng=1, progress=False, second_look=False)
+    result = gs.sample(model, sweeps=600, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False))
     assert result.diagnostics.judged == 256
     assert measured == [256]
 

@@ -19,18 +19,26 @@ pytestmark = pytest.mark.long
 Arrays = dict[str, Any]
 GLASS = gs.ising(np.triu(np.random.default_rng(5).normal(size=(6, 6)), 1), np.linspace(-1, 1, 6))
 NETWORK = gs.example("asia")
-HOW: Arrays = {"sweeps": 40, "warmup": 5, "rng": 3, "progress": False, "threads": 1, "second_look": False}
+HOW: Arrays = {
+    "sweeps": 40,
+    "warmup": 5,
+    "rng": 3,
+    "progress": False,
+    "threads": 1,
+    "criteria": gs.Criteria(dispersed_starts=False),
+}
 RUNS: dict[str, Arrays] = {
     "gibbs": {"model": GLASS, "record": ["marginals", "draws", "energy", "best", "pairs"]},
     "shuffled": {"model": GLASS, "scan": gs.scans.Shuffled()},
-    "observed": {"model": GLASS, "record": [gs.Magnetisation(series=True), "marginals"]},
+    "observed": {"model": GLASS, "record": [gs.recorders.Magnetisation(series=True), "marginals"]},
     "tempered": {"model": GLASS, "kernel": gs.Tempered(ladder=(0.0, 0.4, 1.0))},
 }
 
 
-def run(path: Path | None, name: str, **more: Any) -> gs.Result:
+def run(path: Path | None, name: str, *, resume: bool = False, **more: Any) -> gs.Result:
     given = RUNS[name] | HOW | more
-    return gs.sample(given.pop("model"), given.pop("kernel", None), checkpoint=path, **given)
+    saved = None if path is None else gs.Checkpoint(path, resume=resume)
+    return gs.sample(given.pop("model"), given.pop("kernel", None), checkpoint=saved, **given)
 
 
 def read(path: Path) -> Arrays:
@@ -166,7 +174,7 @@ def test_states_of_sites_with_other_numbers_of_states(tmp_path: Path) -> None:
     arrays = read(tmp_path / "run")
     write(tmp_path / "run", changed(arrays, "0/state/x", 0, 3))
     with pytest.raises(gs.errors.CheckpointError, match="a state that its sites do not have"):
-        gs.sample(model, checkpoint=tmp_path / "run", resume=True, **HOW | {"sweeps": 60})
+        gs.sample(model, checkpoint=gs.Checkpoint(tmp_path / "run", resume=True), **HOW | {"sweeps": 60})
 
 
 def test_headers_that_do_not_fit(stored: dict[str, Arrays], tmp_path: Path) -> None:
@@ -244,15 +252,15 @@ def test_a_search_is_checked(tmp_path: Path) -> None:
     ):
         write(path, changed(arrays, entry, place, value))
         with pytest.raises(gs.errors.CheckpointError, match="damaged one"):
-            gs.infer(GLASS, sweeps=400, checkpoint=path, resume=True, **how)
+            gs.infer(GLASS, sweeps=400, checkpoint=gs.Checkpoint(path, resume=True), **how)
     for entry in [name for name in arrays if name.startswith("0/")]:
         write(path, {name: one for name, one in arrays.items() if name != entry})
         with pytest.raises(gs.errors.CheckpointError):
-            gs.infer(GLASS, sweeps=400, checkpoint=path, resume=True, **how)
+            gs.infer(GLASS, sweeps=400, checkpoint=gs.Checkpoint(path, resume=True), **how)
     about = json.loads(arrays["about"].item())
     for name in about["progress"]:
         for value in (None, -3, "text", [], {"single": -1}, [3, 4, 5], ["[" * 5000] * 2):
             wrong = {**about, "progress": {**about["progress"], name: value}}
             write(path, {**arrays, "about": np.array(json.dumps(wrong))})
             with pytest.raises(gs.errors.CheckpointError):
-                gs.infer(GLASS, sweeps=400, checkpoint=path, resume=True, **how)
+                gs.infer(GLASS, sweeps=400, checkpoint=gs.Checkpoint(path, resume=True), **how)

@@ -189,10 +189,16 @@ def read_query(model: Any, query: Any) -> list[int] | None:
     """Return the sorted positions of the free sites that a query names; None, which stands for all, stays None."""
     if query is None:
         return None
-    if isinstance(query, str) or not is_iterable(query):
-        raise ArgumentError(f"{argument('query')} must be a list of sites, got {describe(query)}.")
     seen = getattr(model, "evidence", {})
-    return sorted({int(model.index(site)) for site in query if not (isinstance(site, str) and site in seen)})
+    sites = check_sites("query", query)
+    return sorted({int(model.index(site)) for site in sites if not (isinstance(site, str) and site in seen)})
+
+
+def check_sites(name: str, sites: Any) -> tuple[Any, ...]:
+    """Return a list of sites as a tuple; refuse a single name and what is no list."""
+    if isinstance(sites, str) or not is_iterable(sites):
+        raise ArgumentError(f"{argument(name)} must be a list of sites, got {describe(sites)}.")
+    return tuple(sites)
 
 
 def _alternatives(annotation: str) -> list[str]:

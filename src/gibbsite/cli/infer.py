@@ -32,10 +32,17 @@ from gibbsite.inference.methods import ARGUMENTS, SAMPLING
 
 _TASKS = Choice(TASKS, case_sensitive=False)
 # Options whose names differ from the argument of gs.infer that they set.
-_SETS = {"no_second_look": "second_look", "folder": "record"}
+_SETS = {
+    "no_dispersed_starts": "dispersed_starts",
+    "folder": "record",
+    "checkpoint_every": "checkpoint",
+    "resume": "checkpoint",
+    "partitions": "on",
+}
 # Parameters of kernels that are options, by method.
 _KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entries",)}
-_OF_MARGINALS = ("accuracy", *_SETS)
+_OF_MARGINALS = ("accuracy", "no_dispersed_starts", "folder")
+_OLD_NAMES = {"no-second-look": "no-dispersed-starts"}  # of options
 _PROJECTED = (
     "these are parts of the best state of all sites; for the best state of these sites alone, with all others "
     "summed out, use --task MMAP --max {}"
@@ -44,7 +51,7 @@ _LAYOUTS = {".json": "json", ".csv": "csv", ".uai": "uai", ".txt": "table"}  # b
 _MOST_IN_JSON = 100_000  # sites of a stored model
 
 
-@click.command("infer")
+@click.command("infer", context_settings={"token_normalize_func": lambda name: _OLD_NAMES.get(name, name)})
 @takes_model
 @click.option(
     "--task",
@@ -124,7 +131,7 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
 )
 @click.option("--resume", is_flag=True, help="Continue from the checkpoint.")
 @click.option(
-    "--no-second-look",
+    "--no-dispersed-starts",
     is_flag=True,
     help="Skip the dispersed-start check, which compares the run with short chains from other starts.",
 )
@@ -160,6 +167,7 @@ def command(**given: Any) -> int:
 
     Ctrl-C or SIGTERM ends a run early: partial results are saved and written, and the exit code is 130.
     """  # noqa: D301 (a backspace, by which click keeps lines)
+    import gibbsite as gs
     from gibbsite.cli import answers
     from gibbsite.errors import ConvergenceWarning
     from gibbsite.inference import infer
@@ -186,9 +194,12 @@ def command(**given: Any) -> int:
             method=_read_method(given),
             seconds=given["seconds"],
             sweeps=given["sweeps"],
-            accuracy=given["accuracy"],
+            criteria=gs.Criteria(
+                accuracy=given["accuracy"],
+                query=sites if given["task"] == "MAR" else None,
+                dispersed_starts=not given["no_dispersed_starts"],
+            ),
             best=given["best"],
-            query=sites if given["task"] == "MAR" else None,
             exact=not given["no_exact"],
             progress=False if given["quiet"] else None,
             **({} if given["maximise"] is None else {"maximise": read_sites(model, given["maximise"])}),
@@ -298,11 +309,15 @@ def _record(given: dict[str, Any], sites: list[str] | None) -> dict[str, Any]:
 
 def _run_options(given: dict[str, Any]) -> dict[str, Any]:
     """Collect the given arguments of the method."""
-    names = {*_options_of(given["method"])} - {"sweeps", "seconds", "accuracy", "scan", *_SETS}
+    import gibbsite as gs
+
+    names = {*_options_of(given["method"])} - {"sweeps", "seconds", "accuracy", "scan", "dispersed_starts", *_SETS}
     names -= {name for parameters in _KERNEL.values() for name in parameters}
     chosen = {name: given[name] for name in given if name in names and is_given(name)}
-    if given["no_second_look"]:
-        chosen["second_look"] = False
+    if given["checkpoint"] is not None:
+        chosen["checkpoint"] = gs.Checkpoint(given["checkpoint"], given["checkpoint_every"], given["resume"])
+    if is_given("partitions"):
+        chosen["on"] = gs.Cluster(given["on"], given["partitions"])
     if given["scan"] is not None:
         chosen["scan"] = read_scan(given["scan"])
     return chosen

@@ -16,6 +16,7 @@ from gibbsite.inference.methods import (
     is_weighted,
     known_methods,
 )
+from gibbsite.sampling.length import Steps, Sweeps
 
 if TYPE_CHECKING:
     from gibbsite.inference.importance import ImportanceProposal
@@ -41,6 +42,9 @@ def check_arguments(
     for name in given:
         if name not in takes:
             raise ArgumentError(_no_use(name, method))
+    sweeps = given.get("sweeps")
+    if isinstance(sweeps, Sweeps | Steps) and "warmup" not in takes:
+        raise ArgumentError(f"{argument('sweeps')} must be a whole number with {_spell(chosen)}, got {sweeps!r}.")
     if method == "auto":
         from gibbsite.sampling.progress import choose_progress
 
@@ -85,11 +89,10 @@ def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:
     from gibbsite.sampling.plan import read_entropy
     from gibbsite.sampling.setup import read_length
 
-    length: dict[str, Any] = {name: given.get(name) for name in ("sweeps", "steps", "seconds", "warmup")}
-    read_length(**length, thin=given.get("thin", 1))
+    read_length(given.get("sweeps"), given.get("seconds"), given.get("warmup"))
     chains = check_integer("chains", given.get("chains", 4), 1)
     read_threads(given.get("threads"))
-    read_checkpoint(given.get("checkpoint"), given.get("checkpoint_every", 60.0), given.get("resume", False))
+    read_checkpoint(given.get("checkpoint"))
     if not isinstance(given.get("rng"), np.random.Generator):  # which would be moved on by being read
         read_entropy(given.get("rng"))
     if "scan" in given:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from gibbsite._common.arguments import describe, is_number, read_query
 from gibbsite._common.loading import load_for_threads
@@ -19,6 +17,8 @@ from gibbsite.inference.choosing import choose
 from gibbsite.inference.maximising import best_states, count_ties, prove, search
 from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, OTHERWISE, TASKS, is_weighted
 from gibbsite.inference.solving import bound_below, solve
+from gibbsite.results.verdict.criteria import DEFAULT_ACCURACY, Criteria, read_criteria
+from gibbsite.sampling.length import Steps, Sweeps
 
 if TYPE_CHECKING:
     from gibbsite.inference.importance import ImportanceProposal
@@ -36,11 +36,10 @@ def infer(
     *,
     method: str | Kernel | ImportanceProposal = "auto",
     seconds: float | None = None,
-    sweeps: int | None = None,
-    accuracy: float = 0.01,
+    sweeps: int | Sweeps | Steps | None = None,
+    criteria: Criteria | None = None,
     best: int = 1,
     maximise: Any = None,
-    query: Sequence[str] | None = None,
     exact: bool = True,
     progress: Any = None,
     **run: Any,
@@ -77,19 +76,15 @@ def infer(
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
         the same state.
-    accuracy : float
-        The largest error of a marginal to be allowed: sampling stops when four standard errors are below
-        it, and is called converged only then.
+    criteria : Criteria, optional
+        The accuracy, 0.01 by default, the sites that are asked for (MAR), and whether chains from dispersed
+        starts are compared with a run. Sampling ends as soon as the answer is known to the accuracy, and is
+        called converged only then.
     best : int
         How many of the best states to give (MAP): the most probable ones in order where the model is solved
         exactly, otherwise distinct local maxima that "annealed" has seen.
     maximise : sequence of sites, optional
         The sites to maximise over (MMAP), as names or positions.
-    query : sequence of str, optional
-        The sites that are asked for (MAR); all by default. The answer is judged by these, and a run ends as
-        soon as they are known to the accuracy: R-hat, effective draws, standard errors. Other sites have to
-        mix so well only that they cannot make these wrong (docs/diagnostics.md). Weighted methods draw only
-        what matters for these: the marginals of other sites are NaN then.
     exact : bool
         Whether "auto" may solve exactly; False answers as if that did not fit.
     progress : optional
@@ -126,19 +121,24 @@ def infer(
     task = str(task).upper()
     if task not in TASKS:
         raise ArgumentError(unknown("task", task, TASKS))
-    if not (isinstance(accuracy, Real) and 0 < accuracy < 1):
-        raise ArgumentError(f"{argument('accuracy')} must be a number between 0 and 1, got {accuracy!r}.")
+    criteria = read_criteria(criteria)
+    if criteria.accuracy is None:
+        criteria = replace(criteria, accuracy=DEFAULT_ACCURACY)
     if "__array__" in dir(method):
         raise ArgumentError(f"{argument('method')} must be a name or a kernel, got {describe(method)}.")
     if seconds is not None and not (is_number(seconds) and 0 < seconds < math.inf):
         raise ArgumentError(f"{argument('seconds')} must be a positive number, got {describe(seconds)}.")
     check_model(model, task, method)
+    model = cast("FactorGraph", model)  # what a stored model lacks of one was refused
     begun = time.monotonic()
     given = {**run, "seconds": seconds, "sweeps": sweeps}
     given = {name: value for name, value in given.items() if value is not None}
+    if not criteria.dispersed_starts:
+        given["dispersed_starts"] = False
     check_arguments(model, task, method, given, progress)
     check_exact(exact, method)
-    counted = sweeps is not None or run.get("draws") is not None
+    untimed = sweeps is None or (isinstance(sweeps, Sweeps) and sweeps.count is None)
+    counted = not untimed or run.get("draws") is not None
     limit = DEFAULT_SECONDS if seconds is None and not counted else seconds
     whole, summed = model, None
     stored = is_stored(model)
@@ -155,13 +155,13 @@ def infer(
         raise ArgumentError(
             f"{argument('maximise')} belongs to MMAP, and the task is {task}; leave it out, or ask for MMAP."
         )
-    asked = _read_query(model, query, task)
+    criteria = replace(criteria, query=_read_query(model, criteria.query, task))
     chosen, reason = choose(model, task, method, limit, exact)
     of_states = "MAP" if task == "MMAP" else task
     solved = None
     if chosen == "exact" and method == "auto":
         try:
-            solved = solve(model, of_states, chosen, limit, sweeps, accuracy, progress, run, asked)
+            solved = solve(model, of_states, chosen, limit, sweeps, criteria, progress, run)
         except MemoryError:  # other processes may have taken it meanwhile
             chosen, reason = OTHERWISE[task], f"an exact solution did not fit into memory: {reason}"
     if chosen == "exact":
@@ -176,18 +176,19 @@ def infer(
         bound, limit = bound_below(model, limit)
         bounds = (bound, math.inf)
     until_sure = seconds is None and sweeps is None
+    count = None if isinstance(sweeps, Sweeps | Steps) else sweeps  # searches refuse anything but a number
     if chosen == "proved":
-        found = prove(model, limit, sweeps, progress, run)
+        found = prove(model, limit, count, progress, run)
     elif task in ("MAP", "MMAP") and chosen == "annealed" and not stored:
-        found = search(model, limit, sweeps, best, progress, run, until_sure)
+        found = search(model, limit, count, best, progress, run, until_sure)
     elif in_turn:
         from gibbsite._numba.jit import announcing_once
         from gibbsite.inference.trying import try_in_turn
 
         with announcing_once():
-            chosen, reason, found, bounds = try_in_turn(model, task, reason, limit, accuracy, progress, run, asked)
+            chosen, reason, found, bounds = try_in_turn(model, task, reason, limit, criteria, progress, run)
     else:
-        found = solved or solve(model, of_states, chosen, limit, sweeps, accuracy, progress, run, asked)
+        found = solved or solve(model, of_states, chosen, limit, sweeps, criteria, progress, run)
     ranked = best_states(model, found, best) if task in ("MAP", "MMAP") else ()
     if task == "MMAP":
         ranked = tuple(replace(one, assignment={**one.assignment, **whole.evidence}) for one in ranked)

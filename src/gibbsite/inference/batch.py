@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer
+from gibbsite._common.arguments import check_integer, read_query
+from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.persistent import refuse_meetings
 from gibbsite.inference.sampling import check_parts
 from gibbsite.kernels.base import Kernel
 from gibbsite.results.result import Result
+from gibbsite.results.verdict.criteria import Criteria, read_criteria
 from gibbsite.results.verdict.judge import Judge
 from gibbsite.sampling.driver import Driver
 from gibbsite.sampling.executor import Threads, read_threads
@@ -41,8 +43,8 @@ def sample_models(
     start: Any = None,
     record: Any = None,
     threads: int | None = None,
+    criteria: Criteria | None = None,
     progress: Any = None,
-    second_look: bool = True,
 ) -> list[Result]:
     """Sample from many models; each result is that of a run of its own.
 
@@ -50,8 +52,10 @@ def sample_models(
     ----------
     models : iterable of Model
         The models. Those that differ in weights alone, as made by ``model.reweight``, share their structure.
-    kernel, scan, sweeps, warmup, chains, start, record, threads, progress, second_look : optional
+    kernel, scan, sweeps, warmup, chains, start, record, threads, progress : optional
         As in :func:`gibbsite.sample`.
+    criteria : Criteria, optional
+        As in :func:`gibbsite.sample`, without an accuracy: each run uses its whole budget.
     rng : int, Generator, SeedSequence, or a sequence of one seed for each model
         A single one is the seed of the seeds. The seed of model k is ``results[k].plan.entropy``:
         ``gs.sample(models[k], ..., rng=results[k].plan.entropy)`` gives the same numbers.
@@ -75,9 +79,12 @@ def sample_models(
     for model in listed:
         check_parts(model, kernel, scan)
     chains, threads = check_integer("chains", chains, 1), read_threads(threads)
+    criteria = read_criteria(criteria)
+    if criteria.accuracy is not None:
+        raise ArgumentError(f"Runs of many models use their whole budget; leave out {argument('accuracy')}.")
     seeds = _read_seeds(rng, len(listed))
     show = choose_progress(progress)
-    length = read_length(sweeps=sweeps, warmup=warmup)
+    length = read_length(None if sweeps is None else check_integer("sweeps", sweeps, 1), warmup=warmup)
     with announcing(show.say, name_kernel(kernel)):
         kept = keep_marginals(record, kernel)
         drivers = []
@@ -90,8 +97,12 @@ def sample_models(
             pool.map(_run, drivers)
     seconds = time.monotonic() - begun
     show.close()
-    judge = Judge(None, second_look, threads, None)
-    return [judge.conclude(replace(driver.recording(), seconds=seconds)) for driver in drivers]
+    return [
+        Judge(criteria, threads, None, read_query(driver.setup.model, criteria.query)).conclude(
+            replace(driver.recording(), seconds=seconds)
+        )
+        for driver in drivers
+    ]
 
 
 def sample_batch(model: FactorGraph, kernel: Kernel | None = None, *, rng: Any = None, **given: Any) -> list[Result]:
@@ -122,7 +133,7 @@ def sample_batch(model: FactorGraph, kernel: Kernel | None = None, *, rng: Any =
     >>> [round(result.marginals["0"][1]) for result in results]
     [1, 0]
     """
-    arguments = {"scan", "sweeps", "warmup", "chains", "start", "record", "threads", "progress", "second_look"}
+    arguments = {"scan", "sweeps", "warmup", "chains", "start", "record", "threads", "criteria", "progress"}
     weights = {name: given[name] for name in given if name not in arguments}
     others = {name: given[name] for name in given if name in arguments}
     return sample_models(_reweighted(model, weights), kernel, rng=rng, **others)

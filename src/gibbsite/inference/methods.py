@@ -33,15 +33,14 @@ KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 _BUDGET = ("seconds", "sweeps")
 _SEARCH = (*_BUDGET, "chains", "rng", "start", "scan", "threads")
-_CHECKPOINT = ("checkpoint", "checkpoint_every", "resume")
 OF_WEIGHTED = ("seconds", "draws", "rng", "threads")
-SAMPLING = (*_SEARCH, "steps", "warmup", "thin", "record", "second_look", "coupling", "on", "partitions", *_CHECKPOINT)
+SAMPLING = (*_SEARCH, "warmup", "record", "checkpoint", "on", "dispersed_starts")
 #: What each method takes besides accuracy, best and progress; what is not named here samples, and so does any
 #: kernel. With "auto", what is about sampling says what to do if an exact solution does not fit.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "exact": (),
-    "annealed": (*_SEARCH, *_CHECKPOINT),
-    "proved": (*_SEARCH, *_CHECKPOINT),
+    "annealed": (*_SEARCH, "checkpoint"),
+    "proved": (*_SEARCH, "checkpoint"),
     **dict.fromkeys(WEIGHTED, OF_WEIGHTED),
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
     "bp": (*_BUDGET, "kind", "schedule", "damping", "weight", "tolerance"),

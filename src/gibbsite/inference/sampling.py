@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._common.arguments import check_flags, check_integer, is_number, read_query
+from gibbsite._common.arguments import check_integer, read_query
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError, SamplingError
 from gibbsite.kernels.base import Kernel
 from gibbsite.results.result import Result
+from gibbsite.results.verdict.criteria import Criteria, read_criteria
 from gibbsite.results.verdict.judge import Judge, foresee, make_result
 from gibbsite.sampling.driver import Driver, Recording
 from gibbsite.sampling.executor import Executor, read_threads
@@ -24,10 +24,8 @@ from gibbsite.scans.base import Scan
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
-    from gibbsite.sampling.checkpoint import Saving
-
-# Pairs of coupled chains that tell how far a run was from stationarity, and sweeps that they have at least.
-_COUPLED_PAIRS, _LEAST_COUPLED = 100, 1000
+    from gibbsite.sampling.checkpoint import Checkpoint, Saving
+    from gibbsite.sampling.length import Steps, Sweeps
 
 
 def sample(
@@ -35,26 +33,18 @@ def sample(
     kernel: Kernel | None = None,
     *,
     scan: Scan | None = None,
-    sweeps: int | None = None,
-    steps: int | None = None,
+    sweeps: int | Sweeps | Steps | None = None,
     seconds: float | None = None,
-    error: float | None = None,
     warmup: int | None = None,
-    thin: int = 1,
     chains: int = 4,
     rng: Any = None,
     start: Any = None,
     record: Any = None,
+    criteria: Criteria | None = None,
+    checkpoint: str | Path | Checkpoint | None = None,
     threads: int | None = None,
-    checkpoint: str | Path | None = None,
-    checkpoint_every: float = 60.0,
-    resume: bool = False,
-    progress: Any = None,
-    second_look: bool = True,
-    query: Iterable[str | int] | None = None,
-    coupling: bool = False,
     on: Any = None,
-    partitions: int | None = None,
+    progress: Any = None,
 ) -> Result:
     """Sample from a model.
 
@@ -67,17 +57,15 @@ def sample(
     scan : Scan, optional
         In which order; by default ``Chromatic()`` where many sites or chains can move at once (large binary
         models and Potts lattices), otherwise ``Systematic()``.
-    sweeps, steps, seconds : number, optional
-        Budget of each chain after the warmup, in sweeps (as many steps as there are free sites) or in
-        single steps; ``seconds`` limits the time of all chains together. 1000 sweeps by default; kernels
-        that need a certain number, as for all of their temperatures, take that.
-    error : float, optional
-        Stop as soon as the run has converged and no marginal has a larger standard error; asked at 256,
-        512, 1024, ... draws.
+    sweeps : int, Sweeps or Steps, optional
+        Sweeps of each chain after the warmup; a sweep has as many steps as there are free sites. 1000 by
+        default, if there is no time limit either; kernels that need a certain number, for example for all of
+        their temperatures, take that. ``gs.Sweeps(1000, thin=5)`` records every fifth sweep, and
+        ``gs.Steps(250)`` counts single steps.
+    seconds : float, optional
+        Time limit of all chains together.
     warmup : int, optional
         Sweeps before recording; a tenth of the budget by default, none with an annealed kernel.
-    thin : int
-        Record every ``thin``-th sweep.
     chains : int
         Independent chains; at least two are needed to notice disagreement.
     rng : int, Generator or SeedSequence, optional
@@ -90,34 +78,22 @@ def sample(
         ``gs.Draws(["A"])``; marginals by default, with an annealed kernel the best state. Marginals are
         always kept, because the verdict is about them, unless only the best state is asked for;
         ``gs.Marginals(sites=["A"])`` keeps those of some sites, which is faster for large models.
+    criteria : Criteria, optional
+        How accurate the marginals are to be, of which sites, and whether chains from dispersed starts are
+        compared with the run: ``gs.Criteria(accuracy=0.01)`` ends the run as soon as it has converged and four
+        standard errors of every marginal are at most 0.01.
+    checkpoint : path or Checkpoint, optional
+        File to save the run to at intervals; ``gs.Checkpoint(path, resume=True)`` continues from it.
     threads : int, optional
-        Chains run on as many threads; all usable cores by default. The numbers do not depend on it.
-    checkpoint : path, optional
-        Save the run there after two seconds, then every ``checkpoint_every`` seconds, and at the end.
-    resume : bool
-        Continue from the checkpoint if it exists; the result equals that of an uninterrupted run.
-    progress : optional
-        None: shown on stderr; False: silent; a function: called with every status.
-    second_look : bool
-        Before the run is called converged, compare it with 64 short chains from other starts, for at most
-        15 % of its cost (:mod:`gibbsite.results.verdict.second_look`). Without, the verdict says so.
-    query : iterable of sites, optional
-        Sites whose marginals are asked for; all by default. R-hat, effective draws and standard errors are
-        judged at these; other sites have to mix so well only that they cannot make these wrong
-        (docs/diagnostics.md).
-    coupling : bool
-        Afterwards, let 100 pairs of coupled chains of the same kernel, scan and start run until they meet
-        (:func:`gibbsite.couple`): ``result.coupling_bound`` is then an upper bound of the distance to
-        stationarity at the end of the warmup. Pairs are given up after ten times the warmup, or 1000 sweeps.
+        Number of threads that run chains; all usable cores by default. The numbers do not depend on it.
     on : optional
         Where the chains run: on threads of this process by default; on the workers of a Dask cluster, given
         as a ``distributed.Client``, as the address of its scheduler ("tcp://host:8786") or as "local-dask",
-        for processes of this machine; or, with "ray", on a Ray cluster. The numbers do not depend on it
+        for processes of this machine; or, with "ray", on a Ray cluster. ``gs.Cluster(client, partitions=8)``
+        divides each chain among eight workers. The numbers do not depend on it
         (:mod:`gibbsite.sampling.executors`).
-    partitions : int, optional
-        Cut the model into so many parts and share them out to the Dask workers, which all move the same
-        chain at the same time: for large models whose sites move many at once. Of tempered chains, the rungs
-        are shared out instead. The numbers do not depend on it (:mod:`gibbsite.sampling.executors.partitions`).
+    progress : optional
+        None: shown on stderr; False: silent; a function: called with every status.
 
     Returns
     -------
@@ -145,36 +121,31 @@ def sample(
     begun = clock()
     check_parts(model, kernel, scan)
     chains = check_integer("chains", chains, 1)
-    check_flags(resume=resume, second_look=second_look, coupling=coupling)
+    criteria = read_criteria(criteria)
     threads = read_threads(threads)
-    if error is not None and not (is_number(error) and 0 < error < 1):
-        raise ArgumentError(f"{argument('error')} must be a number between 0 and 1, got {error!r}.")
-    if error is not None and kernel is not None and not kernel.estimates:
+    if criteria.accuracy is not None and kernel is not None and not kernel.estimates:
         raise IncompatibleError(
-            f"{type(kernel).__name__} estimates no probabilities: there is no error to stop at; leave it out."
+            f"{type(kernel).__name__} estimates no probabilities, so there is no error to stop at; leave out "
+            f"{argument('accuracy')}."
         )
-    length = read_length(sweeps, steps, seconds, warmup, thin)
+    length = read_length(sweeps, seconds, warmup)
     show = choose_progress(progress)
-    sites = None if query is None else read_query(model, query)
-    judge = Judge(error, second_look, threads, seconds, sites)
-    if coupling:
-        from gibbsite.inference.coupling.couple import prepare_couple
-
-        prepare_couple(model, kernel, scan, start)  # refuses before any work
+    sites = None if criteria.query is None else read_query(model, criteria.query)
+    judge = Judge(criteria, threads, seconds, sites)
     with ExitStack() as stack:
         saving = None
-        if checkpoint is not None or resume or type(checkpoint_every) is not float or checkpoint_every != 60.0:
+        if checkpoint is not None:
             from gibbsite.sampling.checkpoint import open_checkpoint
 
-            saving = stack.enter_context(open_checkpoint(checkpoint, checkpoint_every, bool(resume)))
+            saving = stack.enter_context(open_checkpoint(checkpoint))
         if not isinstance(show, Silent):
             stack.enter_context(announcing(show.say, name_kernel(kernel)))
         executor = None
-        if on is not None or partitions is not None:
+        if on is not None:
             from gibbsite.sampling.executors.choosing import find_executor
 
             asked = clock()
-            executor = stack.enter_context(find_executor(on, partitions))
+            executor = stack.enter_context(find_executor(on))
             begun += clock() - asked  # starting a cluster takes no time of the budget
         if saving is not None and saving.stored is not None:
             rng, length = saving.continued(rng, length)
@@ -198,8 +169,6 @@ def sample(
             wrong.result = None if wrong.recording is None else make_result(wrong.recording)
             raise
         result = judge.conclude(recording)
-        if coupling:
-            result = result.judged(coupling_bound=_bound_distance(recording, start, result.warmup, threads))
         verdict = result.diagnostics
     said: list[str] = []
     for remark in setup.remarks:
@@ -210,27 +179,6 @@ def sample(
     if said:
         warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=2)
     return result
-
-
-def _bound_distance(recording: Recording, start: Any, warmup: int, threads: int) -> float:
-    """Return an upper bound of the distance to stationarity after the warmup, from coupled chains."""
-    from gibbsite.inference.coupling.couple import prepare_couple, run_couple
-
-    setup = recording.setup
-    what = prepare_couple(setup.model, setup.kernel, setup.scan, start)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # pairs that have not met: the bound is one
-        found = run_couple(
-            what,
-            pairs=_COUPLED_PAIRS,
-            sweeps=1,
-            most=max(_LEAST_COUPLED, 10 * warmup),
-            entropy=setup.plan.entropy,
-            threads=threads,
-        )
-    if found.met < found.pairs:
-        return 1.0
-    return min(1.0, float(found.bound(warmup) + found.bound_mcse(warmup)))
 
 
 @whole_runs_only()
@@ -258,7 +206,7 @@ def try_out(
     length = read_length(seconds=seconds)
     setup = prepare(model, kernel, None, None, chains, rng=rng, start=start, length=length, threads=threads)
     recording = record_chains(setup, threads=threads, progress=choose_progress(False))
-    return Judge(None, False, 1, None).first(recording)
+    return Judge(Criteria(dispersed_starts=False), 1, None).first(recording)
 
 
 def record_chains(

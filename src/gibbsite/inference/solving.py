@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +15,13 @@ if TYPE_CHECKING:
     from gibbsite.inference.importance import ImportanceProposal, LogZInterval, WeightedResult
     from gibbsite.kernels.base import Kernel
     from gibbsite.models import FactorGraph
+    from gibbsite.results.verdict.criteria import Criteria
+    from gibbsite.sampling.length import Steps, Sweeps
 
 # Share of a time limit for finding out which of several kernels is best; an R-hat that is good enough then.
 _PILOT_SHARE, _AGREE = 0.2, 1.1
 # Share of it for a bound of log Z by mean field.
 _BOUND_SHARE = 0.05
-_STANDARD_ERRORS = 4.0  # of a marginal, which together make its accuracy
 
 
 def solve(
@@ -29,13 +29,12 @@ def solve(
     task: str,
     method: str | Kernel | ImportanceProposal,
     seconds: float | None,
-    sweeps: int | None,
-    accuracy: float,
+    sweeps: int | Sweeps | Steps | None,
+    criteria: Criteria,
     progress: Any,
     run: dict[str, Any],
-    query: Sequence[str] | None = None,
 ) -> Any:
-    """Return the answer of a method, which judges itself by the task and the accuracy."""
+    """Return the answer of a method, which judges itself by the task and the criteria."""
     if method == "exact":
         from gibbsite.inference.exact import solve_exact
 
@@ -46,7 +45,7 @@ def solve(
         budget: dict[str, Any] = {} if sweeps is None else {"max_iterations": sweeps}
         return replace(mean_field(model, seconds=seconds, progress=progress, **budget, **run), task=task)
     if is_weighted(method):
-        return _draw_weighted(model, task, method, seconds, accuracy, progress, run, query)
+        return _draw_weighted(model, task, method, seconds, criteria, progress, run)
     if method == "bp":
         from gibbsite.inference.belief import belief_propagation
 
@@ -63,14 +62,14 @@ def solve(
         kernel = _best_candidate(model, kernel, seconds, run)
         seconds = max(seconds - (time.monotonic() - begun), seconds * (1.0 - _PILOT_SHARE))
     run = {"record": "best", **run} if task == "MAP" else run
-    target = accuracy / _STANDARD_ERRORS if task == "MAR" else None
+    judged_by = criteria if task == "MAR" else replace(criteria, accuracy=None)
     cooling = _cooling(model, kernel) if task == "MAP" else 1.0
     sampled = model if cooling == 1.0 else temper(model, cooling)
-    budget = {"sweeps": sweeps, "seconds": seconds, "error": target, "query": query}
-    drawn = sample(sampled, kernel, progress=progress, **budget, **run)
+    budget = {"sweeps": sweeps, "seconds": seconds}
+    drawn = sample(sampled, kernel, criteria=judged_by, progress=progress, **budget, **run)
     if cooling != 1.0:  # log-potentials are those of the model that was asked about
         drawn = replace(drawn, bests=drawn.bests / cooling)
-    return drawn.judged(task=task, accuracy=accuracy)
+    return drawn.judged(task=task, accuracy=criteria.accuracy)
 
 
 def _cooling(model: FactorGraph, kernel: Kernel) -> float:
@@ -109,10 +108,9 @@ def _draw_weighted(
     task: str,
     method: Any,
     seconds: float | None,
-    accuracy: float,
+    criteria: Criteria,
     progress: Any,
     run: dict[str, Any],
-    query: Sequence[str] | None,
 ) -> WeightedResult | LogZInterval:
     """Draw from a proposal until the draws converge or the budget is used.
 
@@ -122,12 +120,12 @@ def _draw_weighted(
     from gibbsite.inference.importance.registry import make_proposal
 
     proposal = make_proposal(method) if isinstance(method, str) else method
-    how = {"proposal": proposal, "seconds": seconds, "accuracy": accuracy, "progress": progress, **run}
+    how = {"proposal": proposal, "seconds": seconds, "criteria": criteria, "progress": progress, **run}
     drawn: WeightedResult | LogZInterval
     if task == "PR":
         drawn = bound_log_z(model, **how)
     else:
-        drawn = sample_weighted(model, stop_early=run.get("draws") is None, query=query, **how)
+        drawn = sample_weighted(model, stop_early=run.get("draws") is None, **how)
     return drawn
 
 

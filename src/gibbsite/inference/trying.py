@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.results.answer import Diagnostics
     from gibbsite.results.verdict.convergence import Check
+    from gibbsite.results.verdict.criteria import Criteria
 
 # Share of a time limit that a check may take, if the answer itself has taken less.
 _CHECK_SHARE = 0.2
@@ -45,10 +46,9 @@ def try_in_turn(
     task: str,
     reason: str,
     seconds: float | None,
-    accuracy: float,
+    criteria: Criteria,
     progress: Any,
     run: dict[str, Any],
-    query: Sequence[str] | None = None,
 ) -> tuple[str, str, Any, tuple[float, float] | None]:
     """Try the methods of :func:`plan_attempts` until one converges; if none does, take the least uncertain.
 
@@ -64,7 +64,7 @@ def try_in_turn(
     def answer(attempt: Attempt, limit: float) -> Tried:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # another method may follow
-            return Tried(attempt, solve(model, task, attempt.method, limit, None, accuracy, progress, run, query))
+            return Tried(attempt, solve(model, task, attempt.method, limit, None, criteria, progress, run))
 
     for number, attempt in enumerate(attempts, 1):
         before = clock()
@@ -88,7 +88,7 @@ def try_in_turn(
                 with suppress(GibbsiteError):  # what cannot take the model says nothing about the answer
                     second = answer(attempts[number], limit)
                     stopped = one.found.interrupted or second.found.interrupted
-                    found = one.found.judged(check=compare_answers(one, second, query), interrupted=stopped)
+                    found = one.found.judged(check=compare_answers(one, second, criteria.query), interrupted=stopped)
                     tried[-1] = Tried(attempt, found)
             break
         others.append(attempt.method)
@@ -136,7 +136,7 @@ def needs_check(one: Tried) -> bool:
     return getattr(one.found, "look", None) not in WITHOUT_LOOK
 
 
-def compare_answers(first: Tried, second: Tried, query: Sequence[str] | None = None) -> Check:
+def compare_answers(first: Tried, second: Tried, query: Iterable[Any] | None = None) -> Check:
     """Compare marginals with those of a second method: all of them, or those of the sites asked for.
 
     Two answers that were both called converged differ by at most twice the accuracy; otherwise one of them is

@@ -33,7 +33,7 @@ class Conditionals(Model):
         then of ``draws``.
     log_density : callable, optional
         Joint log-density ``f(x)``, up to a constant: needed for sites without sampler, for recording the
-        energy, and for :func:`gibbsite.check_conditionals`.
+        energy, and for :func:`gibbsite.inference.check_conditionals`.
 
     Notes
     -----

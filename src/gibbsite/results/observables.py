@@ -212,7 +212,7 @@ class Observables(Mapping[str, Estimate]):
     --------
     >>> import gibbsite as gs
     >>> model = gs.ising_grid((8, 8), coupling=0.3, periodic=True)
-    >>> record = ["marginals", gs.Magnetisation()]
+    >>> record = ["marginals", gs.recorders.Magnetisation()]
     >>> result = gs.sample(model, sweeps=2000, rng=1, record=record, progress=False)
     >>> list(result.observables), result.observables["magnetisation"].names
     (['magnetisation'], ('m', 'abs', 'm2', 'm4'))
@@ -258,7 +258,7 @@ class Observables(Mapping[str, Estimate]):
         --------
         >>> import gibbsite as gs
         >>> model = gs.ising_grid((8, 8), coupling=0.3, periodic=True)
-        >>> record = ["marginals", gs.Magnetisation()]
+        >>> record = ["marginals", gs.recorders.Magnetisation()]
         >>> result = gs.sample(model, sweeps=2000, rng=1, record=record, progress=False)
         >>> binder = result.observables.derive(lambda m: 1 - m[3] / (3 * m[2] ** 2), "magnetisation")
         >>> 0.0 < binder.value < 0.667, binder.mcse < 0.05

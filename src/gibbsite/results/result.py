@@ -91,10 +91,6 @@ class Result(Answer):
         What the kernel says against chains that should cross between modes; see ``Kernel.doubts``.
     interrupted : bool
         The run ended early by Ctrl-C.
-    coupling_bound : float or None
-        Upper bound of the total variation distance to stationarity at the end of the warmup, estimated by
-        coupled chains where that was asked for (``coupling=True``), plus a standard error; one where they
-        have not met.
     task, accuracy : str and float or None
         What :func:`gibbsite.infer` was asked for: the answer is judged by it.
     check : Check or None
@@ -145,7 +141,6 @@ class Result(Answer):
     open: tuple[OpenRecorder, ...] = ()
     blocks: tuple[Floats, ...] = ()
     interrupted: bool = False
-    coupling_bound: float | None = None
     means: Floats | None = None
     task: str = "MAR"
     accuracy: float | None = None

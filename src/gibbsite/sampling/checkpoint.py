@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.archive import open_archive, write_archive
-from gibbsite._common.arguments import describe, is_number, is_path
+from gibbsite._common.arguments import check_flags, describe, is_number, is_path
 from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Fail, Wanted, between, check_description, check_header, check_values, fits
 from gibbsite._common.lock import hold
@@ -129,35 +129,67 @@ def check_stored(prefix: str, template: Any, arrays: dict[str, Array], cards: Ar
         raise fail(f"its arrays {prefix} do not fit together")
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file to which a run is saved, so that it can be resumed.
+
+    Parameters
+    ----------
+    path : path
+        The file. It is written after two seconds, then every ``every`` seconds, and at the end.
+    every : float
+        Seconds between saves.
+    resume : bool
+        Continue from the file if it exists; the result equals that of an uninterrupted run. Otherwise a file
+        that exists is refused.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import gibbsite as gs
+    >>> model, how = gs.ising_grid((3, 3), coupling=0.2), {"rng": 1, "progress": False}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = Path(folder) / "run.ckpt"
+    ...     _ = gs.sample(model, sweeps=100, warmup=10, checkpoint=place, **how)
+    ...     gs.sample(model, sweeps=250, checkpoint=gs.Checkpoint(place, resume=True), **how).draws
+    250
+    """
+
+    path: str | Path
+    every: float = 60.0
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | Path) or not is_path(self.path):
+            raise ArgumentError(f"{argument('checkpoint')} must be the path of a file, got {self.path!r}.")
+        if not is_number(self.every) or not float(self.every) >= 0:
+            raise ArgumentError(
+                f"{argument('checkpoint_every')} must be a number of seconds, not negative, got {describe(self.every)}."
+            )
+        check_flags(resume=self.resume)
+
+
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):  # what cannot be removed was not written by us
         path.unlink()
 
 
-def read_checkpoint(checkpoint: Any, every: Any, resume: Any) -> Path | None:
-    """Check the arguments of a run that are about its checkpoint, and the place, before any work is done.
+def read_checkpoint(checkpoint: str | Path | Checkpoint | None) -> Checkpoint | None:
+    """Return where and how often a run is saved; refuse a place that cannot be written, before any work is done.
 
     Examples
     --------
-    >>> read_checkpoint(None, 60.0, resume=False) is None
+    >>> read_checkpoint(None) is None
     True
     """
-    if not is_number(every) or not float(every) >= 0:
-        raise ArgumentError(
-            f"{argument('checkpoint_every')} must be a number of seconds, not negative, got {describe(every)}."
-        )
     if checkpoint is None:
-        if resume:
-            raise ArgumentError(
-                f"{argument('resume', True)} needs {argument('checkpoint')}, the file to continue from."
-            )
         return None
-    if not isinstance(checkpoint, str | Path) or not is_path(checkpoint):
-        raise ArgumentError(f"{argument('checkpoint')} must be the path of a file, got {checkpoint!r}.")
-    path = Path(checkpoint)
+    found = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+    path = Path(found.path)
     check_writable(path)
-    refuse_existing(path, bool(resume))
-    return path
+    refuse_existing(path, bool(found.resume))
+    return found
 
 
 def check_writable(path: Path) -> None:
@@ -195,13 +227,14 @@ def save_checkpoint(
 
 
 @contextlib.contextmanager
-def hold_checkpoint(path: Path | None, resume: bool) -> Iterator[None]:
+def hold_checkpoint(checkpoint: Checkpoint | None) -> Iterator[None]:
     """Be the one run that uses a checkpoint; refuse where another one does."""
-    if path is None:
+    if checkpoint is None:
         yield
         return
+    path = Path(checkpoint.path)
     with hold(path, lambda reason: CheckpointError(f"Cannot use {path} as a checkpoint: {reason}.")):
-        refuse_existing(path, resume)  # it may have come meanwhile
+        refuse_existing(path, bool(checkpoint.resume))  # it may have come meanwhile
         yield
 
 
@@ -298,14 +331,13 @@ class Saving:
 
 
 @contextlib.contextmanager
-def open_checkpoint(checkpoint: Any, every: float, resume: bool) -> Iterator[Saving | None]:
-    """Check the arguments that are about the checkpoint of a run; hold it while the run lasts."""
-    path = read_checkpoint(checkpoint, every, resume)
-    if path is None:
-        yield None
-        return
-    with hold_checkpoint(path, resume):
-        yield Saving(path, every, load_checkpoint(path) if resume and path.exists() else None)
+def open_checkpoint(checkpoint: str | Path | Checkpoint) -> Iterator[Saving]:
+    """Check where a run is saved, and hold the file while the run lasts."""
+    found = read_checkpoint(checkpoint)
+    assert found is not None
+    path = Path(found.path)
+    with hold_checkpoint(found):
+        yield Saving(path, found.every, load_checkpoint(path) if found.resume and path.exists() else None)
 
 
 def save_driver(driver: Driver, path: Path) -> None:

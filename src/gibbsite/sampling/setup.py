@@ -22,6 +22,7 @@ from gibbsite.kernels.base import units_of
 from gibbsite.kernels.protocols import Finite, Resolvable, RunOutline, Tunable
 from gibbsite.kernels.registry import default_kernel
 from gibbsite.sampling.layout import ChainLayout, PlainLayout, choose_scan_and_layout
+from gibbsite.sampling.length import Steps, Sweeps
 from gibbsite.sampling.plan import Plan, as_data, package_version, read_entropy
 from gibbsite.sampling.record import TapeLayout, lay_out
 from gibbsite.scans.systematic import Systematic
@@ -102,31 +103,29 @@ class Length(NamedTuple):
 
 
 def read_length(
-    sweeps: int | None = None,
-    steps: int | None = None,
-    seconds: float | None = None,
-    warmup: int | None = None,
-    thin: int = 1,
+    sweeps: int | Sweeps | Steps | None = None, seconds: float | None = None, warmup: int | None = None
 ) -> Length:
     """Check the arguments of a run that are about its length.
 
     Examples
     --------
-    >>> read_length(steps=250, warmup=0).budget(100)
+    >>> read_length(Steps(250), warmup=0).budget(100)
     Budget(warmup=0, draws=2, length=100, rest=50, seconds=inf, counted=True, warms_by_time=False)
     """
-    if sweeps is not None and steps is not None:
-        raise ArgumentError(f"Give the budget in {argument('sweeps')} or in {argument('steps')}, not both.")
-    thin = check_integer("thin", thin, 1)
-    if steps is not None:
-        steps = check_integer("steps", steps, 1)
-    if sweeps is not None:
-        sweeps = check_integer("sweeps", sweeps, 1)
+    count, steps, thin = None, None, 1
+    if isinstance(sweeps, Steps):
+        steps, thin = int(sweeps.count), int(sweeps.thin)
+    elif isinstance(sweeps, Sweeps):
+        count, thin = sweeps.count, int(sweeps.thin)
+    else:
+        count = sweeps
+    if count is not None:
+        count = check_integer("sweeps", count, 1)
     if seconds is not None and not (is_number(seconds) and 0 < seconds < math.inf):
         raise ArgumentError(f"{argument('seconds')} must be a positive number, got {seconds!r}.")
     if warmup is not None:
         warmup = check_integer("warmup", warmup, 0)
-    found = Length(sweeps, steps, seconds, warmup, thin)
+    found = Length(count, steps, seconds, warmup, thin)
     found.budget(1)  # refuses a length that leaves no draw
     return found
 

@@ -212,8 +212,8 @@ def test_a_search_lists_distinct_local_maxima() -> None:
         ({"best": 2, "method": "gibbs"}, "'gibbs' gives one best state"),
         ({"best": 2, "method": gs.AnnealedGibbs()}, "'AnnealedGibbs' gives one best state"),
         ({"method": "annealed", "warmup": 5}, "warmup belongs to sampling runs"),
-        ({"method": "annealed", "thin": 2}, "thin belongs to sampling runs"),
-        ({"method": "annealed", "resume": True}, "needs checkpoint"),
+        ({"method": "annealed", "sweeps": gs.Sweeps(thin=2)}, "sweeps must be a whole number"),
+        ({"method": "annealed", "sweeps": gs.Steps(50)}, "sweeps must be a whole number"),
         ({"method": "annealed", "sweeps": 0}, "sweeps must be a whole number"),
         ({"method": "annealed", "seconds": -1}, "seconds must be a positive number"),
     ],
@@ -312,12 +312,14 @@ def test_a_resumed_search_goes_on_as_if_it_had_not_been_stopped(model: gs.Factor
     first = search_best(model, sweeps=2000, progress=interrupt, checkpoint=stopped, **given)
     assert first.interrupted
     assert first.sweeps < 2000
-    rest = search_best(model, sweeps=2000, progress=False, checkpoint=stopped, resume=True, threads=1, **given)
+    rest = search_best(
+        model, sweeps=2000, progress=False, checkpoint=gs.Checkpoint(stopped, resume=True), threads=1, **given
+    )
     assert rest.codes.tobytes() == whole.codes.tobytes()
     assert rest.bests.tobytes() == whole.bests.tobytes()
     assert (rest.sweeps, rest.restarts, rest.hits, rest.ties) == (whole.sweeps, whole.restarts, whole.hits, whole.ties)
     with pytest.raises(gs.errors.CheckpointError, match="another search"):
-        search_best(DENSE, progress=False, checkpoint=stopped, resume=True, **given)
+        search_best(DENSE, progress=False, checkpoint=gs.Checkpoint(stopped, resume=True), **given)
     with pytest.raises(gs.errors.CheckpointError, match="exists already"):
         search_best(model, progress=False, checkpoint=stopped, **given)
 
@@ -337,21 +339,21 @@ def test_an_interrupt_in_the_middle_of_a_restart_is_resumed_bit_for_bit(tmp_path
     monkeypatch.setattr(Searcher, "finish", interrupt)
     assert search_best(model, checkpoint=stopped, **given).interrupted
     monkeypatch.setattr(Searcher, "finish", finish)
-    rest = search_best(model, checkpoint=stopped, resume=True, **given)
+    rest = search_best(model, checkpoint=gs.Checkpoint(stopped, resume=True), **given)
     assert rest.codes.tobytes() == whole.codes.tobytes()
     assert (rest.sweeps, rest.restarts, rest.hits) == (whole.sweeps, whole.restarts, whole.hits)
 
 
 def test_a_checkpoint_of_another_layout_is_refused_in_one_sentence(tmp_path: Any) -> None:
     saved = tmp_path / "search.npz"
-    given: dict[str, Any] = {"rng": 3, "threads": 1, "progress": False, "checkpoint": saved}
-    search_best(glass((4, 4), 3), sweeps=50, **given)
+    given: dict[str, Any] = {"rng": 3, "threads": 1, "progress": False}
+    search_best(glass((4, 4), 3), sweeps=50, checkpoint=saved, **given)
     about, arrays = load_checkpoint(saved)
     for layout in (True, LAYOUT + 1):  # the first layout had no array "last", among other things
         kept = {name: part for name, part in arrays.items() if not name.endswith("/last")}
         save_checkpoint(saved, about["plan"], {**about["progress"], "search": layout}, [], kept)
         with pytest.raises(gs.errors.CheckpointError, match="another version of gibbsite, which kept a search in"):
-            search_best(glass((4, 4), 3), sweeps=100, resume=True, **given)
+            search_best(glass((4, 4), 3), sweeps=100, checkpoint=gs.Checkpoint(saved, resume=True), **given)
 
 
 @pytest.mark.long

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,7 +51,11 @@ def test_averages_without_the_correction_would_be_caught() -> None:
     model = gs.ising_grid((2, 2), coupling=0.5, field=0.2)
     found = gs.couple(model, pairs=3000, lag=1, warmup=1, sweeps=1, start=np.zeros(4, int), rng=4)
     assert (np.abs(found.marginals.cells - exact_cells(model)) <= MOST_ERRORS * found.mcse.cells).all()
-    how: Any = {"record": gs.Marginals(rao_blackwell=False), "progress": False, "second_look": False}
+    how: Any = {
+        "record": gs.Marginals(rao_blackwell=False),
+        "progress": False,
+        "criteria": gs.Criteria(dispersed_starts=False),
+    }
     plain = gs.sample(model, sweeps=1, warmup=0, chains=3000, start=np.zeros(4, int), rng=4, **how)
     apart = abs(plain.marginals["0"][1] - exact_cells(model)[1])
     assert apart > MOST_ERRORS * found.mcse["0"][1]
@@ -148,18 +151,13 @@ def test_models_of_numbers_are_refused() -> None:
         gs.couple(model)
 
 
-def test_a_run_tells_how_far_it_was_from_stationarity(tmp_path: Path) -> None:
+def test_pairs_with_the_seed_of_a_run_bound_its_distance_to_stationarity() -> None:
     model = gs.ising_grid((6, 6), coupling=0.25, field=0.1)
-    long = gs.sample(model, sweeps=1000, rng=1, progress=False, coupling=True)
-    assert long.coupling_bound is not None
-    assert long.coupling_bound == 0.02  # none of 100 pairs was late
-    long.save(tmp_path / "run")
-    assert gs.load(tmp_path / "run").coupling_bound == long.coupling_bound
+    long = gs.sample(model, sweeps=1000, rng=1, progress=False)
+    pairs = gs.couple(model, pairs=100, sweeps=1, rng=long.plan.entropy)
+    assert pairs.safe_bound(long.warmup) == 0.02  # none of 100 pairs was late
+    assert pairs.safe_bound(0) == 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         stuck = gs.ising_grid((8, 8), coupling=1.5)
-        cold = gs.sample(stuck, sweeps=100, warmup=1, rng=1, progress=False, coupling=True)
-    assert cold.coupling_bound == 1.0
-    assert gs.sample(model, sweeps=100, rng=1, progress=False, second_look=False).coupling_bound is None
-    with pytest.raises(gs.errors.IncompatibleError, match="Wolff does not"):
-        gs.sample(model, gs.Wolff(), coupling=True)
+        assert gs.couple(stuck, pairs=100, sweeps=1, most=1000, rng=1).safe_bound(1) == 1.0

@@ -35,7 +35,7 @@ PROGRAM = """
         gs.solve_exact(model)
     except gs.errors.TooLargeError as error:
         print(error)
-    answer = gs.infer(model, seconds=2, rng=1, progress=False, accuracy=0.05)
+    answer = gs.infer(model, seconds=2, rng=1, progress=False, criteria=gs.Criteria(accuracy=0.05))
     print(answer.kind, answer.reason)
 """
 
@@ -114,7 +114,7 @@ def test_auto_goes_on_where_memory_ends(task: str, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(junction, "usable_memory", lambda: 100)
     model = gs.ising_grid((3, 3), coupling=0.1, field=0.1)
-    answer = gs.infer(model, task, seconds=1, rng=1, progress=False, accuracy=0.05)
+    answer = gs.infer(model, task, seconds=1, rng=1, progress=False, criteria=gs.Criteria(accuracy=0.05))
     assert answer.method != "exact"
     assert "an exact solution did not fit into memory: largest clique" in str(answer.reason)
     with pytest.raises(gs.errors.TooLargeError, match="more than the limit of 100 bytes"):

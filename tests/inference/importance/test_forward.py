@@ -212,7 +212,7 @@ def test_barren_sites_are_not_drawn() -> None:
     asked[model.index("smoke")] = True
     ready = prepare(model, asked)
     assert [model.sites[i] for i in ready.network.order] == ["smoke"]
-    found = gs.sample_weighted(model, query=["smoke"], draws=30_000, rng=1, progress=False)
+    found = gs.sample_weighted(model, criteria=gs.Criteria(query=["smoke"]), draws=30_000, rng=1, progress=False)
     want = gs.solve_exact(model).marginals["smoke"]["yes"]
     assert abs(found.marginals["smoke"]["yes"] - want) < 6 * found.mcse["smoke"]["yes"]
     assert math.isnan(found.marginals["asia"]["yes"])
@@ -235,7 +235,13 @@ def test_weight_bounds_hold_and_are_attained_without_splits() -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(gs.errors.ModelError, match=r"no Bayesian network: no factor is the conditional table of"):
         gs.sample_weighted(gs.ising_grid((2, 2), coupling=0.3), progress=False)
-    for wrong in ({"draws": 0}, {"seconds": -1}, {"accuracy": 2.0}, {"query": ["nobody"]}, {"rng": -1}):
+    for wrong in (
+        {"draws": 0},
+        {"seconds": -1},
+        {"criteria": gs.Criteria(query=["unknown"])},
+        {"criteria": gs.Criteria(dispersed_starts=False)},
+        {"rng": -1},
+    ):
         with pytest.raises(gs.errors.ModelError):
             gs.sample_weighted(gs.example("asia"), progress=False, **wrong)
     with pytest.raises(gs.errors.ArgumentError, match="proposal 'eager' is unknown"):

@@ -22,7 +22,7 @@ def test_intervals_hold_the_truth_and_lie_in_each_other() -> None:
         model = random_model(number)
         exact = gs.exact.enumerate_states(model).log_z
         small = gs.importance.MiniBucket(entries=max(2, largest_table(outline(model))))
-        found = gs.bound_log_z(model, proposal=small, draws=1024, rng=number, confidence=0.9, progress=False)
+        found = gs.log_z.bound_log_z(model, proposal=small, draws=1024, rng=number, confidence=0.9, progress=False)
         allowed = 1e-12 * max(1.0, abs(exact))
         assert found.lower - allowed <= exact <= found.upper + allowed, number
         assert found.lower <= found.probable[0] <= found.probable[1] <= found.upper
@@ -35,7 +35,7 @@ def test_intervals_hold_the_truth_and_lie_in_each_other() -> None:
 
 def test_an_interval_that_is_a_point() -> None:
     model = random_model(8)
-    found = gs.bound_log_z(model, draws=1000, rng=1, progress=False)
+    found = gs.log_z.bound_log_z(model, draws=1000, rng=1, progress=False)
     exact = gs.exact.enumerate_states(model).log_z
     assert abs(found.lower - exact) < 1e-10
     assert abs(found.upper - exact) < 1e-10
@@ -70,7 +70,7 @@ def test_probable_intervals_by_hand() -> None:
 )
 def test_bad_arguments(given: dict[str, float], said: str) -> None:
     with pytest.raises(gs.errors.ArgumentError, match=said):
-        gs.bound_log_z(gs.ising_grid((2, 2)), progress=False, **given)  # type: ignore[arg-type]
+        gs.log_z.bound_log_z(gs.ising_grid((2, 2)), progress=False, **given)  # type: ignore[arg-type]
 
 
 def test_infer_answers_with_bounds() -> None:
@@ -80,14 +80,22 @@ def test_infer_answers_with_bounds() -> None:
     model = gs.FactorGraph(dict.fromkeys(names, 2), list(zip(pairs, tables, strict=False)))
     exact = gs.solve_exact(model).log_z
     answer = gs.infer(
-        model, "PR", method=gs.importance.MiniBucket(entries=32), draws=20_000, rng=1, accuracy=0.05, progress=False
+        model,
+        "PR",
+        method=gs.importance.MiniBucket(entries=32),
+        draws=20_000,
+        rng=1,
+        criteria=gs.Criteria(accuracy=0.05),
+        progress=False,
     )
     data = answer.to_dict()
     low, high = data["log_z_bounds"]
     assert low < exact < high
     assert abs(data["log_z"] - exact) < 5 * data["log_z_error"]
     assert (answer.kind, answer.converged) == ("estimate", True)
-    marginals = gs.infer(model, method="mini-bucket", seconds=60, accuracy=0.02, rng=1, progress=False)
+    marginals = gs.infer(
+        model, method="mini-bucket", seconds=60, criteria=gs.Criteria(accuracy=0.02), rng=1, progress=False
+    )
     assert marginals.converged
     assert gs.compare(marginals.result, gs.solve_exact(model)).max_abs < 0.02
 

@@ -250,7 +250,9 @@ def test_weights_that_all_vanish_are_said_so() -> None:
 
 def test_sites_without_factors_and_sites_not_asked_for() -> None:
     model = gs.FactorGraph({"a": 2, "b": 3, "alone": 4}, [(("a", "b"), [[1, 2, 3], [3, 2, 1]])])
-    found = gs.sample_weighted(model, gs.importance.MiniBucket(), draws=50_000, rng=1, progress=False, query=["alone"])
+    found = gs.sample_weighted(
+        model, gs.importance.MiniBucket(), draws=50_000, rng=1, progress=False, criteria=gs.Criteria(query=["alone"])
+    )
     assert abs(found.log_z - math.log(12 * 4)) < 1e-12
     assert max(abs(p - 0.25) for p in found.marginals["alone"].values()) < 0.012
     assert math.isnan(found.marginals["a"][0])

@@ -16,13 +16,15 @@ from tests.inference.importance.models import random_model
 def draw(
     model: gs.FactorGraph, proposal: gs.importance.ImportanceProposal, rng: int = 1
 ) -> gs.importance.WeightedResult:
-    return gs.sample_weighted(model, proposal, draws=2048, rng=rng, accuracy=0.5, progress=False)
+    return gs.sample_weighted(model, proposal, draws=2048, rng=rng, criteria=gs.Criteria(accuracy=0.5), progress=False)
 
 
 @pytest.mark.parametrize("query", [None, ["tub", "lung"]])
 def test_what_is_loaded_is_what_was_saved(tmp_path: Path, query: list[str] | None) -> None:
     model = gs.example("asia").observe({"xray": "yes"})
-    found = gs.sample_weighted(model, draws=2048, rng=1, accuracy=0.5, query=query, progress=False)
+    found = gs.sample_weighted(
+        model, draws=2048, rng=1, criteria=gs.Criteria(accuracy=0.5, query=query), progress=False
+    )
     found.save(tmp_path / "draws.npz")
     again = gs.load(tmp_path / "draws.npz")
     for name in ("plan", "sources", "remarks", "interrupted", "diagnostics", "evidence", "evidence_labels"):
@@ -49,7 +51,9 @@ def test_equal_runs_give_equal_bytes_and_infinite_numbers_survive(tmp_path: Path
 def test_load_tells_kinds_of_files_apart(tmp_path: Path) -> None:
     model = gs.example("asia")
     draw(model, gs.importance.Forward()).save(tmp_path / "weighted.npz")
-    gs.sample(model, sweeps=50, rng=1, progress=False, second_look=False).save(tmp_path / "chains.npz")
+    gs.sample(model, sweeps=50, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False)).save(
+        tmp_path / "chains.npz"
+    )
     assert isinstance(gs.load(tmp_path / "weighted.npz"), gs.importance.WeightedResult)
     assert isinstance(gs.load(tmp_path / "chains.npz"), gs.Result)
     with pytest.raises(gs.errors.FormatError, match="the file does not exist"):

@@ -168,7 +168,7 @@ MODEL = gs.FactorGraph({"a": 2, "b": 2, "c": 2}, [(("a", "b"), [[2, 1], [1, 2]])
         ({"influence": 2 * np.eye(3, k=1)}, r"\[0, 1\]"),
         ({"steps": -1}, "steps"),
         ({"steps": 2.5}, "steps"),
-        ({"steps": 5, "sweeps": 5}, "not both"),
+        ({"sweeps": gs.Steps(5)}, "not both"),
         ({"accuracy": 0.0, "steps": None}, "accuracy"),
         ({"accuracy": "high", "steps": None}, "accuracy"),
         ({"steps": None}, "for how long"),

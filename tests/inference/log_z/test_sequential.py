@@ -25,7 +25,7 @@ def test_weights_are_unbiased_and_bounds_hold(name: str) -> None:
     """Of 400 particles of few steps the mean weight is Z, within five standard errors."""
     model = models()[name]
     exact = gs.solve_exact(model).log_z
-    found = gs.annealed_importance(model, steps=8, particles=400, rng=1)
+    found = gs.log_z.annealed_importance(model, steps=8, particles=400, rng=1)
     weights = np.exp(found.forward - exact)
     assert abs(weights.mean() - 1.0) < 5 * weights.std() / math.sqrt(400)
     assert found.converged
@@ -52,7 +52,7 @@ def test_bounds_do_not_cross_and_are_told_in_a_line() -> None:
     model = gs.ising_grid((4, 4), coupling=0.3, periodic=True)
     exact = gs.solve_exact(model).log_z
     for seed in range(8):
-        found = gs.annealed_importance(model, steps=40, particles=32, sweeps=400, rng=seed)
+        found = gs.log_z.annealed_importance(model, steps=40, particles=32, sweeps=400, rng=seed)
         assert found.lower < exact < found.upper < found.lower + 2.5
         assert len(repr(found)) < 160 and "with probability 0.95 between" in repr(found)
 
@@ -81,9 +81,9 @@ def test_every_particle_goes_on_as_often_as_its_share_says() -> None:
 def test_bad_input() -> None:
     model = models()["zeros"]
     with pytest.raises(gs.errors.ArgumentError, match="steps"):
-        gs.annealed_importance(model, steps=0)
+        gs.log_z.annealed_importance(model, steps=0)
     with pytest.raises(gs.errors.ArgumentError, match="confidence must be a number between 0 and 1"):
-        gs.annealed_importance(model, confidence=95)
+        gs.log_z.annealed_importance(model, confidence=95)
     with pytest.raises(gs.errors.ArgumentError, match="particles"):
         gs.log_z.particle_log_z(model, particles=1)
     with pytest.raises(gs.errors.IncompatibleError, match="models of states"):

@@ -189,7 +189,9 @@ def test_tables_have_no_more_entries_than_allowed(width: float) -> None:
 
 def test_an_empty_cutset_gives_exact_answers_at_once() -> None:
     model = gs.example("alarm")
-    result = gs.sample(model, gs.CutsetGibbs(), sweeps=2, warmup=0, rng=1, progress=False, second_look=False)
+    result = gs.sample(
+        model, gs.CutsetGibbs(), sweeps=2, warmup=0, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False)
+    )
     exact = gs.solve_exact(model).marginals
     for site, law in result.marginals.items():
         np.testing.assert_allclose(list(law.values()), list(exact[site].values()), atol=1e-12)
@@ -204,7 +206,7 @@ def test_marginals_of_published_networks(name: str, width: float, law: str) -> N
         model = model.observe(known["evidence"])
     graph, kernel = gs.graphs.compile_graph(model), gs.CutsetGibbs(width)
     assert len(kernel.plan(graph).cutsets) == 2
-    result = gs.sample(model, kernel, sweeps=4000, rng=1, progress=False, second_look=False)
+    result = gs.sample(model, kernel, sweeps=4000, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False))
     table, errors = result.marginals, result.mcse
     for site, probabilities in known[law].items():
         for p, q, e in zip(table[site].values(), probabilities, errors[site].values(), strict=True):
@@ -231,12 +233,14 @@ def test_a_model_that_cutsets_connect_and_single_sites_do_not() -> None:
 def test_a_resumed_run_gives_the_same_bytes(tmp_path: Path, parts: tuple[int, int]) -> None:
     model, kernel = gs.example("alarm"), gs.CutsetGibbs(4)
     options: dict[str, Any] = {"rng": 3, "progress": False, "record": ["marginals", "draws"]}
-    options |= {"warmup": 5, "second_look": False}
+    options |= {"warmup": 5, "criteria": gs.Criteria(dispersed_starts=False)}
     whole, resumed = tmp_path / "whole.npz", tmp_path / "resumed.npz"
     gs.sample(model, kernel, sweeps=parts[1], threads=1, **options).save(whole)
     place = tmp_path / "checkpoint"
     gs.sample(model, kernel, sweeps=parts[0], checkpoint=place, **options)
-    again = gs.sample(model, kernel, sweeps=parts[1], checkpoint=place, resume=True, threads=2, **options)
+    again = gs.sample(
+        model, kernel, sweeps=parts[1], checkpoint=gs.Checkpoint(place, resume=True), threads=2, **options
+    )
     again.save(resumed)
     with np.load(whole, allow_pickle=False) as a, np.load(resumed, allow_pickle=False) as b:
         for key in a.files:

@@ -190,7 +190,7 @@ def test_only_the_best_state_and_energies_are_recorded() -> None:
         with pytest.raises(gs.errors.IncompatibleError, match="AnnealedGibbs does not keep the law"):
             gs.sample(MODELS["glass"], kernel, record=record, progress=False)
     with pytest.raises(gs.errors.IncompatibleError, match="no error to stop at"):
-        gs.sample(MODELS["glass"], kernel, error=0.01, progress=False)
+        gs.sample(MODELS["glass"], kernel, criteria=gs.Criteria(accuracy=0.04), progress=False)
 
 
 def test_chains_that_found_different_states_have_not_converged() -> None:

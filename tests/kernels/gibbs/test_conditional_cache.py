@@ -364,9 +364,11 @@ def test_a_killed_and_resumed_run_gives_the_same_bytes_without_a_memory_on_disk(
                 raise Killed
 
         with pytest.raises(Killed):
-            gs.sample(model, kernel, checkpoint=place, checkpoint_every=0.0, resume=True, progress=count, **settings)
+            gs.sample(
+                model, kernel, checkpoint=gs.Checkpoint(place, every=0.0, resume=True), progress=count, **settings
+            )
         assert not [name for name in load_checkpoint(place)[1] if "memory" in name]
-    gs.sample(model, kernel, checkpoint=place, resume=True, progress=False, **settings).save(parts)
+    gs.sample(model, kernel, checkpoint=gs.Checkpoint(place, resume=True), progress=False, **settings).save(parts)
     assert whole.read_bytes() == parts.read_bytes()
     assert len(sweep_sites.signatures) == before, "a fresh memory must have the types of the first"
 

@@ -126,12 +126,12 @@ def test_chains_have_shifts_of_their_own_and_leave_the_generator_alone() -> None
         (gs.kernels.QuasiGibbs(m=5, table="chen"), {}, 5, 2, 32),
         (gs.kernels.QuasiGibbs(), {"sweeps": 512}, 9, 2, 512),
         (gs.kernels.QuasiGibbs(table="chen"), {"sweeps": 8}, 3, 2, 8),
-        (gs.kernels.QuasiGibbs(m=9), {"steps": 1024}, 9, 2, 512),
+        (gs.kernels.QuasiGibbs(m=9), {"sweeps": gs.Steps(1024)}, 9, 2, 512),
         (gs.kernels.QuasiGibbs(), {"seconds": 60}, 10, 2, 1024),
         (gs.kernels.QuasiGibbs(), {"scan": gs.Chromatic(), "sweeps": 256}, 8, 2, 256),
         (gs.kernels.QuasiGibbs(m=8), {"scan": gs.scans.Palindromic()}, 8, 4, 512),
         (gs.kernels.QuasiGibbs(), {"scan": gs.scans.Palindromic(), "sweeps": 512}, 8, 4, 512),
-        (gs.kernels.QuasiGibbs(), {"scan": gs.scans.Palindromic(), "sweeps": 512, "thin": 2}, 8, 4, 256),
+        (gs.kernels.QuasiGibbs(), {"scan": gs.scans.Palindromic(), "sweeps": gs.Sweeps(512, thin=2)}, 8, 4, 256),
         (gs.kernels.QuasiGibbs(m=8), {"scan": gs.scans.FixedOrder(["a", "b", "b", "b"])}, 8, 4, 512),
         (gs.kernels.QuasiGibbs(m=8), {"scan": gs.Systematic(order=["b", "a"]), "warmup": 1000}, 8, 2, 256),
     ],
@@ -153,7 +153,7 @@ def test_a_run_is_a_whole_period(
         (gs.kernels.QuasiGibbs(), {"sweeps": 1}, ["sweeps=1 ", "take sweeps=256 (m = 8)."]),
         (gs.kernels.QuasiGibbs(), {"sweeps": 2**33}, ["take sweeps=4294967296 (m = 32)."]),
         (gs.kernels.QuasiGibbs(m=10), {"sweeps": 512}, ["sweeps=512", "take sweeps=1024 (m = 10)."]),
-        (gs.kernels.QuasiGibbs(), {"steps": 2049}, ["sweeps=1024.5", "sweeps=1024 (m = 10)"]),
+        (gs.kernels.QuasiGibbs(), {"sweeps": gs.Steps(2049)}, ["sweeps=1024.5", "sweeps=1024 (m = 10)"]),
         (gs.kernels.QuasiGibbs(), {"scan": gs.scans.Palindromic(), "sweeps": 256}, ["take sweeps=512 (m = 8)."]),
         (gs.kernels.QuasiGibbs(), {"scan": gs.RandomScan()}, ["RandomScan", "fixed order", "gs.Systematic()"]),
         (gs.kernels.QuasiGibbs(), {"scan": gs.scans.Shuffled()}, ["Shuffled", "fixed order", "gs.Systematic()"]),
@@ -162,7 +162,7 @@ def test_a_run_is_a_whole_period(
             {"scan": gs.scans.FixedOrder([0, 1, 0])},
             ["FixedOrder", "3 visits", "2 visits apart"],
         ),
-        (gs.kernels.QuasiGibbs(), {"thin": 2}, ["Systematic", "4 visits apart", "thin=1"]),
+        (gs.kernels.QuasiGibbs(), {"sweeps": gs.Sweeps(thin=2)}, ["Systematic", "4 visits apart", "thin=1"]),
         (gs.kernels.QuasiGibbs(m=7), {}, ["m = 7", "8 to 32"]),
         (gs.kernels.QuasiGibbs(m="ten"), {}, ["m = 'ten'", "8 to 32"]),  # type: ignore[arg-type]
         (gs.kernels.QuasiGibbs(table="sobol"), {}, ["'sobol'", "harase, chen"]),
@@ -189,7 +189,7 @@ def test_a_run_that_was_cut_short_says_so() -> None:
 
 
 def test_an_accuracy_asked_for_does_not_end_a_period_early() -> None:
-    result = sample(PAIR, sweeps=1024, error=0.9)
+    result = sample(PAIR, sweeps=1024, criteria=gs.Criteria(accuracy=3.6))
     assert result.draws == 1024
     assert result.diagnostics.converged
 
@@ -247,10 +247,10 @@ def test_a_killed_and_resumed_run_gives_the_same_bytes(
             if seen > last:
                 raise Killed
 
-        more = {"checkpoint": place, "checkpoint_every": 0.0, "resume": True, "progress": count}
+        more = {"checkpoint": gs.Checkpoint(place, every=0.0, resume=True), "progress": count}
         with pytest.raises(Killed):
             sample(MIXED, kernel, **settings, **more)
-    sample(MIXED, kernel, **settings, checkpoint=place, resume=True).save(parts)
+    sample(MIXED, kernel, **settings, checkpoint=gs.Checkpoint(place, resume=True)).save(parts)
     assert whole.read_bytes() == parts.read_bytes()
 
 
@@ -265,4 +265,4 @@ def test_seeds_decide_and_threads_do_not(tmp_path: Path) -> None:
 def test_a_checkpoint_of_another_period_is_refused(tmp_path: Path) -> None:
     sample(PAIR, sweeps=256, checkpoint=tmp_path / "c")
     with pytest.raises(gs.errors.CheckpointError, match="kernel"):
-        sample(PAIR, sweeps=512, checkpoint=tmp_path / "c", resume=True)
+        sample(PAIR, sweeps=512, checkpoint=gs.Checkpoint(tmp_path / "c", resume=True))

@@ -183,13 +183,13 @@ def test_a_killed_and_resumed_run_gives_the_same_bytes(tmp_path: Path, monkeypat
             gs.sample(
                 model,
                 record=["marginals", "draws"],
-                checkpoint=place,
-                checkpoint_every=0.0,
-                resume=True,
+                checkpoint=gs.Checkpoint(place, every=0.0, resume=True),
                 progress=count,
                 **settings,
             )
-    resumed = gs.sample(model, record=["marginals", "draws"], checkpoint=place, resume=True, progress=False, **settings)
+    resumed = gs.sample(
+        model, record=["marginals", "draws"], checkpoint=gs.Checkpoint(place, resume=True), progress=False, **settings
+    )
     resumed.save(parts)
     assert whole.read_bytes() == parts.read_bytes()
 

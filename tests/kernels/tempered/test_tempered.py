@@ -136,7 +136,7 @@ def test_cluster_moves_inside(inner: gs.kernels.Kernel, tmp_path: Path) -> None:
     assert tempered(model, gs.Tempered(inner), sweeps=2000, threads=2).marginals == result.marginals
     path = tmp_path / "run.npz"
     tempered(model, gs.Tempered(inner), sweeps=700, warmup=200, checkpoint=path)
-    again = tempered(model, gs.Tempered(inner), sweeps=2000, warmup=200, checkpoint=path, resume=True)
+    again = tempered(model, gs.Tempered(inner), sweeps=2000, warmup=200, checkpoint=gs.Checkpoint(path, resume=True))
     assert again.marginals == result.marginals
 
 
@@ -279,7 +279,7 @@ def test_a_run_that_is_continued_equals_one_in_one_go(tmp_path: Path) -> None:
     model, path = gs.ising_grid((4, 4), coupling=0.6), tmp_path / "run.chk"
     whole = tempered(model, sweeps=600, warmup=60)
     tempered(model, sweeps=200, warmup=60, checkpoint=path)
-    rest = tempered(model, sweeps=600, warmup=60, checkpoint=path, resume=True)
+    rest = tempered(model, sweeps=600, warmup=60, checkpoint=gs.Checkpoint(path, resume=True))
     assert (rest.totals == whole.totals).all()
     assert all((rest.kept[name] == whole.kept[name]).all() for name in whole.kept)
 
@@ -288,7 +288,7 @@ def test_a_ladder_that_was_found_by_time_is_kept_when_a_run_is_continued(tmp_pat
     """Its search would find another one."""
     model, path = gs.ising_grid((4, 4), coupling=0.6), tmp_path / "run.chk"
     first = tempered(model, sweeps=None, seconds=1.0, checkpoint=path)
-    rest = tempered(model, sweeps=None, seconds=2.0, checkpoint=path, resume=True)
+    rest = tempered(model, sweeps=None, seconds=2.0, checkpoint=gs.Checkpoint(path, resume=True))
     assert (first.kept["betas"] == rest.kept["betas"]).all()
     assert rest.draws > first.draws
 
@@ -300,7 +300,7 @@ def test_a_killed_run_is_continued_bit_for_bit(tmp_path: Path) -> None:
         import gibbsite as gs
         model = gs.ising_grid((6, 6), coupling=0.6)
         result = gs.sample(model, gs.Tempered(), sweeps=SWEEPS, warmup=100, rng=3, progress=False, chains=2,
-                           threads=1, checkpoint={str(path)!r}, checkpoint_every=0.1, resume=True)
+                           threads=1, checkpoint=gs.Checkpoint({str(path)!r}, every=0.1, resume=True))
         result.save({str(tmp_path / "end.npz")!r})
     """
     long = textwrap.dedent(script.replace("SWEEPS", "2000000"))

@@ -130,7 +130,7 @@ def test_conditionals_of_angles_go_round(tmp_path: Path) -> None:
     for site, towards, k in (("a", 6.2, 2.0), ("b", 1.0, 1.5)):
         assert gap(result.marginals[site]["mean"], towards) < SIGMAS * result.mcse[site]["mean"]
         assert abs(result.marginals[site]["resultant"] - resultant(k)) < SIGMAS * result.mcse[site]["resultant"]
-    assert gs.check_conditionals(model)
+    assert gs.inference.check_conditionals(model)
     result.save(tmp_path / "angles.npz")
     assert gs.load(tmp_path / "angles.npz").marginals["a"] == result.marginals["a"]
 

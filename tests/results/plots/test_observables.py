@@ -31,7 +31,7 @@ def close_figures():
 @pytest.fixture(scope="module")
 def run() -> gs.Result:
     model = gs.ising_grid((6, 6), coupling=0.3, periodic=True)
-    record = ["marginals", "energy", gs.Magnetisation()]
+    record = ["marginals", "energy", gs.recorders.Magnetisation()]
     return gs.sample(model, record=record, sweeps=1000, rng=1, progress=False)
 
 

@@ -45,7 +45,7 @@ def test_chains_in_one_mode_are_not_converged() -> None:
     """All chains start, and stay, in the mode that has a third of the probability."""
     model = two_modes()
     start = dict.fromkeys(model.sites, 0)
-    blind = sample(model, start=start, second_look=False)
+    blind = sample(model, start=start, criteria=gs.Criteria(dispersed_starts=False))
     assert blind.diagnostics.converged  # nothing within the run shows it
     assert abs(blind.marginals["x3"][0] - gs.solve_exact(model).marginals["x3"][0]) > 0.5
     assert blind.diagnostics.second_look == "off"
@@ -65,7 +65,7 @@ def test_two_modes_of_a_lattice() -> None:
     """Far below the critical temperature, from all up: the form of the run is that of many sites at once."""
     model = gs.ising_grid((72, 72), coupling=1.2)
     up = np.ones(model.n_sites, int)
-    assert sample(model, start=up, sweeps=800, second_look=False).diagnostics.converged
+    assert sample(model, start=up, sweeps=800, criteria=gs.Criteria(dispersed_starts=False)).diagnostics.converged
     verdict = sample(model, start=up, sweeps=800).diagnostics
     assert not verdict.converged
     assert verdict.second_look == "differs"
@@ -92,7 +92,7 @@ def test_it_is_reproducible_and_is_saved(tmp_path: Path) -> None:
 
 def test_every_way_of_recording_can_be_looked_at() -> None:
     model = gs.ising_grid((3, 3), coupling=0.1)
-    result = sample(model, record=["marginals", "draws", "energy", "best", "pairs"], thin=2)
+    result = sample(model, record=["marginals", "draws", "energy", "best", "pairs"], sweeps=gs.Sweeps(thin=2))
     assert result.diagnostics.second_look == "agrees"
     assert result.diagnostics.converged
 
@@ -132,7 +132,7 @@ def test_the_best_state_alone_is_judged_by_it() -> None:
 def test_no_early_stop_without_a_second_look() -> None:
     """An early stop is asked for at 256 draws, and refused as long as short chains disagree."""
     model = two_modes()
-    result = sample(model, start=dict.fromkeys(model.sites, 0), record="draws", error=0.3)
+    result = sample(model, start=dict.fromkeys(model.sites, 0), record="draws", criteria=gs.Criteria(accuracy=1.2))
     assert result.draws == 2000
     assert not result.diagnostics.converged
 
@@ -323,7 +323,13 @@ def count_failures(models: range, sweeps: int, rao_blackwell: bool) -> tuple[int
     for number in models:
         model = rare_states(number)
         exact = gs.solve_exact(model).marginals
-        result = sample(model, rng=number, sweeps=sweeps, second_look=False, record=gs.Marginals(rao_blackwell))
+        result = sample(
+            model,
+            rng=number,
+            sweeps=sweeps,
+            criteria=gs.Criteria(dispersed_starts=False),
+            record=gs.Marginals(rao_blackwell),
+        )
         for site in model.sites:
             for state, truth in exact[site].items():
                 failed += abs(result.marginals[site][state] - truth) > 4.0 * result.mcse[site][state]
@@ -367,7 +373,9 @@ def test_early_stops_need_round_trips() -> None:
     assert (count_round_trips(noise) or 0) > 20
     assert count_round_trips(np.ones((4, 64))) is None
     slow = two_modes(strength=5.0, bias=0.0)
-    answer = sample(slow, sweeps=20000, error=0.4)  # crossings are rare: small errors are not enough
+    answer = sample(
+        slow, sweeps=20000, criteria=gs.Criteria(accuracy=1.6)
+    )  # crossings are rare: small errors are not enough
     trips = count_round_trips(answer.pulse)
     assert trips is None or trips >= 10 or answer.draws == 20000
 
@@ -453,7 +461,7 @@ def test_rare_states_that_last_are_not_missed() -> None:
     model = rare_cause()
     known = gs.solve_exact(model).marginals
     for seed in range(48):
-        result = sample(model, error=ACCURACY / 4, sweeps=60_000, rng=seed, threads=1)
+        result = sample(model, criteria=gs.Criteria(accuracy=4 * ACCURACY / 4), sweeps=60_000, rng=seed, threads=1)
         found = result.diagnostics
         error = max(abs(result.marginals[site][1] - known[site][1]) for site in model.sites)
         assert error <= ACCURACY or not found.converged or found.mcse_max > ACCURACY / 4, seed
@@ -479,7 +487,7 @@ def test_visits_last_as_long_as_the_exact_chain_says() -> None:
 
 def test_visits_are_measured_where_the_error_is_not_reached() -> None:
     """A run that uses its whole budget is judged like any other, whatever error it was meant to reach."""
-    asked = sample(rare_cause(), error=1e-6, sweeps=5000)
+    asked = sample(rare_cause(), criteria=gs.Criteria(accuracy=4e-06), sweeps=5000)
     plain = sample(rare_cause(), sweeps=5000)
     assert asked.diagnostics.converged
     assert asked.visit_times.max() > 2.0
@@ -513,7 +521,7 @@ def test_regions_that_no_chain_has_found_are_not_missed(monkeypatch: pytest.Monk
     def count_false() -> int:
         false = 0
         for seed in range(12):
-            result = sample(model, error=ACCURACY / 4, sweeps=20_000, rng=seed, threads=1)
+            result = sample(model, criteria=gs.Criteria(accuracy=4 * ACCURACY / 4), sweeps=20_000, rng=seed, threads=1)
             found = result.diagnostics
             error = max(abs(result.marginals[site][1] - known[site][1]) for site in model.sites)
             false += found.converged and found.mcse_max <= ACCURACY / 4 and error > ACCURACY
@@ -570,7 +578,7 @@ def test_exact_marginals_of_states_are_compared_in_their_order(query: list[str] 
     """States of different numbers; a wrong order would be off by more than six standard errors."""
     tables = np.random.default_rng(1).random((3, 2)), np.random.default_rng(2).random((2, 4))
     model = gs.FactorGraph({"a": 3, "b": 2, "c": 4}, [(("a", "b"), tables[0]), (("b", "c"), tables[1])])
-    assert sample(model, query=query).diagnostics.converged
+    assert sample(model, criteria=gs.Criteria(query=query)).diagnostics.converged
 
 
 def test_exact_marginals_are_left_out_where_they_cost_too_much(monkeypatch: pytest.MonkeyPatch) -> None:

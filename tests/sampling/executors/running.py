@@ -26,7 +26,7 @@ def local_client(workers: int) -> Iterator[Any]:
 def sample(model: Any, **how: Any) -> gs.Result:
     """Sample with the settings of these tests."""
     kernel = how.pop("kernel", None)
-    options = {"sweeps": 200, "rng": 3, "progress": False, "second_look": False, **how}
+    options = {"sweeps": 200, "rng": 3, "progress": False, "criteria": gs.Criteria(dispersed_starts=False), **how}
     return gs.sample(model, kernel, **options)
 
 

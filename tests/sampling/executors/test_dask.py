@@ -90,7 +90,7 @@ def test_means_of_batches_are_merged_as_on_threads(rounds: int, kernel: Any) -> 
 def test_a_run_goes_on_elsewhere(client: Any, tmp_path: Path) -> None:
     """Begun on threads, continued on workers, ended on threads."""
     model, path = gs.ising_grid((6, 6), coupling=0.3, field=0.1), tmp_path / "run.chk"
-    how: dict[str, Any] = {"checkpoint": path, "warmup": 20, "resume": True}
+    how: dict[str, Any] = {"checkpoint": gs.Checkpoint(path, resume=True), "warmup": 20}
     sample(model, sweeps=50, **how)
     sample(model, sweeps=120, **how, on=client)
     assert same(sample(model, sweeps=200, warmup=20), sample(model, sweeps=200, **how))
@@ -225,9 +225,8 @@ def test_a_client_that_is_not_the_current_one(
 
     monkeypatch.setattr(distributed, "wait", waiting)
     model = gs.ising_grid((70, 61), coupling=0.3)
-    where = {} if partitions is None else {"partitions": partitions}
     with client.as_current(), closing(distributed.Client(client.scheduler.address, set_as_default=False)) as mine:
-        assert same(sample(model, sweeps=20), sample(model, sweeps=20, on=mine, **where))
+        assert same(sample(model, sweeps=20), sample(model, sweeps=20, on=gs.Cluster(mine, partitions)))
         assert asked
         assert all(one is mine for one in asked)
 

@@ -57,12 +57,12 @@ def sample(model: Any, **how: Any) -> gs.Result:
     return running.sample(model, **{"sweeps": 70, "chains": 2, **how})
 
 
-def sample_on(client: Any, workers: int, model: Any, **how: Any) -> gs.Result:
+def sample_on(client: Any, workers: int, partitions: int, model: Any, **how: Any) -> gs.Result:
     """Sample with the first of the workers, as if there were no others."""
     with pytest.MonkeyPatch.context() as patch:
         known = TogetherExecutor.workers
         patch.setattr(TogetherExecutor, "workers", lambda executor: dict(sorted(known(executor).items())[:workers]))
-        return sample(model, **how, on=client)
+        return sample(model, **how, on=gs.Cluster(client, partitions))
 
 
 # Chains of replicas are shared out by their rungs.
@@ -88,7 +88,7 @@ def test_partitions_give_the_bytes_of_threads(client: Any, name: str, pairs: lis
     model = MODELS[name]()
     alone = sample(model)
     for workers, partitions in pairs:
-        assert same(alone, sample_on(client, workers, model, partitions=partitions)), (workers, partitions)
+        assert same(alone, sample_on(client, workers, partitions, model)), (workers, partitions)
     patience = time.monotonic() + 60.0
     while set(client.run(lambda: len(serving._OPENED)).values()) != {0}:  # nothing stays behind for long
         assert time.monotonic() < patience
@@ -99,8 +99,8 @@ def test_partitions_give_the_bytes_of_threads(client: Any, name: str, pairs: lis
 def test_where_blocks_end_does_not_matter(client: Any, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PartitionExecutor, "block_seconds", seconds)
     model = MODELS["lattice"]()
-    how: dict[str, Any] = {"sweeps": 30, "thin": 2, "record": gs.Marginals(rao_blackwell=False)}
-    assert same(sample(model, **how), sample(model, **how, on=client, partitions=2))
+    how: dict[str, Any] = {"sweeps": gs.Sweeps(30, thin=2), "record": gs.Marginals(rao_blackwell=False)}
+    assert same(sample(model, **how), sample(model, **how, on=gs.Cluster(client, partitions=2)))
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_where_blocks_end_does_not_matter(client: Any, seconds: float, monkeypat
 def test_a_run_goes_on_elsewhere(client: Any, tmp_path: Path, name: str, places: list[tuple[int, int]]) -> None:
     """Begun on threads, continued in partitions, then on other workers, ended on threads."""
     model, path = MODELS[name](), tmp_path / "run.chk"
-    how: dict[str, Any] = {"checkpoint": path, "warmup": 20, "resume": True}
+    how: dict[str, Any] = {"checkpoint": gs.Checkpoint(path, resume=True), "warmup": 20}
     sample(model, sweeps=20, **how)
     for number, (workers, partitions) in enumerate(places):
-        sample_on(client, workers, model, sweeps=40 + 20 * number, **how, partitions=partitions)
+        sample_on(client, workers, partitions, model, sweeps=40 + 20 * number, **how)
     assert same(sample(model, warmup=20, sweeps=80), sample(model, sweeps=80, **how))
 
 
@@ -130,24 +130,24 @@ def test_rungs_give_the_bytes_of_threads(client: Any, tmp_path: Path, name: str)
     make, kernel = TEMPERED[name]
     model, path = make(), tmp_path / "run.chk"
     how: dict[str, Any] = {"kernel": kernel, "warmup": 20}
-    saved = {"checkpoint": path, "resume": True, **how}
+    saved = {"checkpoint": gs.Checkpoint(path, resume=True), **how}
     alone = sample(model, sweeps=80, **how)
-    assert same(alone, sample_on(client, 3, model, sweeps=80, **how, partitions=3))
+    assert same(alone, sample_on(client, 3, 3, model, sweeps=80, **how))
     sample(model, sweeps=20, **saved)
     for workers, partitions, sweeps in ((2, 2, 40), (5, 7, 60), (1, 3, 70)):
-        sample_on(client, workers, model, sweeps=sweeps, **saved, partitions=partitions)
+        sample_on(client, workers, partitions, model, sweeps=sweeps, **saved)
     assert same(alone, sample(model, sweeps=80, **saved))
 
 
 def test_what_depends_on_all_sites(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Energies and functions of states: begun on threads, continued in partitions with room for few draws."""
     monkeypatch.setattr(executor_module, "_KEPT_BYTES", 10_000)
-    record = ["marginals", "energy", "best", gs.Draws(["3", "4000"]), gs.Magnetisation()]
+    record = ["marginals", "energy", "best", gs.Draws(["3", "4000"]), gs.recorders.Magnetisation()]
     model, path = MODELS["lattice"](), tmp_path / "run.chk"
     how: dict[str, Any] = {"warmup": 20, "record": record}
-    saved = {"checkpoint": path, "resume": True, **how}
+    saved = {"checkpoint": gs.Checkpoint(path, resume=True), **how}
     sample(model, sweeps=20, **saved)
-    sample_on(client, 2, model, sweeps=60, **saved, partitions=3)
+    sample_on(client, 2, 3, model, sweeps=60, **saved)
     assert same(sample(model, sweeps=80, **how), sample(model, sweeps=80, **saved))
 
 
@@ -156,24 +156,24 @@ def test_a_function_that_fails(client: Any) -> None:
     model = MODELS["lattice"]()
     how = {"record": gs.Observable("root", lambda x: math.sqrt(x.sum() + 100.0)), "chains": 1}
     said = []
-    for place in ({}, {"on": client, "partitions": 2}):
+    for place in (None, gs.Cluster(client, partitions=2)):
         with pytest.raises(gs.errors.SamplingError, match="recorder 'root'") as wrong:
-            sample(model, **how, **place)
+            sample(model, **how, on=place)
         said.append(str(wrong.value))
     assert said[0] == said[1]
 
 
 def test_a_part_of_a_sweep_is_made_at_last(client: Any) -> None:
     model = MODELS["Potts"]()
-    whole = {"warmup": 20, "steps": 20 * model.n_sites + 100, "sweeps": None}
-    assert same(sample(model, **whole), sample(model, **whole, on=client, partitions=2))
+    whole = {"warmup": 20, "sweeps": gs.Steps(20 * model.n_sites + 100)}
+    assert same(sample(model, **whole), sample(model, **whole, on=gs.Cluster(client, partitions=2)))
 
 
 def test_a_client_that_cannot_reach_workers(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is recorded comes by way of the scheduler, and is the same."""
     monkeypatch.setattr(executor_module, "call_all", lambda *given: None)
     model = MODELS["Potts"]()
-    assert same(sample(model), sample(model, on=client, partitions=2))
+    assert same(sample(model), sample(model, on=gs.Cluster(client, partitions=2)))
 
 
 def test_wrong_numbers_are_noticed(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_wrong_numbers_are_noticed(client: Any, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(executor_module, "_fill", fill_wrongly)
     monkeypatch.setattr(PartitionExecutor, "drop", lambda executor, worker: dropped.append(worker))
     model = MODELS["lattice"]()
-    assert same(sample(model), sample(model, on=client, partitions=2))
+    assert same(sample(model), sample(model, on=gs.Cluster(client, partitions=2)))
     assert len(dropped) == 1
 
 
@@ -206,9 +206,9 @@ def test_a_run_that_cannot_go_on_keeps_what_came_here(
     monkeypatch.setattr(executor_module, "_SHARE", math.inf)
     monkeypatch.setattr(executor_module, "MOST_ATTEMPTS", 2)
     monkeypatch.setattr(PartitionExecutor, "_fetch", fetch_twice)
-    how: dict[str, Any] = {"checkpoint": path, "resume": True, "warmup": 0, "sweeps": 50}
+    how: dict[str, Any] = {"checkpoint": gs.Checkpoint(path, resume=True), "warmup": 0, "sweeps": 50}
     with pytest.raises(gs.errors.SamplingError, match="lost 2 times"):
-        sample(model, **how, on=client, partitions=2)
+        sample(model, **how, on=gs.Cluster(client, partitions=2))
     _, arrays = load_checkpoint(path)
     assert 0 < int(arrays["0/tape/counters"][0]) < 50
     assert same(sample(model, warmup=0, sweeps=50), sample(model, **how))
@@ -241,7 +241,7 @@ def test_killed_workers_change_nothing(model: Any, kernel: Any, sweeps: int) -> 
         killer = threading.Thread(target=kill)
         killer.start()
         try:
-            disturbed = sample(model, **how, on=machines.client, partitions=2)
+            disturbed = sample(model, **how, on=gs.Cluster(machines.client, partitions=2))
         finally:
             over.set()
             killer.join()
@@ -271,7 +271,7 @@ def test_a_cluster_that_is_not_well(what: str, model: Any, kernel: Any, sweeps: 
 
         disturber = threading.Thread(target=disturb)
         disturber.start()
-        disturbed = sample(model, **how, on=machines.client, partitions=2)
+        disturbed = sample(model, **how, on=gs.Cluster(machines.client, partitions=2))
         early = not done
         disturber.join()
     assert not early
@@ -295,12 +295,12 @@ def test_a_cluster_that_is_not_well(what: str, model: Any, kernel: Any, sweeps: 
 )
 def test_what_cannot_be_partitioned(client: Any, model: Any, how: Any, said: str) -> None:
     with pytest.raises(gs.errors.IncompatibleError, match=said):
-        sample(model, **how, on=client, partitions=2)
+        sample(model, **how, on=gs.Cluster(client, partitions=2))
 
 
 def test_partitions_need_workers(client: Any) -> None:
     for on in (None, "ray"):
         with pytest.raises(gs.errors.ArgumentError, match="workers of a Dask cluster"):
-            sample(gs.ising_grid((80, 80)), on=on, partitions=2)
+            sample(gs.ising_grid((80, 80)), on=gs.Cluster(on, partitions=2))
     with pytest.raises(gs.errors.ArgumentError, match="at least 1"):
-        sample(gs.ising_grid((80, 80)), on=client, partitions=0)
+        sample(gs.ising_grid((80, 80)), on=gs.Cluster(client, partitions=0))

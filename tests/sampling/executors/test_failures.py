@@ -99,7 +99,7 @@ def test_without_a_scheduler_a_run_ends_with_a_checkpoint(
     undisturbed: gs.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask_module, "PATIENCE", 2.0)
-    resumed: dict[str, Any] = {**HOW, "checkpoint": tmp_path / "run.chk", "resume": True}
+    resumed: dict[str, Any] = {**HOW, "checkpoint": gs.Checkpoint(tmp_path / "run.chk", resume=True)}
     with (
         Machines(workers=2, timeout=1.0) as machines,
         disturbing(lambda: machines._kill(machines.scheduler), when=7),
@@ -143,7 +143,7 @@ def test_a_disk_that_fills_up_leaves_the_old_checkpoint(
     undisturbed: gs.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "run.chk"
-    resumed: dict[str, Any] = {**HOW, "checkpoint": path, "resume": True, "checkpoint_every": 0.0}
+    resumed: dict[str, Any] = {**HOW, "checkpoint": gs.Checkpoint(path, every=0.0, resume=True)}
     write, written = np.savez, list[int]()
 
     def fill_up(file: Any, **arrays: Any) -> None:

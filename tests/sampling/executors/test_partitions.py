@@ -148,7 +148,7 @@ RECORDED: dict[str, Any] = {
     "chosen sites alone": gs.Marginals(sites=["5", "4000"]),
     "the best state alone": "best",
     "all edges": ["marginals", gs.recorders.PairMoments()],
-    "functions": [gs.Magnetisation(), gs.Observable("ends", lambda x: x[0] * x[-1]), "marginals"],
+    "functions": [gs.recorders.Magnetisation(), gs.Observable("ends", lambda x: x[0] * x[-1]), "marginals"],
     "correlations on lattices": [gs.recorders.TwoPoint(), "marginals"],
     "meetings of chains": ["marginals", gs.recorders.Overlap()],
 }

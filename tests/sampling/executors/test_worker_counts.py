@@ -39,7 +39,7 @@ def machines() -> Iterator[Any]:
 
 
 def how(name: str) -> dict[str, Any]:
-    return {"chains": 7, "warmup": 10, "sweeps": SWEEPS, "checkpoint_every": 1e9, **KERNELS[name][1]}
+    return {"chains": 7, "warmup": 10, "sweeps": SWEEPS, **KERNELS[name][1]}
 
 
 @functools.cache
@@ -71,7 +71,7 @@ def test_numbers_of_workers_give_the_bytes_of_threads(
         assert same(on_threads(name), sample(model, **how(name), on=machines.client)), name
     for name in FEW:
         model, path = KERNELS[name][0], folder / f"{name} of {len(names)}.chk"
-        resumed = {**how(name), "checkpoint": path, "resume": True}
+        resumed = {**how(name), "checkpoint": gs.Checkpoint(path, every=1e9, resume=True)}
         # a sixth of the run is made on threads, one on each number of workers, and the last on threads
         parts, part = len(COUNTS) + 2, COUNTS.index(count) + 1
         if part == 1:
@@ -85,7 +85,7 @@ def test_numbers_of_workers_give_the_bytes_of_threads(
 def test_fewer_workers_go_on(machines: Machines, folder: Path) -> None:
     """From threads to 3 workers to 5, to 2, and back to threads."""
     name, path = "Gibbs", folder / "down.chk"
-    model, resumed = KERNELS[name][0], {**how(name), "checkpoint": path, "resume": True}
+    model, resumed = KERNELS[name][0], {**how(name), "checkpoint": gs.Checkpoint(path, every=1e9, resume=True)}
     sample(model, **resumed | {"sweeps": 10})
     for sweeps, count in ((20, 3), (35, 5), (50, 2)):
         machines.have(count)

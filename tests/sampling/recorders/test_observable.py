@@ -95,8 +95,14 @@ def test_ready_observables_agree_with_exact_values() -> None:
 
 def test_magnetisation_is_an_order_parameter_of_every_kind_of_model() -> None:
     """Each draw gives the value that its state has by definition."""
-    given: dict[str, Any] = {"sweeps": 50, "chains": 2, "rng": 1, "progress": False, "second_look": False}
-    record = ["draws", gs.Magnetisation(series=True)]
+    given: dict[str, Any] = {
+        "sweeps": 50,
+        "chains": 2,
+        "rng": 1,
+        "progress": False,
+        "criteria": gs.Criteria(dispersed_starts=False),
+    }
+    record = ["draws", gs.recorders.Magnetisation(series=True)]
 
     def share(codes: Any, states: int) -> Any:
         most = np.stack([(codes == k).mean(axis=2) for k in range(states)]).max(axis=0)
@@ -129,7 +135,7 @@ def test_magnetisation_of_angles_is_the_length_of_the_mean_vector() -> None:
     model = gs.ContinuousModel(dict.fromkeys(["a", "b", "c"], gs.Angle(360)))
     for each, seen in ((model, []), (model.observe({"c": 90.0}), [90.0])):
         x = np.array([10.0, 350.0, 200.0])[: each.n_sites]
-        record = gs.Magnetisation()
+        record = gs.recorders.Magnetisation()
         memory = np.concatenate([np.zeros(4), record.start(each)])
         record.function(x, memory)
         length = abs(np.exp(2j * np.pi * np.concatenate([x, seen]) / 360).mean())
@@ -151,7 +157,9 @@ def test_order_parameters_that_mean_nothing_are_refused() -> None:
 def test_two_point_functions_of_potts_models_do_not_depend_on_labels() -> None:
     model = gs.potts_grid((2, 3), states=3, coupling=0.7)
     record = ["draws", gs.recorders.TwoPoint(1, series=True)]
-    result = gs.sample(model, record=record, sweeps=50, rng=1, progress=False, second_look=False)
+    result = gs.sample(
+        model, record=record, sweeps=50, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False)
+    )
     x = result.values.reshape(*result.values.shape[:2], 2, 3)
     along = [x[:, :, 0] == x[:, :, 1], x[:, :, :, 1:] == x[:, :, :, :-1]]
     agree = np.concatenate([part.reshape(*x.shape[:2], -1) for part in along], axis=2).mean(axis=2)
@@ -163,7 +171,14 @@ def test_two_point_functions_of_potts_models_do_not_depend_on_labels() -> None:
 def test_standard_errors_are_those_of_repeated_runs() -> None:
     """The spread of 200 means against their errors: a ratio of variances within 1 +- 0.5 (5 deviations)."""
     runs = [
-        gs.sample(MODEL, record=["marginals", "magnetisation"], sweeps=400, rng=seed, progress=False, second_look=False)
+        gs.sample(
+            MODEL,
+            record=["marginals", "magnetisation"],
+            sweeps=400,
+            rng=seed,
+            progress=False,
+            criteria=gs.Criteria(dispersed_starts=False),
+        )
         for seed in range(200)
     ]
     means = np.array([r.observables["magnetisation"].mean[2] for r in runs])
@@ -180,7 +195,7 @@ def test_bins_are_merged_when_they_are_many() -> None:
 
 
 def test_derived_quantities_have_jackknife_errors() -> None:
-    result = run(MODEL, gs.Magnetisation(), sweeps=4000)
+    result = run(MODEL, gs.recorders.Magnetisation(), sweeps=4000)
     value, error = result.observables.derive(lambda m: m, "magnetisation")
     found = result.observables["magnetisation"]
     assert value == pytest.approx(found.mean, abs=1e-3)
@@ -195,7 +210,7 @@ def test_threads_checkpoints_and_files_change_nothing(tmp_path: Path) -> None:
     whole = gs.sample(MODEL, sweeps=400, warmup=40, threads=2, **given)
     path = tmp_path / "run.npz"
     gs.sample(MODEL, sweeps=150, warmup=40, threads=1, checkpoint=path, **given)
-    resumed = gs.sample(MODEL, sweeps=400, warmup=40, threads=1, checkpoint=path, resume=True, **given)
+    resumed = gs.sample(MODEL, sweeps=400, warmup=40, threads=1, checkpoint=gs.Checkpoint(path, resume=True), **given)
     for a, b in zip(whole.blocks, resumed.blocks, strict=True):
         pair = [gs.recorders.observable.read_bins(rows[0]) for rows in (a, b)]
         assert all(np.array_equal(p, q) for p, q in zip(pair[0][:-1], pair[1][:-1], strict=True))
@@ -210,8 +225,10 @@ def test_threads_checkpoints_and_files_change_nothing(tmp_path: Path) -> None:
 
 
 def test_observables_are_told_wherever_results_are() -> None:
-    record = ["marginals", gs.Observable("u", uneven, series=True), gs.Magnetisation(), "energy"]
-    result = gs.sample(MODEL, sweeps=400, rng=5, record=record, progress=False, second_look=False)
+    record = ["marginals", gs.Observable("u", uneven, series=True), gs.recorders.Magnetisation(), "energy"]
+    result = gs.sample(
+        MODEL, sweeps=400, rng=5, record=record, progress=False, criteria=gs.Criteria(dispersed_starts=False)
+    )
     u = result.observables["u"]
     assert u.quantiles([0.25, 0.5]) == {p: np.quantile(u.series, p) for p in (0.25, 0.5)}
     assert 0.0 < u.quantiles_mcse(0.5)[0.5] < u.sd
@@ -249,7 +266,7 @@ def test_overlaps_of_pairs_of_chains(tmp_path: Path) -> None:
     assert found.series[:, :, 0] == pytest.approx(expected, abs=1e-12) and found.names == ("q", "abs", "q2", "q4")
     path = tmp_path / "run.npz"
     gs.sample(model, sweeps=40, record=record, checkpoint=path, **given)
-    resumed = gs.sample(model, sweeps=100, record=record, checkpoint=path, resume=True, **given)
+    resumed = gs.sample(model, sweeps=100, record=record, checkpoint=gs.Checkpoint(path, resume=True), **given)
     assert np.array_equal(resumed.observables["overlap"].series, found.series)
     result.save(tmp_path / "saved.npz")
     assert np.array_equal(gs.load(tmp_path / "saved.npz").observables["overlap"].mean, found.mean)
@@ -257,10 +274,11 @@ def test_overlaps_of_pairs_of_chains(tmp_path: Path) -> None:
 
 def test_another_function_is_another_run(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
-    given: dict[str, Any] = {"sweeps": 50, "rng": 5, "progress": False, "checkpoint": path}
-    gs.sample(MODEL, record=["marginals", gs.Observable("u", uneven)], **given)
+    given: dict[str, Any] = {"sweeps": 50, "rng": 5, "progress": False}
+    gs.sample(MODEL, record=["marginals", gs.Observable("u", uneven)], checkpoint=path, **given)
     with pytest.raises(gs.errors.CheckpointError, match="record"):
-        gs.sample(MODEL, record=["marginals", gs.Observable("u", lambda x: x[0])], resume=True, **given)
+        other, resumed = gs.Observable("u", lambda x: x[0]), gs.Checkpoint(path, resume=True)
+        gs.sample(MODEL, record=["marginals", other], checkpoint=resumed, **given)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from gibbsite.inference.best_states.cutsets import MOST_CUTSETS
 from gibbsite.inference.best_states.found import RankedState, SearchResult
 from gibbsite.inference.best_states.saving import load_search, pack_search, save_search
 from gibbsite.inference.best_states.searcher import BLOCKS, CUTSETS, ROUNDING, SINGLE, Searcher, Task, clock
-from gibbsite.sampling.checkpoint import hold_checkpoint, read_checkpoint
+from gibbsite.sampling.checkpoint import Checkpoint, hold_checkpoint, read_checkpoint
 from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.plan import as_data, package_version, read_entropy
 from gibbsite.sampling.progress import Status, catch_interrupt, choose_progress
@@ -141,9 +141,7 @@ def search_best(
     threads: int | None = None,
     progress: Any = None,
     until_sure: bool = False,
-    checkpoint: str | Path | None = None,
-    checkpoint_every: float = 60.0,
-    resume: bool = False,
+    checkpoint: str | Path | Checkpoint | None = None,
 ) -> SearchResult:
     """Look for a most probable state.
 
@@ -159,7 +157,7 @@ def search_best(
         Independent chains.
     rng, start, scan, threads, progress : optional
         As in :func:`gibbsite.sample`; the same seed and number of sweeps give the same states.
-    checkpoint, checkpoint_every, resume : optional
+    checkpoint : path or Checkpoint, optional
         As in :func:`gibbsite.sample`: a search that is resumed goes on as if it had not been stopped.
     until_sure : bool
         End before the budget does when all chains and many restarts have ended at the same log-potential.
@@ -175,12 +173,14 @@ def search_best(
     >>> set(found.assignment.values()), found.found
     ({1}, 4)
     """
-    budget = read_length(sweeps, None, seconds, 0).budget(model.n_sites)
+    sweeps = None if sweeps is None else check_integer("sweeps", sweeps, 1)
+    budget = read_length(sweeps, seconds, 0).budget(model.n_sites)
     limit = math.inf if budget.draws is None or (sweeps is None and seconds is not None) else budget.draws
     best, chains, threads = (check_integer("best", best, 1), check_integer("chains", chains, 1), read_threads(threads))
     entropy, show = read_entropy(rng), choose_progress(progress)
-    path = read_checkpoint(checkpoint, checkpoint_every, resume)
-    with hold_checkpoint(path, bool(resume)):
+    saving = read_checkpoint(checkpoint)
+    path = None if saving is None else Path(saving.path)
+    with hold_checkpoint(saving):
         with announcing(show.say, "the search"):
             task = Task(model, scan)
             starts = start_states(model, task.graph, chains, start, entropy)
@@ -200,7 +200,7 @@ def search_best(
             "start": None if start is None else str(as_data(start)),
         }
         done, before = 0, 0.0
-        if path is not None and resume and path.exists():
+        if path is not None and saving is not None and saving.resume and path.exists():
             done, before = load_search(path, plan, searchers, turns)
         begun = saved = clock()
         interrupted, packed = False, pack_search(searchers, turns, done, before)
@@ -228,7 +228,8 @@ def search_best(
                         length = max(int(left / pace), 1)
                     if path is not None:
                         packed = pack_search(searchers, turns, done, before + clock() - begun)
-                        if clock() - saved >= checkpoint_every:
+                        assert saving is not None
+                        if clock() - saved >= saving.every:
                             save_search(path, plan, packed)
                             saved = clock()
                     made = executor.map(partial(Searcher.restart, kind=kind, sweeps=length, over=over), movers)

@@ -94,6 +94,24 @@ class Coupling:
         found = np.where(self.met == self.pairs, spread, np.nan)
         return float(found) if np.ndim(sweeps) == 0 else found
 
+    def safe_bound(self, sweeps: int = 0) -> float:
+        """Return :meth:`bound` plus its standard error, at most one; one if some pairs have not met.
+
+        Examples
+        --------
+        The distance to stationarity after the warmup of a run, from 100 pairs that start as its chains do:
+
+        >>> import gibbsite as gs
+        >>> model = gs.ising_grid((5, 5), coupling=0.2, field=0.1)
+        >>> result = gs.sample(model, gs.Gibbs(), sweeps=1000, rng=1, progress=False)
+        >>> pairs = gs.couple(model, gs.Gibbs(), pairs=100, rng=result.plan.entropy)
+        >>> pairs.safe_bound(result.warmup)
+        0.02
+        """
+        if self.met < self.pairs:
+            return 1.0
+        return min(1.0, float(self.bound(sweeps) + self.bound_mcse(sweeps)))
+
     def _terms(self, sweeps: Any) -> Floats:
         """Return what every pair adds to the bound (pairs, ...)."""
         after = np.asarray(sweeps, np.int64)

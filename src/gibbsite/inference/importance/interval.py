@@ -1,4 +1,4 @@
-"""``gibbsite.bound_log_z``: an interval that certainly contains log Z, and a narrower one that probably does.
+"""``gibbsite.log_z.bound_log_z``: an interval that certainly contains log Z, and a narrower one that probably does.
 
 Lower bounds are mean field of single sites and of trees, and in models without zeros mini-buckets with negative
 weights. Upper bounds are mini-buckets, or the bound of the weights of another proposal, and tree-reweighted messages,
@@ -40,6 +40,7 @@ from gibbsite.inference.importance.run import sample_weighted
 from gibbsite.inference.mean_field import mean_field
 from gibbsite.inference.mean_field.trees import bound_by_trees
 from gibbsite.results.answer import Answer, Diagnostics
+from gibbsite.results.verdict.criteria import Criteria
 from gibbsite.results.wording import in_words
 from gibbsite.sampling.progress import whole_runs_only
 
@@ -88,7 +89,7 @@ class LogZInterval(Answer):
     --------
     >>> import gibbsite as gs
     >>> model = gs.ising_grid((6, 6), coupling=0.4, field=0.1)
-    >>> found = gs.bound_log_z(model, draws=10_000, rng=1, progress=False)
+    >>> found = gs.log_z.bound_log_z(model, draws=10_000, rng=1, progress=False)
     >>> found.lower <= gs.solve_exact(model).log_z <= found.upper + 1e-9
     True
     """
@@ -134,8 +135,7 @@ def bound_log_z(
     draws: int | None = None,
     confidence: float = 0.95,
     proposal: ImportanceProposal | None = None,
-    accuracy: float = 0.01,
-    query: Any = None,
+    criteria: Criteria | None = None,
     rng: Any = None,
     threads: int | None = None,
     progress: Any = None,
@@ -154,9 +154,9 @@ def bound_log_z(
         Probability with which the narrower interval holds log Z.
     proposal : ImportanceProposal, optional
         What to draw from, ``gs.importance.MiniBucket()`` by default.
-    accuracy : float
-        The error of log Z below which its estimate has converged.
-    query, rng, threads, progress : optional
+    criteria : Criteria, optional
+        The accuracy is the error of log Z, 0.01 by default, below which its estimate has converged.
+    rng, threads, progress : optional
         As in :func:`gibbsite.sample_weighted`.
 
     Returns
@@ -175,7 +175,7 @@ def bound_log_z(
     >>> import gibbsite as gs
     >>> model = gs.ising_grid((12, 12), coupling=0.3, field=0.1)
     >>> small = gs.importance.MiniBucket(entries=256)
-    >>> found = gs.bound_log_z(model, proposal=small, draws=20_000, rng=1, progress=False)
+    >>> found = gs.log_z.bound_log_z(model, proposal=small, draws=20_000, rng=1, progress=False)
     >>> exact = gs.solve_exact(model).log_z
     >>> found.lower < found.probable[0] < exact < found.probable[1] < found.upper
     True
@@ -197,9 +197,8 @@ def bound_log_z(
             MiniBucket() if proposal is None else proposal,
             seconds=left,
             draws=draws,
-            accuracy=accuracy,
+            criteria=criteria,
             marginals=False,
-            query=query,
             rng=rng,
             threads=threads,
             progress=progress,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, check_seconds, check_share, checked, read_query
+from gibbsite._common.arguments import check_integer, check_seconds, checked, read_query
 from gibbsite._common.arrays import Array, Bools
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
@@ -20,13 +20,12 @@ from gibbsite.inference.importance.result import WeightedResult
 from gibbsite.inference.importance.tally import GROUPS, Tally
 from gibbsite.inference.importance.verdict import judge
 from gibbsite.results.answer import Diagnostics
+from gibbsite.results.verdict.criteria import DEFAULT_ACCURACY, Criteria, read_criteria
 from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.plan import as_data, package_version, read_entropy
 from gibbsite.sampling.progress import Flag, Progress, Status, catch_interrupt, choose_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gibbsite.models import FactorGraph
 
 DEFAULT_DRAWS = 100_000
@@ -41,9 +40,8 @@ def sample_weighted(
     *,
     draws: int | None = None,
     seconds: float | None = None,
-    accuracy: float = 0.01,
+    criteria: Criteria | None = None,
     stop_early: bool = False,
-    query: Iterable[str | int] | None = None,
     marginals: bool = True,
     rng: Any = None,
     threads: int | None = None,
@@ -61,14 +59,12 @@ def sample_weighted(
         Number of draws, rounded up to whole blocks of 256; 100,000 by default.
     seconds : float, optional
         Time limit; alone, or beside ``draws``. Compilation does not count.
-    accuracy : float
-        The largest error of a marginal to be allowed: a run has converged only if four standard errors are below it,
-        and if states that were not drawn cannot have more probability.
+    criteria : Criteria, optional
+        The accuracy, 0.01 by default, and the sites that are asked for. A run has converged only if four standard
+        errors of every marginal are at most the accuracy, and if states that were not drawn cannot have more
+        probability.
     stop_early : bool
         End the run as soon as it has converged.
-    query : iterable of sites, optional
-        Sites whose marginals are asked for; all by default. Others are drawn only where these or the evidence depend on
-        them.
     marginals : bool
         Whether marginals count for the verdict; False if only the log-partition function is asked for.
     rng : int, numpy.random.Generator or SeedSequence, optional
@@ -112,14 +108,17 @@ def sample_weighted(
         raise ArgumentError(
             f"{argument('proposal')} must be a proposal such as gs.importance.Forward(), got {proposal!r}."
         )
-    limit, accuracy = check_seconds(seconds), check_share("accuracy", accuracy)
+    limit, criteria = check_seconds(seconds), read_criteria(criteria)
+    if not criteria.dispersed_starts:
+        raise ArgumentError(f"Weighted draws have no starts; leave out {argument('dispersed_starts', False)}.")
+    accuracy = DEFAULT_ACCURACY if criteria.accuracy is None else criteria.accuracy
     if draws is not None:
         draws = check_integer("draws", draws, 1)
     elif seconds is None:
         draws = DEFAULT_DRAWS
-    asked = np.full(model.n_sites, query is None)
-    if query is not None:
-        asked[read_query(model, query)] = True
+    asked = np.full(model.n_sites, criteria.query is None)
+    if criteria.query is not None:
+        asked[read_query(model, criteria.query)] = True
     budget = _Budget(None if draws is None else -(-draws // BLOCK), limit, accuracy, bool(stop_early), bool(marginals))
     entropy, members = read_entropy(rng), read_threads(threads)
     show = choose_progress(progress)

@@ -128,7 +128,7 @@ def dogs(
     >>> scan = gs.dogs(model, target="5050", accuracy=0.01)
     >>> len(scan.order) < 200, scan.variation <= 0.01
     (True, True)
-    >>> result = gs.sample(model, scan=scan, steps=10_000, rng=1, progress=False)
+    >>> result = gs.sample(model, scan=scan, sweeps=gs.Steps(10_000), rng=1, progress=False)
     """
     weight = read_target(model, target, weights)
     given_steps = _whole("steps", steps)

@@ -1,5 +1,6 @@
 """Public names of this package, a line each; they are loaded when they are first used."""
 
+from gibbsite.inference.importance import bound_log_z as bound_log_z
 from gibbsite.inference.log_z.annealed import AnnealedEstimate as AnnealedEstimate
 from gibbsite.inference.log_z.annealed import annealed_importance as annealed_importance
 from gibbsite.inference.log_z.sequential import ParticleEstimate as ParticleEstimate

@@ -107,7 +107,7 @@ def annealed_importance(
     --------
     >>> import gibbsite as gs
     >>> model = gs.ising_grid((4, 4), coupling=0.6)
-    >>> found = gs.annealed_importance(model, steps=50, rng=1)
+    >>> found = gs.log_z.annealed_importance(model, steps=50, rng=1)
     >>> found.lower < gs.solve_exact(model).log_z < found.upper, found.gap < 2.0
     (True, True)
     """

@@ -40,7 +40,9 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     found = sample_quietly(model, gs.Tempered(), sweeps=sweeps, rng=rng)
     tempering = found.tempering
     meter.tick()
-    plain = sample_quietly(model, gs.Gibbs(), sweeps=sweeps, rng=rng, start="random", second_look=False)
+    plain = sample_quietly(
+        model, gs.Gibbs(), sweeps=sweeps, rng=rng, start="random", criteria=gs.Criteria(dispersed_starts=False)
+    )
     meter.tick()
     arrays: dict[str, Any] = {"betas": tempering.betas, "rejected": 1.0 - tempering.swap_rates}
     rates = Rows()

@@ -21,6 +21,7 @@ from gibbsite.results.measure.agreement import count_round_trips
 from gibbsite.results.measure.measurement import measure_cells
 from gibbsite.results.result import JointSets, Result
 from gibbsite.results.verdict.convergence import COUNTED, CROSSED, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
+from gibbsite.results.verdict.criteria import STANDARD_ERRORS, Criteria
 from gibbsite.results.verdict.unreached import find_unreached
 from gibbsite.sampling.driver import Recording
 from gibbsite.sampling.progress import catch_interrupt
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     Looker = SecondLook | ModeSearch | Settling | KnownMean
 
-_STANDARD_ERRORS = 4.0  # an accuracy is so many standard errors
 _RESERVE = 0.2  # of a time limit, for diagnostics and the second look
 _WITHOUT_LOOK = 0.05  # for diagnostics alone
 _PATIENCE = 1.1  # of a time limit: a second look may take so long rather than be left out
@@ -113,28 +113,21 @@ class Judge:
 
     Parameters
     ----------
-    error : float or None
-        Largest standard error at which a run may end early.
-    second_look : bool
-        Whether runs are compared with short chains from other starts.
+    criteria : Criteria
+        The accuracy at which a run may end early, and whether it is compared with chains from other starts.
     threads : int
-        Threads for those.
+        Threads for those chains.
     seconds : float or None
-        Time limit of the run, the second look included.
+        Time limit of the run, the dispersed-start check included.
     query : sequence of int or None
         Positions of the sites that were asked for; None: all.
     """
 
     def __init__(
-        self,
-        error: float | None,
-        second_look: bool,
-        threads: int,
-        seconds: float | None,
-        query: Sequence[int] | None = None,
+        self, criteria: Criteria, threads: int, seconds: float | None, query: Sequence[int] | None = None
     ) -> None:
         self.query = None if query is None else np.array(query, np.intp)
-        self.error, self.wanted, self.threads = error, second_look, threads
+        self.error, self.wanted, self.threads = criteria.error, criteria.dispersed_starts, threads
         self.seconds = math.inf if seconds is None else float(seconds)
         self.looker: Looker | None = None
         self.visits: Visits
@@ -170,7 +163,7 @@ class Judge:
         if not graph.discrete:
             return False
         sweeps = first.chains * first.draws * recording.setup.plan.thin
-        wanted = _ENTRIES * _VISIT / (_STANDARD_ERRORS * self.error)
+        wanted = _ENTRIES * _VISIT / (STANDARD_ERRORS * self.error)
         return sweeps < min(wanted, _MOST_UPDATES / max(graph.n_sites, 1))
 
     def conclude(self, recording: Recording) -> Result:
@@ -254,7 +247,7 @@ class Judge:
         largest = result.diagnostics.mcse_max
         if self.error is None or largest is None or largest > self.error:
             return None
-        return _STANDARD_ERRORS * self.error
+        return STANDARD_ERRORS * self.error
 
 
 def choose_look(recording: Recording, threads: int, asked: Positions | None = None) -> Looker:

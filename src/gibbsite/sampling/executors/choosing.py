@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -19,6 +20,40 @@ from gibbsite.sampling.executors.certificates import make_security
 #: Words for clusters that are started on this machine, or that this process is connected to.
 CLUSTERS = ("local-dask", "ray")
 CONNECT_SECONDS, CLOSE_SECONDS = 15.0, 10.0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster of workers, and in how many parts it moves each chain.
+
+    Parameters
+    ----------
+    workers : distributed.Client or str
+        A client of a Dask cluster, the address of its scheduler ("tcp://host:8786"), "local-dask" for processes
+        of this machine that end with the run, or "ray".
+    partitions : int, optional
+        Divide the model into this many parts, each of which a Dask worker moves; all of them move the same
+        chain at the same time. This is for large models many of whose sites move at once. The rungs of tempered
+        chains are divided instead of the sites. Without it, each worker moves whole chains.
+
+    Examples
+    --------
+    >>> Cluster("tcp://host:8786", partitions=4)
+    Cluster(workers='tcp://host:8786', partitions=4)
+    """
+
+    workers: Any
+    partitions: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.partitions is None:
+            return
+        check_integer("partitions", self.partitions, 1)
+        if self.workers is None or (isinstance(self.workers, str) and self.workers == "ray"):
+            raise ArgumentError(
+                f"{argument('partitions')} are for workers of a Dask cluster: say where with "
+                f"{argument('on')}, or leave them out; threads share the sites of a large model as it is."
+            )
 
 
 @contextmanager
@@ -35,16 +70,13 @@ def _deaf_children() -> Iterator[None]:
 
 
 @contextmanager
-def find_executor(on: Any, partitions: int | None = None) -> Iterator[Executor | None]:
-    """Return who moves the chains of a run; nobody in particular where nothing is said.
+def find_executor(on: Any) -> Iterator[Executor | None]:
+    """Return the executor that moves the chains of a run; None by default, which stands for threads.
 
     Parameters
     ----------
-    on : distributed.Client, str or None
-        A client of a Dask cluster; the address of its scheduler; "local-dask" for processes of this machine,
-        which end with the run; "ray".
-    partitions : int, optional
-        In how many parts each chain is shared out; None: a chain is moved by one worker.
+    on : Cluster, distributed.Client, str or None
+        Where the chains run. A client or text stands for a :class:`Cluster` that moves each chain in one part.
 
     Examples
     --------
@@ -52,13 +84,9 @@ def find_executor(on: Any, partitions: int | None = None) -> Iterator[Executor |
     ...     executor is None
     True
     """
-    if partitions is not None:
-        check_integer("partitions", partitions, 1)
-        if on is None or (isinstance(on, str) and on == "ray"):
-            raise ArgumentError(
-                f"{argument('partitions')} are for workers of a Dask cluster: say where with "
-                f"{argument('on')}, or leave them out; threads share the sites of a large model as it is."
-            )
+    partitions = None
+    if isinstance(on, Cluster):
+        on, partitions = on.workers, on.partitions
     if on is None:
         yield None
     elif isinstance(on, str) and on == "ray":

@@ -167,7 +167,7 @@ def test_strangers_do_not_hold_up_a_run_on_a_closed_cluster(monkeypatch: pytest.
 
     monkeypatch.setattr(executor_module, "call_all", call_after_others)
     with connect_cluster("local-dask") as client:
-        found = sample(model, sweeps=70, chains=2, on=client, partitions=2)
+        found = sample(model, sweeps=70, chains=2, on=gs.Cluster(client, partitions=2))
         assert client.scheduler.address.startswith("tls://")
         assert len(strangers) == 4  # hosts were opened once
         for stranger in strangers:
