@@ -115,7 +115,9 @@ def of_result(result: gs.Result) -> dict[str, Any]:
 def figures_of(answer: gs.inference.Inference) -> dict[str, Any]:
     """Return the figures behind the verdict on an answer, by name; the verdict itself is compared apart."""
     figures = answer.diagnostics.to_dict()
-    return {k: figures[k] for k in sorted(figures) if "second" not in k and k not in ("converged", "reasons")}
+    names = {name: name.replace("dispersed", "look") for name in figures}  # as when the reference was made
+    left_out = ("converged", "reasons", "dispersed_starts")
+    return {names[k]: figures[k] for k in sorted(figures, key=names.__getitem__) if k not in left_out}
 
 
 def of_answer(answer: gs.inference.Inference) -> dict[str, Any]:

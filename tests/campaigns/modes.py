@@ -707,7 +707,7 @@ def try_target(suite: str, number: int, seeds: range, done: set[tuple[Any, ...]]
                 "seconds": round(time.monotonic() - begun, 3),
                 "off": round(max(off, wide), 4),
                 "converged": verdict.converged,
-                "look": verdict.second_look,
+                "look": verdict.dispersed_starts,
                 "reasons": list(verdict.reasons),
             }
 

@@ -2,7 +2,7 @@
 
 Samples models whose marginals are known, and counts verdicts. *False* is a run called converged although a
 marginal is off by more than the accuracy asked for; *missed by look* is a run that is right, and against
-which nothing but the second look speaks.
+which only the dispersed-start check speaks.
 
 Suites
     networks    the UAI and BIF models of a data folder that come with exact marginals
@@ -104,8 +104,8 @@ def try_once(suite: str, name: str, seed: int, given: argparse.Namespace) -> dic
         "error": max(gap for gap, _ in gaps),
         "cells": len(gaps),
         "outside": sum(gap > 4 * e + 2e-6 for gap, e in gaps) if answer.converged else None,
-        "look": numbers.get("second_look"),
-        "look_sweeps": numbers.get("look_sweeps"),
+        "look": numbers.get("dispersed_starts"),
+        "dispersed_sweeps": numbers.get("dispersed_sweeps"),
         "mcse": numbers.get("mcse_max"),
         "reasons": list(answer.reasons),
     }

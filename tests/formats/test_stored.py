@@ -226,7 +226,7 @@ def test_log_potentials_are_those_of_a_model_in_memory(tmp_path: Path, monkeypat
 
 
 def test_a_stored_model_is_judged_as_any_other(tmp_path: Path) -> None:
-    """A ring converges, and a second look agrees; voters that all began alike are found out."""
+    """A ring converges and passes the dispersed-start check; voters that all began alike do not."""
     ring = np.arange(50)
     how: dict[str, Any] = {"rng": 1, "progress": False}
     good = gs.sample(

@@ -97,7 +97,7 @@ def test_a_run_is_judged_as_independent_draws() -> None:
     model = gs.ising_grid((5, 5), coupling=0.25, field=0.3)
     result = gs.sample(model, gs.kernels.Perfect(), sweeps=4000, rng=1, progress=False)
     assert result.diagnostics.converged
-    assert result.diagnostics.second_look == "independent"
+    assert result.diagnostics.dispersed_starts == "independent"
     exact = gs.solve_exact(model).marginals
     for site in model.sites:  # 25 cells within six standard errors: false alarms below 1e-6
         assert abs(result.marginals[site][1] - exact[site][1]) < 6 * result.mcse[site][1]

@@ -102,12 +102,12 @@ def test_persistent_chains_are_those_of_a_run(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_second_look_follows_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chains_of_the_dispersed_start_check_have_the_law_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Minibatches depend on positions: short chains must take those of the order they are in."""
     model = scattered(monkeypatch)
     result = gs.sample(model, gs.PoissonGibbs(minibatch=3.0), sweeps=20_000, rng=2, progress=False)
     assert result.plan.form == "renumbered"
-    assert result.diagnostics.second_look == "agrees"
+    assert result.diagnostics.dispersed_starts == "agrees"
 
 
 @pytest.mark.usefixtures("small")

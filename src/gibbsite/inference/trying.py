@@ -14,6 +14,7 @@ from gibbsite.errors import ConvergenceWarning, GibbsiteError
 from gibbsite.inference.choosing import Attempt, plan_attempts
 from gibbsite.inference.methods import is_weighted
 from gibbsite.inference.solving import solve
+from gibbsite.results.verdict.criteria import STANDARD_ERRORS
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 _CHECK_SHARE = 0.2
 # Share that has to be left for another method to be tried.
 _LEAST_SHARE = 0.05
-_STANDARD_ERRORS = 4.0  # an error of more standard errors than this is taken to be impossible
 _HEAVY_TAIL = 0.7  # of weights: from this Pareto k on, their errors mean nothing
 
 
@@ -117,7 +117,7 @@ def uncertainty(one: Tried, task: str) -> float:
     """
     numbers = one.verdict.figures
     missed = float(numbers["unseen"]) if numbers.get("pareto_k", 0.0) > _HEAVY_TAIL else 0.0
-    worst = max(_STANDARD_ERRORS * standard_error(one, task), missed)
+    worst = max(STANDARD_ERRORS * standard_error(one, task), missed)
     return min(worst, math.inf if task == "PR" else 1.0)
 
 

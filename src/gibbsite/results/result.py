@@ -86,7 +86,7 @@ class Result(Answer):
     asked : int array or None
         Positions of the sites that were asked for, by which the run is judged; None: all.
     look : Look or str
-        The second look at the run from other starts, or why there is none.
+        What the dispersed-start check has found, or why there was none.
     doubts : tuple of str
         What the kernel says against chains that should cross between modes; see ``Kernel.doubts``.
     interrupted : bool

@@ -310,7 +310,7 @@ _FINDINGS = {"cells": [int], "here": [float], "there": [float], "strangers": int
 
 
 def _read_look(written: Any) -> Look | str:
-    """Return the second look of a saved result, or why there is none."""
+    """Return what the dispersed-start check of a saved result has found, or why there was none."""
     if isinstance(written, str):
         return written
     found = written["findings"]

@@ -50,7 +50,7 @@ def test_two_modes_of_known_weight_are_found_and_converged() -> None:
     result = tempered(model, start=dict.fromkeys(model.sites, 0), sweeps=8000)
     verdict = result.diagnostics
     assert verdict.converged, verdict.reasons
-    assert verdict.second_look == "crossed"
+    assert verdict.dispersed_starts == "crossed"
     assert "states cross between modes" in verdict.line()
     assert error_of(result, model) < 5 * verdict.mcse_max < 0.1
     assert abs(result.log_z - gs.solve_exact(model).log_z) < 5 * result.log_z_error < 0.5
@@ -81,7 +81,7 @@ def test_a_run_with_few_round_trips_is_not_converged() -> None:
 
 def test_a_ladder_without_its_reference_is_looked_at_as_any_other_run() -> None:
     result = tempered(gs.ising_grid((3, 3), coupling=0.2), gs.Tempered(ladder=(0.5, 1.0)))
-    assert result.diagnostics.second_look == "agrees"
+    assert result.diagnostics.dispersed_starts == "agrees"
     assert math.isnan(result.log_z)
     assert math.isnan(result.log_z_error)
 

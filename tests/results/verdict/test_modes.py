@@ -1,4 +1,4 @@
-"""The second look at models of numbers: other modes are found and weighed, single ones are left in peace."""
+"""The dispersed-start check of models of numbers finds and weighs other modes, and passes models of one mode."""
 
 import warnings
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def logistic(seed: int, n: int = 3) -> gs.LogDensity:
 def test_another_mode_is_found_and_weighed(n: int, gap: float, kernel: gs.kernels.Kernel) -> None:
     """Chains start near one of two equal normals."""
     verdict = sample(two_normals(n, gap), kernel, sweeps=4000, start=np.zeros(n)).diagnostics
-    assert verdict.second_look == "differs"
+    assert verdict.dispersed_starts == "differs"
     assert "another mode at 0=" in verdict.reasons[0]
     weight = float(verdict.reasons[0].split("of weight about ")[1].split(" %")[0])
     assert 40.0 < weight < 60.0
@@ -61,7 +61,7 @@ def test_log_concave_posteriors_are_converged() -> None:
     """With the default kernel, from random starts; those runs that have enough effective draws."""
     model = logistic(1)
     verdicts = [sample(model, sweeps=2500 * (seed + 1), rng=seed).diagnostics for seed in range(4)]
-    assert all(verdict.second_look in ("agrees", "not needed") for verdict in verdicts)
+    assert all(verdict.dispersed_starts in ("agrees", "not needed") for verdict in verdicts)
     assert any(verdict.converged for verdict in verdicts)
 
 

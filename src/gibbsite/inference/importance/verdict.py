@@ -19,6 +19,7 @@ import numpy as np
 from gibbsite.inference.importance.estimate import WeightedEstimate, combine, estimate, estimate_groups
 from gibbsite.inference.importance.tally import Tally
 from gibbsite.results.answer import Diagnostics
+from gibbsite.results.verdict.criteria import STANDARD_ERRORS
 from gibbsite.results.wording import in_words, verdict_word
 
 #: The shape of the tail of weights up to which errors are taken to be known.
@@ -28,8 +29,6 @@ LEAST_EFFECTIVE = 400.0
 #: A set of states that all of n draws have missed has probability (its share of draws) of more than this / n
 #: with probability exp(-MISSED) = 5e-5.
 MISSED = 10.0
-#: How many standard errors an error can have.
-STANDARD_ERRORS = 4.0
 # Groups or proposals disagree if chance makes them differ so much once in so many runs.
 _DISAGREE = 1e-5
 # A proposal goes into the average unless it spoils the bound so many times more than the best does.

@@ -8,7 +8,7 @@ A run is called converged when all of these hold:
 * no state that the factors allow was impossible all along (single-site moves that cannot cross the zeros of a
   model show up here, or in chains that disagree);
 * many short chains from dispersed starts come to agree with the run
-  (:mod:`gibbsite.results.verdict.second_look`).
+  (:mod:`gibbsite.results.verdict.dispersed_starts`).
 
 Where certain sites were asked for, R-hat, effective size and standard errors are those of these sites. Other
 sites still have to agree and mix, to a lower standard (R-hat 1.1, 50 effective draws): their slow moves are
@@ -46,13 +46,13 @@ from gibbsite.results.measure.measurement import (
     measure_disagreement,
     source_of_errors,
 )
+from gibbsite.results.verdict.criteria import STANDARD_ERRORS
 from gibbsite.results.verdict.sentences import describe_look, describe_unreached, put_first
 from gibbsite.results.wording import rhat_text, verdict_word
 
 MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
-STANDARD_ERRORS = 4.0  # an error of more standard errors than this is taken to be impossible
 #: The same where other sites were asked for: their errors contain what follows from slow moves of these.
 OTHERS_RHAT, OTHERS_ESS = 1.1, 50.0
 _AGREEMENT = 0.005
@@ -167,7 +167,7 @@ def judge(
     ``errors``
         What standard errors are taken from: the dependence of "draws", the spread of "chains" that are
         replicates, the spread of "sums" over chains, or "none".
-    ``second_look``, ``look_chains``, ``look_sweeps``
+    ``dispersed_starts``, ``dispersed_chains``, ``dispersed_sweeps``
         The dispersed-start check: short chains "agrees" or "differs", it was turned "off", had "no time", was
         "impossible" or "not needed"; draws are "independent", or chains have "crossed" between modes. Then the
         number and length of the short chains.
@@ -264,9 +264,9 @@ def judge(
         "draws": draws,
         "errors": source,
         "found": found,
-        "second_look": INDEPENDENT if independent else look_word,
-        "look_chains": look.chains if isinstance(look, Look) else 0,
-        "look_sweeps": look.sweeps if isinstance(look, Look) else 0,
+        "dispersed_starts": INDEPENDENT if independent else look_word,
+        "dispersed_chains": look.chains if isinstance(look, Look) else 0,
+        "dispersed_sweeps": look.sweeps if isinstance(look, Look) else 0,
         "energy_rhat": energy_rhat,
         "judged": cells.mean.size,
         "cells": cells.mean.size if n_cells is None else max(n_cells, cells.mean.size),
@@ -328,9 +328,9 @@ def _describe_figures(figures: dict[str, Any], converged: bool) -> str:
         "off": "; no dispersed-start check, as asked" if converged else "",
         INDEPENDENT: "; draws are independent",
         CROSSED: "; states cross between modes" if converged else "",
-    }.get(figures["second_look"], "")
-    if figures["second_look"] == "agrees":
-        looked = _describe_agreement(figures["look_chains"], figures["look_sweeps"])
+    }.get(figures["dispersed_starts"], "")
+    if figures["dispersed_starts"] == "agrees":
+        looked = _describe_agreement(figures["dispersed_chains"], figures["dispersed_sweeps"])
     part = f"; judged at {figures['judged']:,} of {figures['cells']:,} sites" * (figures["judged"] < figures["cells"])
     error = f"at most {mcse:.2g}" if np.isfinite(mcse) else "not known"
     unit = " standard deviations" * (figures["mcse_in_sds"] and bool(np.isfinite(mcse)))

@@ -28,18 +28,18 @@ from gibbsite.sampling.progress import catch_interrupt
 from gibbsite.sampling.tape import BATCHES, DRAWS, LENGTH, read_pulse
 
 if TYPE_CHECKING:
+    from gibbsite.results.verdict.dispersed_starts import DispersedStarts
     from gibbsite.results.verdict.known_marginals import KnownMarginals
     from gibbsite.results.verdict.known_mean import KnownMean
     from gibbsite.results.verdict.modes import ModeSearch
-    from gibbsite.results.verdict.second_look import SecondLook
     from gibbsite.results.verdict.settling import Settling
     from gibbsite.results.verdict.visits import Visits
 
-    Looker = SecondLook | ModeSearch | Settling | KnownMean
+    Looker = DispersedStarts | ModeSearch | Settling | KnownMean
 
-_RESERVE = 0.2  # of a time limit, for diagnostics and the second look
+_RESERVE = 0.2  # of a time limit, for diagnostics and the dispersed-start check
 _WITHOUT_LOOK = 0.05  # for diagnostics alone
-_PATIENCE = 1.1  # of a time limit: a second look may take so long rather than be left out
+_PATIENCE = 1.1  # of a time limit: the dispersed-start check may take this long rather than be left out
 _TELLING_CELLS = 1 << 14  # cells from which is seen how long it takes to judge them all
 _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
 # Before a discrete run may end early, a state whose probability is the accuracy, and whose visits last twenty
@@ -270,9 +270,9 @@ def choose_look(recording: Recording, threads: int, asked: Positions | None = No
             return modes.ModeSearch(recording, threads)
         if walks and graph.n_sites <= settling.MOST_SITES:
             return settling.Settling(recording, threads)
-    from gibbsite.results.verdict.second_look import SecondLook
+    from gibbsite.results.verdict.dispersed_starts import DispersedStarts
 
-    return SecondLook(recording.setup, threads, asked)
+    return DispersedStarts(recording.setup, threads, asked)
 
 
 def foresee(part: Recording) -> float:

@@ -1,4 +1,4 @@
-"""The second look at normal distributions: they have one mode, and their means are known."""
+"""The check of normal distributions, which have one mode: their means are known."""
 
 from __future__ import annotations
 

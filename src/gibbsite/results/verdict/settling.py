@@ -1,4 +1,4 @@
-"""Where chains from far away settle: the second look at models of numbers without a landscape to climb in.
+"""The dispersed-start check of models of numbers whose density cannot be climbed: where chains from far away settle.
 
 Models given by conditionals need not have a joint density, models with states beside numbers have hills in
 each of their states, and large models are too large to be searched. There, chains of the run's kernel start

@@ -28,8 +28,8 @@ from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.graphs.support.start import find_state_with
 from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.models import FactorGraph
+from gibbsite.results.verdict.dispersed_starts import DispersedStarts
 from gibbsite.results.verdict.rows import Rows
-from gibbsite.results.verdict.second_look import SecondLook
 
 if TYPE_CHECKING:
     from gibbsite.results.result import Result
@@ -49,7 +49,7 @@ _FREE = 1e7  # updates of single sites that may be made whatever the run has cos
 _TELLING = 1.01  # smaller times are not told from one sweep
 _OVER = 0.02  # share of the chains still in the state at which visits count as over
 _MOST_HELD = 0.05  # share of the sites that one chain holds at the same time
-_STAGE = 64  # of the random numbers; those of the second look have smaller numbers
+_STAGE = 64  # of the random numbers; those of the dispersed-start check have smaller numbers
 
 
 class Held(NamedTuple):
@@ -214,7 +214,7 @@ class Visits:
 
     def _release(self, recording: Recording, rows: Rows, held: Held) -> OwnKernel:
         """Start chains that move as the run does at the states of others."""
-        short = SecondLook(self.setup, self.threads)
+        short = DispersedStarts(self.setup, self.threads)
         cells = np.unique(held.cell)
         short.lay_out(cells)
         short.start(list(rows.x), recording, _STAGE + 1)
@@ -239,7 +239,7 @@ class PlainGibbs:
 class OwnKernel(NamedTuple):
     """Chains that move as a run does, after their release from held states."""
 
-    short: SecondLook
+    short: DispersedStarts
     held: Held
     cells: Positions
     binary: bool

@@ -48,17 +48,17 @@ def test_chains_in_one_mode_are_not_converged() -> None:
     blind = sample(model, start=start, criteria=gs.Criteria(dispersed_starts=False))
     assert blind.diagnostics.converged  # nothing within the run shows it
     assert abs(blind.marginals["x3"][0] - gs.solve_exact(model).marginals["x3"][0]) > 0.5
-    assert blind.diagnostics.second_look == "off"
+    assert blind.diagnostics.dispersed_starts == "off"
     assert "no dispersed-start check, as asked" in blind.diagnostics.line()
     seen = sample(model, start=start)
     verdict = seen.diagnostics
     assert not verdict.converged
-    assert verdict.second_look == "differs"
+    assert verdict.dispersed_starts == "differs"
     (reason,) = verdict.reasons
     assert "two groups of chains" in reason
     assert "weights are not known" in reason
     assert any(f"{site} = " in reason for site in model.sites)  # they are named
-    assert verdict.look_chains == 64
+    assert verdict.dispersed_chains == 64
 
 
 def test_two_modes_of_a_lattice() -> None:
@@ -68,14 +68,14 @@ def test_two_modes_of_a_lattice() -> None:
     assert sample(model, start=up, sweeps=800, criteria=gs.Criteria(dispersed_starts=False)).diagnostics.converged
     verdict = sample(model, start=up, sweeps=800).diagnostics
     assert not verdict.converged
-    assert verdict.second_look == "differs"
+    assert verdict.dispersed_starts == "differs"
 
 
 def test_a_run_that_is_right_stands_it() -> None:
     model = gs.FactorGraph({"a": 3, "b": 2}, [(("a", "b"), [[3, 1], [1, 2], [1, 0]]), ("a", [1, 2, 1])])
     result = sample(model)
     assert result.diagnostics.converged
-    assert result.diagnostics.second_look == "agrees"
+    assert result.diagnostics.dispersed_starts == "agrees"
     assert "64 short chains agree" in result.summary()
 
 
@@ -93,7 +93,7 @@ def test_it_is_reproducible_and_is_saved(tmp_path: Path) -> None:
 def test_every_way_of_recording_can_be_looked_at() -> None:
     model = gs.ising_grid((3, 3), coupling=0.1)
     result = sample(model, record=["marginals", "draws", "energy", "best", "pairs"], sweeps=gs.Sweeps(thin=2))
-    assert result.diagnostics.second_look == "agrees"
+    assert result.diagnostics.dispersed_starts == "agrees"
     assert result.diagnostics.converged
 
 
@@ -110,26 +110,26 @@ RECORDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
-def test_whatever_is_recorded_gets_a_second_look(record: Any) -> None:
+def test_runs_are_checked_whatever_they_record(record: Any) -> None:
     """Marginals are kept for it; chains that stay in one mode are not converged, others are."""
     model = two_modes()
     stuck = sample(model, start=dict.fromkeys(model.sites, 0), record=record)
     assert not stuck.diagnostics.converged
-    assert stuck.diagnostics.second_look == "differs"
+    assert stuck.diagnostics.dispersed_starts == "differs"
     assert "two groups of chains" in stuck.diagnostics.reasons[0]
     right = sample(two_modes(strength=0.3), record=record)
     assert right.diagnostics.converged
-    assert right.diagnostics.second_look == "agrees"
+    assert right.diagnostics.dispersed_starts == "agrees"
     assert "64 short chains agree" in right.diagnostics.line()
 
 
 def test_the_best_state_alone_is_judged_by_it() -> None:
     verdict = sample(two_modes(), record="best").diagnostics
     assert verdict.found is not None
-    assert verdict.second_look == "not needed"
+    assert verdict.dispersed_starts == "not needed"
 
 
-def test_no_early_stop_without_a_second_look() -> None:
+def test_no_run_stops_early_without_the_check() -> None:
     """An early stop is asked for at 256 draws, and refused as long as short chains disagree."""
     model = two_modes()
     result = sample(model, start=dict.fromkeys(model.sites, 0), record="draws", criteria=gs.Criteria(accuracy=1.2))
@@ -137,13 +137,13 @@ def test_no_early_stop_without_a_second_look() -> None:
     assert not result.diagnostics.converged
 
 
-def test_batches_of_models_get_a_second_look_whatever_they_record() -> None:
+def test_batches_of_models_are_checked_whatever_they_record() -> None:
     models = [two_modes(), two_modes(strength=0.3)]
     results = gs.inference.sample_models(
         models, start=dict.fromkeys(models[0].sites, 0), sweeps=2000, rng=1, record="draws", progress=False
     )
     assert [result.diagnostics.converged for result in results] == [False, True]
-    assert [result.diagnostics.second_look for result in results] == ["differs", "agrees"]
+    assert [result.diagnostics.dispersed_starts for result in results] == ["differs", "agrees"]
 
 
 def test_joint_probabilities_are_compared() -> None:
@@ -160,16 +160,16 @@ def test_joint_probabilities_are_compared() -> None:
 
 def test_without_a_comparison_a_run_is_not_converged(monkeypatch: pytest.MonkeyPatch) -> None:
     """No other starts are found, which can only happen where there are zeros."""
-    from gibbsite.results.verdict import second_look
+    from gibbsite.results.verdict import dispersed_starts
 
     def refuse(*_: Any) -> Any:
         raise gs.errors.SupportError("no start")
 
-    monkeypatch.setattr(second_look, "find_start", refuse)
+    monkeypatch.setattr(dispersed_starts, "find_start", refuse)
     model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 1], [1, 0]])])
     verdict = sample(model).diagnostics
     assert not verdict.converged
-    assert verdict.second_look == "impossible"
+    assert verdict.dispersed_starts == "impossible"
     assert "no dispersed-start check was possible" in verdict.reasons[0]
 
 
@@ -206,7 +206,7 @@ def test_a_kernel_whose_draws_are_no_draws() -> None:
     start = dict.fromkeys(model.sites, 0)
     verdict = sample(model, kernel=gs.HerdedGibbs(), start=start, sweeps=4096).diagnostics
     assert not verdict.converged
-    assert verdict.second_look in ("differs", "not needed")
+    assert verdict.dispersed_starts in ("differs", "not needed")
 
 
 def test_numbers_are_looked_at() -> None:
@@ -219,7 +219,7 @@ def test_numbers_are_looked_at() -> None:
 
     model = gs.LogDensity(density, dim=1)
     result = sample(model, kernel=gs.Metropolis(), start=[gap], sweeps=4000)
-    assert result.diagnostics.second_look == "differs"
+    assert result.diagnostics.dispersed_starts == "differs"
     assert not result.diagnostics.converged
 
 
@@ -231,7 +231,7 @@ def test_draws_of_numbers_are_looked_at(record: str) -> None:
 
     model = gs.LogDensity(density, dim=1)
     verdict = sample(model, kernel=gs.Slice(), start=[10.0], record=record, sweeps=1000).diagnostics
-    assert verdict.second_look == "differs"
+    assert verdict.dispersed_starts == "differs"
     assert not verdict.converged
 
 
@@ -241,7 +241,7 @@ def test_angles_are_looked_at(strength: float) -> None:
     two = gs.ContinuousModel({"t": gs.Angle()}, [(lambda x, k=strength: k * np.cos(2.0 * x[0]), ("t",))])
     kernel = gs.Metropolis(scale=0.1 if strength > 1.0 else 2.0, adapt=False)
     verdict = sample(two, kernel=kernel, start=[0.0], sweeps=20_000).diagnostics
-    assert verdict.second_look == ("agrees" if strength == 1.0 else "differs")
+    assert verdict.dispersed_starts == ("agrees" if strength == 1.0 else "differs")
     assert verdict.converged == (strength == 1.0)
 
 
@@ -249,36 +249,36 @@ def test_interrupts_end_it_and_keep_the_run() -> None:
     """Ctrl-C while short chains run: the answer is there, and not called converged."""
     model = gs.ising_grid((40, 40), coupling=0.05)
     whole = sample(model, sweeps=400)
-    assert whole.diagnostics.second_look == "agrees"
-    from gibbsite.results.verdict import second_look as sampling
+    assert whole.diagnostics.dispersed_starts == "agrees"
+    from gibbsite.results.verdict import dispersed_starts as sampling
 
     def press(*_: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.05)
 
-    examine = sampling.SecondLook.examine
+    examine = sampling.DispersedStarts.examine
 
     def examine_interrupted(self: Any, *given: Any) -> Any:
         press()
         return examine(self, *given)
 
-    sampling.SecondLook.examine = examine_interrupted  # type: ignore[method-assign]
+    sampling.DispersedStarts.examine = examine_interrupted  # type: ignore[method-assign]
     try:
         assert threading.current_thread() is threading.main_thread()
         result = sample(model, sweeps=400)
     finally:
-        sampling.SecondLook.examine = examine  # type: ignore[method-assign]
+        sampling.DispersedStarts.examine = examine  # type: ignore[method-assign]
     assert result.interrupted
     assert result.draws == 400
     assert not result.diagnostics.converged
-    assert result.diagnostics.second_look == "no time"
+    assert result.diagnostics.dispersed_starts == "no time"
 
 
 @pytest.mark.long
 def test_tiny_models() -> None:
     """Random factor graphs: no verdict is false. The campaign asks 5,000 of them.
 
-    Before there was a second look, about 1 in 36 of these verdicts was false.
+    Without the dispersed-start check, about 1 in 36 of these verdicts was false.
     """
     called, false, missed = 0, [], 0
     for number in range(150):
@@ -558,7 +558,7 @@ def test_small_components_of_large_models_are_compared_exactly() -> None:
     model = beside_a_grid(alone, 20)
     start = dict.fromkeys(model.sites, 0)
     verdict = sample(model, start=start, sweeps=4000).diagnostics
-    assert verdict.second_look == "differs"
+    assert verdict.dispersed_starts == "differs"
     assert "by exact inference" in verdict.reasons[0]
     assert "failure" in verdict.reasons[0]
 
@@ -567,7 +567,7 @@ def test_a_run_that_has_missed_a_region_says_so() -> None:
     """No chain enters the region; one start of 4,096 would be in it."""
     model = rare_region(12, 0.3)
     verdict = sample(model, start=dict.fromkeys(model.sites, 0), sweeps=4000).diagnostics
-    assert verdict.second_look == "differs"
+    assert verdict.dispersed_starts == "differs"
     (reason,) = verdict.reasons
     assert "by exact inference" in reason
     assert any(f"{site} = " in reason for site in model.sites)

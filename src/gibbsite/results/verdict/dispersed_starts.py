@@ -1,4 +1,4 @@
-"""A second look at a run that seems to have converged: many short chains from dispersed starts.
+"""The dispersed-start check of a run that seems to have converged: many short chains from other starts.
 
 Four chains that fall into the same mode agree with each other. So before a run is called converged, 64 more
 chains are started elsewhere, half of them at random states of positive probability and half of them cooled
@@ -8,11 +8,11 @@ they go on until they do, or have cost 10 % of the run. Means are taken over the
 their sweeps. Other modes that they find are named, and the run is then not converged.
 
 The chains have keyed random numbers of their own, so that a run with a given seed and number of sweeps gets
-the same second look every time; a limit in seconds ends it as it ends the run.
+the same check every time; a limit in seconds ends it as it ends the run.
 
 What it cannot see: a mode that neither a random start nor a cooled one falls into. That takes chains that
-cross between modes; where a run has such, they can take the place of :class:`SecondLook`, whose one method
-:meth:`~SecondLook.examine` returns what they have found.
+cross between modes; where a run has such, they can take the place of :class:`DispersedStarts`, whose one method
+:meth:`~DispersedStarts.examine` returns what they have found.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from gibbsite.sampling.setup import Setup
 
 CHAINS = 64
-SHARE = 0.1  # of the cost of a run, for the second look at it
+SHARE = 0.1  # of the cost of a run, for this check
 _FIRST = 8  # sweeps after which short chains are compared with the run for the first time
 # Sweeps that are made, if need be, even where they cost more than that share: so many, of small models.
 _ENOUGH, _SMALL = 128, 2e8  # updates of sites, all chains together
@@ -61,7 +61,7 @@ _MOST_IN_ROWS = 1024  # sites of models whose short chains are moved by one call
 _MOST_FACTS = 1 << 26  # sites times chains whose log-potentials are computed
 
 
-class SecondLook:
+class DispersedStarts:
     """Short chains beside a run; the same ones are continued when the run is looked at again later."""
 
     def __init__(self, setup: Setup, threads: int, asked: Positions | None = None) -> None:
