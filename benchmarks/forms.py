@@ -20,8 +20,9 @@ from benchmarks.startup import run_fresh
 from benchmarks.workloads import Agreements, Spins, grid, load, potts
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import Team
+from gibbsite.sampling.batched_layouts import pack_chains, pack_sites
 from gibbsite.sampling.executor import Threads
-from gibbsite.sampling.layout import ChainLayout, pack_chains, pack_sites
+from gibbsite.sampling.layout import ChainLayout
 from gibbsite.sampling.record import lay_out
 from gibbsite.sampling.sweep import sweep_chain
 from gibbsite.sampling.tape import LENGTH
@@ -180,7 +181,7 @@ _LATTICE = """
 import json, resource, time, tracemalloc
 import numpy as np
 import gibbsite as gs
-from gibbsite.sampling.layout import pack_sites
+from gibbsite.sampling.batched_layouts import pack_sites
 from gibbsite.sampling.record import lay_out
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import alone

@@ -19,7 +19,7 @@ from benchmarks.report import Section, Target
 from benchmarks.startup import run_fresh
 from benchmarks.workloads import Spins
 from gibbsite.kernels.batched.replicated import Replicas
-from gibbsite.sampling.layout import BUNDLE, ReplicatedLayout, move_at_once
+from gibbsite.sampling.batched_layouts import BUNDLE, ReplicatedLayout, move_at_once
 from gibbsite.sampling.record import lay_out
 
 CHAINS = 100

@@ -1,4 +1,8 @@
-"""How far one call travels: files, functions and frames of ``gs.sample``, counted by a profiler in a fresh process."""
+"""How far one call travels: files, functions and frames of ``gs.sample``, counted by a profiler in a fresh process.
+
+The call is warm: everything has been compiled before, as by ``gibbsite warmup``. With a cold cache, small jobs of
+compiled functions run as plain Python.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,10 @@ import json, sys, threading, warnings
 import gibbsite as gs
 
 warnings.simplefilter("ignore")
+if sys.argv[1:] == ["compile"]:
+    from gibbsite._numba.jit import compile_always
+
+    compile_always()
 model = gs.example("alarm")
 
 
@@ -30,7 +38,8 @@ def travel(call):
     def see(frame, event, argument):
         nonlocal deepest
         code = frame.f_code
-        if event == "call" and "/gibbsite/" in code.co_filename:
+        # list comprehensions are functions of their own before Python 3.12 only
+        if event == "call" and "/gibbsite/" in code.co_filename and code.co_name not in ("<listcomp>", "<dictcomp>"):
             functions.add((code.co_filename.split("/gibbsite/")[-1], code.co_qualname))
             depth = 0
             while frame is not None:
@@ -64,9 +73,9 @@ print(json.dumps(found))
 @functools.cache
 def measured() -> dict[str, dict[str, object]]:
     with tempfile.TemporaryDirectory() as cache:  # its own, so that no other compiled code is looked up
-        for _ in range(2):  # the first process compiles
+        for how in (["compile"], []):
             done = subprocess.run(
-                [sys.executable, "-c", SCRIPT],
+                [sys.executable, "-c", SCRIPT, *how],
                 capture_output=True,
                 text=True,
                 check=True,

@@ -19,7 +19,7 @@ from benchmarks.forms import Bundle, Case, make_form
 from benchmarks.peers.contest import Contest, Maker
 from benchmarks.workloads import Spins, grid
 from gibbsite.graphs import color_sites, compile_graph
-from gibbsite.sampling.layout import BUNDLE
+from gibbsite.sampling.batched_layouts import BUNDLE
 
 Spin = NDArray[np.int64]
 

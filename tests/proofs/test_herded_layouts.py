@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.sampling import layout as forms
+from gibbsite.sampling import batched_layouts as forms
+from gibbsite.sampling import layout
 
 pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
 
@@ -44,6 +45,7 @@ def run(model: gs.FactorGraph, kernel: gs.kernels.Kernel, at_once: bool, **setti
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forms, "LEAST_SITES", 1)
         patch.setattr(forms, "LEAST_SHARE", 16)
+        patch.setattr(layout, "LEAST_SHARE", 16)
         if not at_once:
             patch.setattr(forms, "move_at_once", lambda *_: None)
         result = gs.sample(model, kernel, scan=gs.Chromatic(), progress=False, **{**options, **settings})

@@ -20,7 +20,8 @@ from gibbsite.kernels.batched import layers
 from gibbsite.kernels.batched.heatbath import exponential, unit
 from gibbsite.kernels.batched.layers import DRAW_ERROR, PIECE, TILE, LayeredGraph, pack_layers
 from gibbsite.sampling import executor
-from gibbsite.sampling.layout import ReplicatedLayout, choose_scan_and_layout
+from gibbsite.sampling.batched_layouts import ReplicatedLayout
+from gibbsite.sampling.layout import choose_scan_and_layout
 from gibbsite.sampling.progress import Status
 from gibbsite.sampling.record import lay_out
 from gibbsite.testing import FALSE_ALARM, law_p_value

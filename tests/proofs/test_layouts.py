@@ -15,15 +15,9 @@ from gibbsite.graphs.local import weights
 from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.kernels.base import Team, alone
 from gibbsite.kernels.batched.colored import MOST_ODDS
+from gibbsite.sampling.batched_layouts import PackedLayout, ReplicatedLayout, pack_chains, pack_sites
 from gibbsite.sampling.executor import Threads
-from gibbsite.sampling.layout import (
-    ChainLayout,
-    PackedLayout,
-    ReplicatedLayout,
-    choose_scan_and_layout,
-    pack_chains,
-    pack_sites,
-)
+from gibbsite.sampling.layout import ChainLayout, choose_scan_and_layout
 from gibbsite.sampling.record import lay_out
 from gibbsite.sampling.sweep import repeatedly, sweep_chain
 from gibbsite.testing import FALSE_ALARM, law_p_value, tiny_models

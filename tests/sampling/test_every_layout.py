@@ -11,7 +11,7 @@ import pytest
 import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import alone
-from gibbsite.sampling import layout as forms
+from gibbsite.sampling import batched_layouts as forms
 from gibbsite.sampling.record import lay_out
 from gibbsite.sampling.sweep import sweep_chain
 

@@ -12,7 +12,7 @@ from gibbsite.graphs import nearness
 from gibbsite.graphs.nearness import renumber
 from gibbsite.graphs.tiny import tiny_models
 from gibbsite.sampling import layout
-from gibbsite.sampling.layout import RenumberedLayout
+from gibbsite.sampling.batched_layouts import RenumberedLayout
 
 
 @pytest.fixture

@@ -160,7 +160,7 @@ class Entry(Generic[P, R]):
 
     def _at_hand(self) -> bool:
         """Whether it has been compiled by this process, or by an earlier one that kept it."""
-        if self.signatures:
+        if getattr(self._kept, "signatures", ()) or getattr(self._fresh, "signatures", ()):
             return True
         if self._kept_before is None:  # the disk is asked once
             self._kept_before = is_kept(self.plain)

@@ -14,12 +14,12 @@ from gibbsite._common.cache import Cache
 from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graphs.graph import Graph, seal
-from gibbsite.graphs.registry import CompiledModel, builder_of, kind_of, registered_kinds
+from gibbsite.graphs.registry import FACTOR_KINDS, CompiledModel, builder_of, kind_of
 from gibbsite.models.base import Model
 from gibbsite.models.factorgraph import FactorGraph
 
 #: Names of the kinds of factor graphs, from the most to the least special.
-KINDS = tuple(registered_kinds())
+KINDS = tuple(FACTOR_KINDS)
 
 
 class _Built(dict[str, "tuple[Any, float, Cache] | None"]):
@@ -85,24 +85,24 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
     """
     if not isinstance(model, FactorGraph):
         return _compile_other(model, kind)
-    kinds = registered_kinds()
-    if kind is not None and kind not in kinds:
-        raise ArgumentError(unknown("Graph kind", kind, kinds))
-    if model.n_sites >= 2**31:
-        raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {model.n_sites}.")
+    if kind is not None and kind not in FACTOR_KINDS:
+        raise ArgumentError(unknown("Graph kind", kind, FACTOR_KINDS))
+    domains = model.domains
+    if domains.n_sites >= 2**31:
+        raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {domains.n_sites}.")
     # what was chosen is kept; what was demanded is often for one question alone, and large
     known = model.cache.find(_Built, _Built) if kind is None else _Built()
-    wanted = dict.fromkeys((*filter(set(map(str, among)).__contains__, kinds), *kinds))  # the preferred ones first
+    preferred = filter(set(map(str, among)).__contains__, FACTOR_KINDS)
+    wanted = dict.fromkeys((*preferred, *FACTOR_KINDS))
     for name in wanted if kind is None else (kind,):
         if name not in known:
-            declared = kinds[name]
+            declared = FACTOR_KINDS[name]
             built = builder_of(declared)(model) if declared.may_fit(model) else None
             known[name] = None if built is None else (seal(built[0]), built[1], Cache())
         found = known[name]
         if found is not None:
-            return Graph(
-                name, found[0], model.domains.cards, model.log_offset + found[1], found[2], model.shared, model=model
-            )
+            offset = model.log_offset + found[1]
+            return Graph(name, found[0], domains.cards, offset, found[2], model.shared, model=model)
     raise IncompatibleError(f"This model cannot be represented as a {kind} graph.")
 
 

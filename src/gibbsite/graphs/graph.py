@@ -12,7 +12,7 @@ from gibbsite._common.cache import Cache
 from gibbsite._common.wording import in_python, part
 from gibbsite._numba.foreign import Foreign, take_raised
 from gibbsite.errors import IncompatibleError
-from gibbsite.graphs.registry import registered_kinds
+from gibbsite.graphs.registry import FACTOR_KINDS
 
 if TYPE_CHECKING:
     from gibbsite.graphs.functions.bounds import FunctionModel
@@ -110,7 +110,7 @@ class Graph:
     state_dtype: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        declared = registered_kinds().get(self.kind)
+        declared = FACTOR_KINDS.get(self.kind)
         n, binary = int(self.cards.size), declared is not None and declared.binary
         offset = np.zeros(0, np.int64) if binary else self.arrays.offset
         vars(self).update(

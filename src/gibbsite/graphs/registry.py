@@ -82,7 +82,8 @@ class CompiledModel(NamedTuple):
     factors: FunctionModel | None = None
 
 
-_KINDS: dict[str, Kind] = {}  # of factor graphs, by name, the most special one first
+#: The kinds of factor graphs by name, from the most to the least special.
+FACTOR_KINDS: dict[str, Kind] = {}
 _OTHERS: dict[str, Kind] = {}  # by the class of the model
 _BUILDERS: dict[Kind, Callable[[Any], Any]] = {}
 
@@ -91,9 +92,9 @@ def _declare(kind: Kind) -> None:
     if kind.model is not None:
         _OTHERS[kind.model] = kind
     else:
-        kinds = sorted({**_KINDS, kind.name: kind}.values(), key=lambda one: one.rank)
-        _KINDS.clear()
-        _KINDS.update((one.name, one) for one in kinds)
+        kinds = sorted({**FACTOR_KINDS, kind.name: kind}.values(), key=lambda one: one.rank)
+        FACTOR_KINDS.clear()
+        FACTOR_KINDS.update((one.name, one) for one in kinds)
 
 
 def register(**declaration: Any) -> Callable[[F], F]:
@@ -110,11 +111,6 @@ def register(**declaration: Any) -> Callable[[F], F]:
 
 for _given in read_declarations("graphs/kinds"):
     _declare(Kind(**{name: value for name, value in _given.items() if name != "class"}))
-
-
-def registered_kinds() -> dict[str, Kind]:
-    """Return all kinds of factor graphs by name, from the most to the least special."""
-    return _KINDS
 
 
 def kind_of(model: type) -> Kind | None:

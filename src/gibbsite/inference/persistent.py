@@ -22,8 +22,9 @@ from gibbsite.sampling.checkpoint import flatten, is_rebuildable, restore
 from gibbsite.sampling.driver import Driver
 from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.layout import PlainLayout
+from gibbsite.sampling.named_sites import read_pairs
 from gibbsite.sampling.plan import read_entropy
-from gibbsite.sampling.record import Marginals, read_pairs
+from gibbsite.sampling.record import Marginals
 from gibbsite.sampling.setup import Setup, lay_out_chains, prepare
 
 if TYPE_CHECKING:

@@ -161,7 +161,9 @@ class Result(Answer):
         found = self.totals, self.trace, self.draws, self.length, self.errors, cells
         if not cells.size:
             known = measure_cells(*found)
-            return self._corrected(known, self.trace, np.arange(known.mean.size))
+            if self.look == INDEPENDENT or self.visit_times.size:
+                known = self._corrected(known, self.trace, np.arange(known.mean.size))
+            return known
         real = self.domains.numbers
         return measure_cells(*found, self.domains.angular[real], self.domains.bounds[0][real])
 
@@ -345,7 +347,7 @@ class Result(Answer):
         blind = not numbers.mean.size and self.domains.n_sites > 0
         return judge(
             numbers,
-            self.chains,
+            len(self.totals),
             self.draws,
             self.unreached,
             name,
@@ -381,14 +383,18 @@ class Result(Answer):
             first, last = self.sets.start[set_of : set_of + 2]
             names = ", ".join(self.domains.names[int(i)] for i in self.sets.member[first:last])
             return f"({names}) configuration {cell - int(self.sets.cell[set_of])}"
-        site, code = (cell, 1) if self.binary else _split_cell(cell, self.domains.cards)
-        return self._state_name(site, code)
+        if self.binary:
+            return f"{self.domains.names[cell]} = {self.domains.labels(cell)[1]}"
+        return self._state_name(cell, np.arange(self.domains.n_sites))
 
     def _draw_name(self, cell: int) -> str:
-        number, code = _split_cell(cell, np.asarray(self.domains.cards)[self.draw_sites])
-        return self._state_name(int(self.draw_sites[number]), code)
+        return self._state_name(cell, self.draw_sites)
 
-    def _state_name(self, site: int, code: int) -> str:
+    def _state_name(self, cell: int, sites: Ints | Ints32) -> str:
+        """Return the name of a cell, counted over the states of some sites."""
+        offset = np.concatenate([[0], np.cumsum(np.asarray(self.domains.cards)[sites], dtype=np.int64)])
+        number = int(np.searchsorted(offset, cell, side="right")) - 1
+        site, code = int(sites[number]), cell - int(offset[number])
         name, label = self.domains.names[site], self.domains.labels(site)[code]
         return f"{label} of {name}" if self.domains.numbers[site] else f"{name} = {label}"
 
@@ -699,10 +705,3 @@ class Result(Answer):
         from gibbsite.results.save import pack_result
 
         return pack_result(self)
-
-
-def _split_cell(cell: int, cards: Ints32) -> tuple[int, int]:
-    """Return which site, and which of its states, a cell is."""
-    offset = np.concatenate([[0], np.cumsum(cards, dtype=np.int64)])
-    site = int(np.searchsorted(offset, cell, side="right")) - 1
-    return site, cell - int(offset[site])

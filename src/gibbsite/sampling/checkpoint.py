@@ -29,6 +29,8 @@ from gibbsite.scans.base import period
 
 if TYPE_CHECKING:
     from gibbsite.sampling.driver import Driver
+    from gibbsite.sampling.observed import Observed
+    from gibbsite.sampling.record import TapeLayout
     from gibbsite.sampling.setup import Length
 
 FORMAT = 3
@@ -368,7 +370,7 @@ def restore_driver(driver: Driver, path: Path, about: dict[str, Any], arrays: di
     for k in range(len(states)):
         check_stored(f"{k}/state", states[k], arrays, cards, fail)
         check_stored(f"{k}/tape", tapes[k], arrays, cards, fail)
-        setup.record.check_stored(f"{k}/tape/observed", tapes[k].observed, arrays, counts["draws"], fail)
+        _check_blocks(setup.record, f"{k}/tape/observed", tapes[k].observed, arrays, counts["draws"], fail)
         states[k] = restore(f"{k}/state", states[k], arrays)
         tape = tapes[k] = restore(f"{k}/tape", tapes[k], arrays)
         if tape.counters[DRAWS] != counts["draws"] or (tape.counters != tapes[0].counters).any():
@@ -434,3 +436,16 @@ def _check_states(driver: Driver, fail: Fail) -> None:
         shuffled = fresh.size > 1 and fresh[-1] == fresh.size - 1  # all sites, in any order
         if order.size and (order[0] < 0 or order[-1] >= order.size or (shuffled and not np.array_equal(order, fresh))):
             raise fail("the order in which sites are visited is none")
+
+
+def _check_blocks(
+    record: TapeLayout, prefix: str, fresh: Observed, arrays: dict[str, Array], draws: int, fail: Fail
+) -> None:
+    """Refuse blocks of open recorders from a file with which their steps must not go on."""
+    place, block = arrays[f"{prefix}/place"], arrays[f"{prefix}/block"]
+    steps = np.diff(place)
+    if place[0] != 0 or place[-1] != block.size or (steps < np.diff(fresh.place)).any():
+        raise fail("the blocks of its recorders have other sizes")
+    for number, (recorder, prepared) in enumerate(record.open):
+        if not recorder.admits(prepared.block, block[place[number] : place[number + 1]], draws):
+            raise fail(f"the block of its recorder {recorder.key!r} is damaged")

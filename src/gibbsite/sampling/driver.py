@@ -244,7 +244,8 @@ class Driver:
         else:
             if self.over() and not shown:  # the caller may save before the one draw of a run that was cut short
                 yield self._status("warmup")
-            self.freeze()
+            if isinstance(self.setup.kernel, Adaptive):
+                self.freeze()
         while counts.draws < wanted and not (counts.draws and self.over()):
             left = wanted - counts.draws
             if self.checks or self.meetings:

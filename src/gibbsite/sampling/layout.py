@@ -1,34 +1,31 @@
-"""How chains are laid out for compiled code: one by one as in the model, color by color, or side by side.
+"""How chains are laid out for compiled code: what a layout is, the plain one, and the choice among all of them.
 
-A layout is chosen once, before a run. The engine moves *bundles* of chains and knows nothing of layouts;
-what comes out is put back into the model's order, chain by chain. Which layouts there are for many sites or
-chains at once is said by :mod:`gibbsite.kernels.batched`; here they are chosen among, and records are kept.
+A layout is chosen once, before a run. The driver moves *bundles* of chains and knows nothing of layouts; states and
+records are put back into the model's order, chain by chain. The layouts in which many sites or chains move at once are
+in :mod:`.batched_layouts`, which is loaded for models that may need them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats, Ints, Words64
-from gibbsite.graphs.compile import compile_graph
+from gibbsite._common.arrays import Array, Floats, Words64
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.nearness import WINDOW, rank_positions, rank_sites
+from gibbsite.graphs.nearness import WINDOW
 from gibbsite.kernels.base import MOST_MEMBERS
 from gibbsite.kernels.protocols import Shareable, Shared
 from gibbsite.sampling.sweep import State, start_chain
-from gibbsite.sampling.tape import BATCHES, Tape
-from gibbsite.scans.base import Raster
+from gibbsite.sampling.tape import Tape
+from gibbsite.scans.systematic import Systematic
 
 if TYPE_CHECKING:
     from gibbsite.kernels.base import Kernel
-    from gibbsite.kernels.batched.base import BatchedUpdate
-    from gibbsite.kernels.batched.site_order import PackedModel, Permutation, SiteOrder
     from gibbsite.models import Model
     from gibbsite.sampling.executor import Threads
     from gibbsite.sampling.record import TapeLayout
@@ -37,14 +34,11 @@ if TYPE_CHECKING:
 States = list[Array]
 Streams = list[Words64]
 
-# Chains side by side: at least so many, in bundles of about so many.
-LEAST_CHAINS = 16
-BUNDLE = 64
-# Sites of a color that make it worth while to move them at once.
-LEAST_SITES = 64
-# A model of so many sites is visited by color unless another order is asked for.
+# Models of at least this many sites are visited by color unless another order is asked for.
 LEAST_COLORED = 4096
-# Of the threads that share a chain, each has at least so many sites of a color.
+# Chains that move side by side, at least.
+LEAST_CHAINS = 16
+# Of the threads that share a chain, each has at least this many sites of a color.
 LEAST_SHARE = 8192
 
 
@@ -166,234 +160,6 @@ class PlainLayout(ChainLayout):
         return list(map(attrgetter("x"), states[:bundles])), tapes[:bundles]
 
 
-@dataclass(frozen=True, eq=False)
-class RenumberedLayout(ChainLayout):
-    """One chain, sites in an order in which neighbours are near each other; records marginals only.
-
-    ``near`` is the model in that order, ``order`` the order of its sites and ``cells`` that of its cells.
-    """
-
-    graph: Graph
-    kernel: Kernel
-    scan: Scan
-    record: TapeLayout
-    near: Graph
-    order: Permutation
-    cells: Permutation
-    name: str = "renumbered"
-
-    @property
-    def plain(self) -> PlainLayout:
-        """The plain layout of the model in the other order."""
-        assert self.near.model is not None
-        return PlainLayout(self.near, self.kernel, self.scan, self.record, self.near.model)
-
-    @property
-    def moving(self) -> Graph:
-        """The model in the other order."""
-        return self.near
-
-    @property
-    def log_offset(self) -> float:
-        """Constant to be added to log-potentials on a tape."""
-        return self.near.log_offset
-
-    @property
-    def most_members(self) -> int:
-        """How many threads can share a chain."""
-        return self.plain.most_members
-
-    def arrays(self, chains: int) -> Any:
-        """Return the arrays of the model in the other order."""
-        return self.near.arrays
-
-    def schedule(self) -> NamedTuple:
-        """Return the visits: in the other order."""
-        return self.plain.schedule()
-
-    def start(self, starts: States, streams: Streams) -> State:
-        """Make the state of a chain."""
-        return self.plain.start([self.order.pack(np.asarray(x0)) for x0 in starts], streams)
-
-    def tape(self, chains: int) -> Tape:
-        """Make an empty tape."""
-        return self.plain.tape(chains)
-
-    def _back(self, values: Array) -> Array:
-        return self.cells.unpack(values) if values.shape[-1] else values
-
-    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[Array, Tape]]:
-        """Return the chain in the model's order."""
-        back = tape._replace(
-            open_batch=self._back(tape.open_batch),
-            total=self._back(tape.total),
-            trace=self._back(tape.trace[: tape.counters[BATCHES]]),
-        )
-        return [(self.order.unpack(state.x), back)]
-
-    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> Array:
-        """Return the states of all chains in the model's order."""
-        return self.order.unpack(super().codes(states, sizes))
-
-    def sums(self, tape: Tape, chains: int) -> Floats:
-        """Return the sums of all cells in the model's order."""
-        return self._back(super().sums(tape, chains))
-
-
-@dataclass(frozen=True, eq=False)
-class AtOnceLayout(ChainLayout):
-    """Chains in a layout in which many sites, or many chains, move at once."""
-
-    graph: Graph
-    kernel: Kernel
-    record: TapeLayout
-    way: BatchedUpdate
-    packed: PackedModel
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """The word for the way in plans."""
-        return self.way.form
-
-    @property
-    def log_offset(self) -> float:
-        """Constant of the arrays that are in use, which may leave out something else than the graph's."""
-        return self.packed.log_offset
-
-    @property
-    def order(self) -> SiteOrder:
-        """The order of the sites."""
-        return self.packed.order
-
-    def lanes(self, chains: int) -> int:
-        """Return how many chains a bundle of some chains is filled up to."""
-        return -(-chains // self.way.lanes) * self.way.lanes
-
-    def arrays(self, chains: int) -> Any:
-        """Return the arrays in this layout."""
-        return self.way.arrays(self.packed, self.lanes(chains))
-
-    def schedule(self) -> NamedTuple:
-        """Return all positions one after another."""
-        return Raster(self.graph.n_sites)
-
-    def start(self, starts: States, streams: Streams) -> State:
-        """Make the state of a bundle; its first chain fills the lanes that are left over."""
-        spare = self.lanes(len(starts)) - len(starts)
-        packed = [self.order.pack(np.asarray(x0, self.graph.state_dtype)) for x0 in starts]
-        memory = self.way.memory(self.kernel, self.packed, streams + spare * streams[:1])
-        return State(
-            x=np.stack(packed + spare * packed[:1], axis=1).ravel(),
-            cond=np.zeros(int(self.record.conditional), np.float32),
-            rng=np.array(streams[0], np.uint64),
-            position=np.zeros(2, np.int64),
-            order=np.zeros(0, np.int32),
-            memory=memory,
-        )
-
-    def _unpack(self, tape: Tape) -> Tape:
-        """Return the tape of a chain with its marginals and its best state in the model's order."""
-        n_sites, unpack = self.graph.n_sites, self.order.unpack
-
-        def back(values: Array) -> Array:
-            if not tape.n_marginal:
-                return values
-            head, rest = values[..., : tape.n_marginal], values[..., tape.n_marginal :]
-            planes = unpack(head.reshape(*head.shape[:-1], tape.n_marginal // n_sites, n_sites))
-            cells = np.swapaxes(planes, -1, -2).reshape(head.shape)
-            return np.concatenate([cells, rest], axis=-1) if rest.shape[-1] else cells
-
-        batch = tape.open_batch.copy()
-        batch[: tape.recent.size] += tape.recent
-        return tape._replace(
-            open_batch=back(batch),
-            recent=tape.recent[:0].copy(),
-            total=back(tape.total),
-            trace=back(tape.trace[: tape.counters[BATCHES]]),
-            best_x=unpack(tape.best_x) if tape.best_x.size else tape.best_x,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class PackedLayout(AtOnceLayout):
-    """One chain, many sites of which are updated at once."""
-
-    @property
-    def most_members(self) -> int:
-        """As many threads as have enough to do."""
-        return min(MOST_MEMBERS, max(1, self.packed.longest // LEAST_SHARE))
-
-    def tape(self, chains: int) -> Tape:
-        """Make an empty tape; recorded sites are named by position, marginals come state by state."""
-        tape, n = self.record.empty_tape(self.graph, adding=True), self.graph.n_sites
-        if tape.observed.code.step.size:
-            site_at = self.order.locate(np.arange(n)).astype(np.int32)
-            code = tape.observed.code._replace(site_at=site_at)
-            tape = tape._replace(observed=tape.observed._replace(code=code))
-        return tape._replace(
-            offset=np.arange(n, dtype=np.int64) if tape.offset.size else tape.offset,
-            stride=n,
-            set_member=self.order.locate(tape.set_member).astype(np.int32) if tape.set_member.size else tape.set_member,
-            sites=self.order.locate(tape.sites).astype(np.int32) if tape.sites.size else tape.sites,
-        )
-
-    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[Array, Tape]]:
-        """Return the chain in the model's order."""
-        return [(self.order.unpack(state.x), self._unpack(tape))]
-
-    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> Array:
-        """Return the states of the chains in the model's order."""
-        return self.order.unpack(super().codes(states, sizes))
-
-    def sums(self, tape: Tape, chains: int) -> Floats:
-        """Return the sums of all cells in the model's order."""
-        return super().sums(self._unpack(tape), chains)
-
-
-@dataclass(frozen=True, eq=False)
-class ReplicatedLayout(AtOnceLayout):
-    """Many chains side by side, in bundles of at most so many; records marginals only."""
-
-    bundle: int
-
-    @property
-    def width(self) -> int:  # type: ignore[override]
-        """Chains of a bundle."""
-        return self.bundle
-
-    def tape(self, chains: int) -> Tape:
-        """Make the empty tape of a bundle: as many cells as its chains have together."""
-        lanes, record = self.lanes(chains), self.record
-        many = replace(record, n_marginal=lanes * record.n_marginal, n_cells=lanes * record.n_cells, pulse=False)
-        return many.empty_tape(self.graph, adding=True)
-
-    def release(self, state: State, tape: Tape, chains: int) -> list[tuple[Array, Tape]]:
-        """Return state and tape of each chain."""
-        found = []
-        lanes = self.lanes(chains)
-        for c in range(chains):
-            own = tape._replace(
-                n_marginal=self.record.n_marginal,
-                open_batch=np.ascontiguousarray(tape.open_batch[c::lanes]),
-                recent=np.ascontiguousarray(tape.recent[c::lanes]),
-                total=np.ascontiguousarray(tape.total[c::lanes]),
-                trace=np.ascontiguousarray(tape.trace[:, c::lanes]),
-            )
-            found.append((self.order.unpack(state.x[c::lanes]), self._unpack(own)))
-        return found
-
-    def codes(self, states: Sequence[State], sizes: Sequence[int]) -> Array:
-        """Return the states of all chains in the model's order."""
-        rows = [state.x.reshape(self.graph.n_sites, -1).T[:size] for state, size in zip(states, sizes, strict=True)]
-        return self.order.unpack(np.concatenate(rows))
-
-    def sums(self, tape: Tape, chains: int) -> Floats:
-        """Return the sums of all cells over the chains, in the model's order."""
-        cells = tape.total + tape.open_batch
-        cells[: tape.recent.size] += tape.recent
-        return self.order.unpack(cells.reshape(self.graph.n_sites, -1)[:, :chains].sum(axis=1))
-
-
 def choose_scan_and_layout(
     model: Model, graph: Graph, kernel: Kernel, scan: Scan | None, record: TapeLayout, chains: int
 ) -> tuple[Scan, ChainLayout]:
@@ -401,84 +167,23 @@ def choose_scan_and_layout(
 
     A run that names no scan goes by color where there are many sites or chains that can move at once.
     """
-    from gibbsite.scans.chromatic import Chromatic
-    from gibbsite.scans.systematic import Systematic
-
     found: ChainLayout | None = None
     if scan is None:
         if graph.n_sites >= LEAST_COLORED or chains >= LEAST_CHAINS:
+            from gibbsite.sampling.batched_layouts import move_at_once
+
             found = move_at_once(model, graph, kernel, record, chains)
-        scan = Systematic() if found is None else Chromatic()
+        scan = Systematic()
+        if found is not None:
+            from gibbsite.scans.chromatic import Chromatic
+
+            scan = Chromatic()
         if found is None and graph.n_sites > WINDOW:
+            from gibbsite.sampling.batched_layouts import renumber_sites
+
             found = renumber_sites(model, graph, kernel, scan, record)
     elif scan.by_color:
+        from gibbsite.sampling.batched_layouts import move_at_once
+
         found = move_at_once(model, graph, kernel, record, chains)
     return scan, PlainLayout(graph, kernel, scan, record, model) if found is None else found
-
-
-def move_at_once(model: Model, graph: Graph, kernel: Kernel, record: TapeLayout, chains: int) -> ChainLayout | None:
-    """Return the fastest layout in which many sites or chains move at once, if there is one worth while."""
-    if graph.on_disk:
-        return None  # a layout would be a copy
-    if chains >= LEAST_CHAINS and record.only_marginals:
-        bundles = -(-chains // BUNDLE)
-        replicated = pack_chains(model, graph, kernel, record, -(-chains // bundles))
-        if replicated is not None:
-            return replicated
-    packed = pack_sites(model, graph, kernel, record)
-    return packed if packed is not None and packed.packed.longest >= LEAST_SITES else None
-
-
-class _NearOrder(NamedTuple):
-    """The sites in an order in which neighbours are near each other, where one is known."""
-
-    order: Ints | None
-
-
-def renumber_sites(
-    model: Model, graph: Graph, kernel: Kernel, scan: Scan, record: TapeLayout
-) -> RenumberedLayout | None:
-    """Lay one chain out so that neighbours are near each other, where they are not, and that can be."""
-    from gibbsite.graphs.color import markov_graph
-    from gibbsite.graphs.nearness import renumber
-    from gibbsite.kernels.batched.site_order import Permutation
-    from gibbsite.models.distance import DistanceFactors
-
-    own = graph.units is not None or kernel.joint
-    if own or graph.model is None or not record.only_marginals:
-        return None
-    kept = graph.shared.get(_NearOrder)
-    if kept is None:
-        at = [group.positions for group in graph.model.groups if isinstance(group, DistanceFactors)]
-        if at:
-            rank = rank_positions(at[0])
-        else:
-            rank = rank_sites(*markov_graph(graph)) if hasattr(graph.arrays, "neighbour") else None
-        kept = graph.shared.put(_NearOrder(None if rank is None else np.argsort(rank, kind="stable")))
-    order = kept.order
-    near = None if order is None else renumber(graph.model, order)
-    if near is None or order is None:
-        return None
-    local = compile_graph(near, graph.kind)
-    if graph.binary:
-        cells = order
-    else:
-        width = np.diff(local.offset)
-        cells = np.repeat(graph.offset[order] - local.offset[:-1], width) + np.arange(int(local.offset[-1]))
-    return RenumberedLayout(graph, kernel, scan, record, local, Permutation(order), Permutation(cells))
-
-
-def pack_chains(model: Model, graph: Graph, kernel: Kernel, record: TapeLayout, bundle: int) -> ReplicatedLayout | None:
-    """Lay many chains out side by side, in bundles of at most so many, if there is a way to move them."""
-    from gibbsite.kernels.batched.base import find_batched_update
-
-    found = find_batched_update(kernel, model, graph, chains=True)
-    return None if found is None else ReplicatedLayout(graph, kernel, record, *found, bundle)
-
-
-def pack_sites(model: Model, graph: Graph, kernel: Kernel, record: TapeLayout) -> PackedLayout | None:
-    """Lay one chain out for moves of many sites at once, if there is a way to make them."""
-    from gibbsite.kernels.batched.base import find_batched_update
-
-    found = find_batched_update(kernel, model, graph)
-    return None if found is None else PackedLayout(graph, kernel, record, *found)

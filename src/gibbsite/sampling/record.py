@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from gibbsite._common.arguments import check_flags, is_iterable
-from gibbsite._common.arrays import Array, Floats, Ints, Ints32
-from gibbsite._common.boundary import Fail
+from gibbsite._common.arguments import check_flags
+from gibbsite._common.arrays import Floats, Ints, Ints32
 from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
-from gibbsite.models import FactorGraph
+from gibbsite.sampling.named_sites import find_strides, read_chosen_sites, read_pairs, read_sets, read_sites
 from gibbsite.sampling.observed import NOTHING_OBSERVED, Observed, ObservedCode
 from gibbsite.sampling.recorders.base import (
     MeetingRecorder,
@@ -153,18 +152,16 @@ class TapeLayout:
     ----------
     recorders : tuple
         What was asked for.
-    sets : list of int arrays
-        Sites of each recorded set, Joint first, then pairs.
+    set_start, set_member, set_stride, set_cell
+        Recorded sets of sites, Joint first, then pairs; see ``Tape``.
     n_joint : int
         How many of them stem from Joint.
     n_marginal, n_cells : int
         Number of marginal cells and of all cells.
     conditional : bool
         Whether marginals are averages of conditionals.
-    batches : bool
-        Whether means of batches are kept.
-    pulse : bool
-        Whether log-potentials are kept at intervals, to compare chains by.
+    batches, pulse : bool
+        Whether means of batches, and log-potentials at intervals, are kept.
     to : path or None
         A folder in which sums are kept, instead of in memory.
     angular : float (n,) or empty
@@ -205,12 +202,15 @@ class TapeLayout:
         return self.n_cells == self.n_marginal and not others
 
     def empty_tape(self, graph: Graph, *, adding: bool = False) -> Tape:
-        """Make the tape of one chain, with room for no traced draw yet (see :func:`grow`).
-
-        ``adding`` tells that walks add up conditionals themselves.
-        """
+        """Make the tape of one chain, for no traced draw yet; ``adding``: walks add up conditionals themselves."""
         fewest = 32 if self.n_cells <= _LIMIT_CELLS // 2 else 16
         batches = int(np.clip(_LIMIT_CELLS // max(self.n_cells, 1), fewest, 512)) if self.batches else 0
+        if self.to is None:
+            sums = np.zeros(self.n_cells)
+        else:
+            from gibbsite.sampling.disk import zeros_on_disk
+
+            sums = zeros_on_disk(self.to, self.n_cells)
         return Tape(
             counters=np.array([0, 0, 0, 1 if self.batches else NEVER], np.int64),
             offset=graph.offset,
@@ -221,7 +221,7 @@ class TapeLayout:
             set_stride=self.set_stride,
             set_cell=self.set_cell,
             # where there are no batches, this is the sum of all draws
-            open_batch=np.zeros(self.n_cells) if self.to is None else _zeros_on_disk(self.to, self.n_cells),
+            open_batch=sums,
             # otherwise an empty array of the type of the chain's conditionals, which stand in its state
             recent=np.zeros(self.n_marginal * self.conditional, np.float32) if adding else np.zeros(0),
             total=np.zeros(self.n_cells),
@@ -272,16 +272,6 @@ class TapeLayout:
                 cause = code.cause_at(tape.observed.code.x, recorder.seen(block).copy())
                 why = "returned no finite number" if cause is None else f"raised {type(cause).__name__}: {cause}"
                 raise SamplingError(f"the function of the recorder {recorder.key!r} {why}, at draw {draw}.")
-
-    def check_stored(self, prefix: str, fresh: Observed, arrays: dict[str, Array], draws: int, fail: Fail) -> None:
-        """Refuse blocks of open recorders from a file with which their steps must not go on."""
-        place, block = arrays[f"{prefix}/place"], arrays[f"{prefix}/block"]
-        steps = np.diff(place)
-        if place[0] != 0 or place[-1] != block.size or (steps < np.diff(fresh.place)).any():
-            raise fail("the blocks of its recorders have other sizes")
-        for number, (recorder, prepared) in enumerate(self.open):
-            if not recorder.admits(prepared.block, block[place[number] : place[number + 1]], draws):
-                raise fail(f"the block of its recorder {recorder.key!r} is damaged")
 
     def grow(self, tape: Tape, draws: int) -> Tape:
         """Return the tape with room for ``draws`` traced draws in all."""
@@ -366,14 +356,14 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
     if not kernel.estimates:
         recorders = _for_search(recorders, kernel)
     chosen: dict[type, Any] = dict(zip(map(type, recorders), recorders, strict=True))
-    sets = _sets(model, chosen[Joint].sets) if Joint in chosen else []
+    sets = read_sets(model, chosen[Joint].sets) if Joint in chosen else []
     marginals = chosen.get(Marginals)
     if marginals is not None:
         check_flags(batches=marginals.batches)
         if marginals.rao_blackwell is not None:
             check_flags(rao_blackwell=marginals.rao_blackwell)
     if marginals is not None and marginals.sites is not None:
-        sets = _chosen_sites(model, graph, marginals) + sets
+        sets = read_chosen_sites(model, graph, marginals) + sets
     all_sites = marginals is not None and marginals.sites is None
     conditional = marginals is not None and all_sites and kernel.conditional and marginals.rao_blackwell is not False
     if marginals is not None and marginals.rao_blackwell and not kernel.conditional:
@@ -396,7 +386,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
         )
     stride = size = np.ones(0, np.int64)
     if member.size:
-        stride, size = _strides(start, member, graph.cards)
+        stride, size = find_strides(start, member, graph.cards)
     cell = n_marginal + np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
     draws = chosen.get(Draws)
     opened, meetings = [], []
@@ -423,7 +413,7 @@ def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayo
         n_cells=int(cell[-1]),
         conditional=conditional,
         batches=marginals is None or (marginals.batches and marginals.to is None),
-        draw_sites=np.zeros(0, np.int32) if draws is None else _draw_sites(model, draws.sites),
+        draw_sites=np.zeros(0, np.int32) if draws is None else read_sites(model, draws.sites),
         angular=angular,
         energy=Energy in chosen,
         best=BestState in chosen,
@@ -448,31 +438,6 @@ def _for_search(recorders: tuple[Recorder, ...], kernel: Kernel) -> tuple[Record
     return recorders if kept else (*recorders, BestState())
 
 
-def _sets(model: Model, sets: Any) -> list[Ints32]:
-    found: list[Ints32] = []
-    for members in _listed(sets, "Joint takes a list of sets of sites", "gs.recorders.Joint([('A', 'B')])"):
-        named = _listed(members, "A set of a Joint recorder is a tuple of sites", "gs.recorders.Joint([('A', 'B')])")
-        codes = np.array([model.index(site) for site in named], np.int32)
-        if len(set(codes.tolist())) != codes.size or not codes.size:
-            raise ArgumentError(f"A set of a Joint recorder must name sites, each once, got {named}.")
-        found.append(codes)
-    return found
-
-
-def _chosen_sites(model: Model, graph: Graph, marginals: Marginals) -> list[Ints32]:
-    """Return the chosen sites as sets of one site each."""
-    if marginals.rao_blackwell:
-        raise ArgumentError("Marginals of chosen sites are counted from draws; leave rao_blackwell or sites out.")
-    if not graph.discrete:
-        raise IncompatibleError(
-            "Marginals of chosen sites are of states, and some sites are numbers; record gs.Draws(sites)."
-        )
-    found = _draw_sites(model, marginals.sites, "Marginals")
-    if not found.size:
-        raise ArgumentError("Marginals(sites=[]) names no site; name some, or leave sites out.")
-    return list(found[:, None])
-
-
 def _folder(graph: Graph, marginals: Marginals) -> Path:
     """Return where sums are kept."""
     if not graph.discrete:
@@ -482,69 +447,3 @@ def _folder(graph: Graph, marginals: Marginals) -> Path:
     from gibbsite.sampling.disk import read_folder
 
     return read_folder(marginals.to)
-
-
-def _zeros_on_disk(folder: Path, size: int) -> Floats:
-    from gibbsite.sampling.disk import zeros_on_disk
-
-    return zeros_on_disk(folder, size)
-
-
-def _listed(value: Any, rule: str, example: str) -> list[Any]:
-    """Return the items of a list; a word is one item, not a list of letters."""
-    if isinstance(value, str) or not is_iterable(value):
-        raise ArgumentError(f"{rule}, such as {example}, got {value!r}.")
-    return list(value)
-
-
-def read_pairs(model: Model, pairs: Any) -> Ints32:
-    """Return pairs of sites, given by name or position, or as "edges", as positions (m, 2)."""
-    if isinstance(pairs, str):
-        if pairs != "edges":
-            raise ArgumentError(f"PairMoments takes 'edges' or pairs of sites, not {pairs!r}.")
-        if not isinstance(model, FactorGraph):
-            raise ArgumentError(
-                f"Edges of a {type(model).__name__} are not listed; name pairs: PairMoments([('a', 'b')])."
-            )
-        groups = [g.scopes for g in model.groups if g.arity == 2]
-        return np.concatenate([np.zeros((0, 2), np.int32), *groups])
-    if isinstance(pairs, np.ndarray) and pairs.dtype.kind in "iu":
-        found = np.asarray(pairs, np.int32)
-        outside = found.size and (found.min() < 0 or found.max() >= model.n_sites)
-    else:
-        example = "gs.recorders.PairMoments([('A', 'B')])"
-        named = [
-            [model.index(site) for site in _listed(pair, "A pair is a tuple of two sites", example)]
-            for pair in _listed(pairs, "PairMoments takes a list of pairs of sites", example)
-        ]
-        even = all(len(pair) == 2 for pair in named)
-        found = np.array(named if even else [], np.int32)
-        outside = False
-    if found.ndim != 2 or found.shape[1] != 2 or outside or (found[:, 0] == found[:, 1]).any():
-        raise ArgumentError(f"PairMoments needs pairs of two different sites of the model, got {pairs!r}.")
-    return found
-
-
-def _draw_sites(model: Model, sites: Sequence[Site] | None, what: str = "Draws") -> Ints32:
-    if sites is None:
-        return np.arange(model.n_sites, dtype=np.int32)
-    named = _listed(sites, f"{what} takes a list of sites", f"gs.{what}(sites=['A'])")
-    found = np.array([model.index(site) for site in named], np.int32)
-    if len(set(found.tolist())) < found.size:
-        raise ArgumentError(f"A {what} recorder must name each site once, got {named}.")
-    return found
-
-
-def _strides(start: Ints, member: Ints32, cards: Ints32) -> tuple[Ints, Ints]:
-    """Row-major strides of the members of each set, and the number of configurations."""
-    stride = np.ones(member.size, np.int64)
-    size = np.ones(start.size - 1, np.int64)
-    width = np.diff(start)
-    for position in range(int(width.max(initial=0)) - 1, -1, -1):
-        has = np.flatnonzero(width > position)
-        at = start[has] + position
-        stride[at] = size[has]
-        size[has] *= cards[member[at]]
-    if (size > 1 << 16).any():
-        raise ArgumentError("A recorded set has more than 65536 configurations; record smaller sets.")
-    return stride, size

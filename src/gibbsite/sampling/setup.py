@@ -164,7 +164,7 @@ class Recipe:
         graph = graph if units is None else replace(graph, units=units)
         record = lay_out(model, graph, kernel, self.record)
         scan, layout = choose_scan_and_layout(model, graph, kernel, self.scan, record, self.chains)
-        return Setup(model, kernel, scan, record, layout, recipe=self)
+        return Setup(model, kernel, scan, graph, record, layout, recipe=self)
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,8 @@ class Setup:
     ----------
     model, kernel, scan
         The kernel is resolved and tuned.
+    graph : Graph
+        The compiled model, with the units that the kernel visits.
     record : TapeLayout
         What is recorded in which cell.
     layout : ChainLayout
@@ -196,6 +198,7 @@ class Setup:
     model: Any
     kernel: Kernel
     scan: Scan
+    graph: Graph
     record: TapeLayout
     layout: ChainLayout
     starts: tuple[Array, ...] = ()
@@ -205,11 +208,6 @@ class Setup:
     start: str | None = None
     remarks: tuple[KernelWarning, ...] = ()
     recipe: Recipe | None = None
-
-    @property
-    def graph(self) -> Graph:
-        """The compiled model."""
-        return self.layout.graph
 
     @cached_property
     def parameters(self) -> Any:
@@ -303,7 +301,7 @@ def prepare(
         start=None if start is None else str(as_data(start)),
         remarks=kernel.warnings(model, graph, setup.scan),
     )
-    vars(found)["parameters"] = parameters
+    vars(found).update(parameters=parameters, schedule=setup.layout.schedule())
     return found
 
 
@@ -339,7 +337,7 @@ def lay_out_plainly(
     assert kernel is not None
     scan = Systematic() if scan is None else scan
     cells = lay_out(model, graph, kernel, record)
-    return Setup(model, kernel, scan, cells, PlainLayout(graph, kernel, scan, cells, model))
+    return Setup(model, kernel, scan, graph, cells, PlainLayout(graph, kernel, scan, cells, model))
 
 
 def _with_kernel(setup: Setup, kernel: Kernel) -> Setup:

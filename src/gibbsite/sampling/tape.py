@@ -372,8 +372,3 @@ def _address(entry: Any, x: Array) -> int:
     if key not in _ADDRESSES:
         _ADDRESSES[key] = point_at(entry, np.zeros(1, np.int64), x, 0.0, 0)
     return _ADDRESSES[key]
-
-
-def read_pulse(tape: Tape) -> Floats:
-    """Return the log-potentials a tape has kept of its run, oldest first."""
-    return tape.pulse[: -(-int(tape.counters[BATCHES]) // PULSE)].copy()

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.graphs.support.forward import draw_forward, find_draw_order
 from gibbsite.graphs.support.possible import has_zeros
-from gibbsite.graphs.support.start import find_start, find_state_with, start_states
+from gibbsite.graphs.support.start import draw_forward, find_draw_order, find_start, find_state_with, start_states
 from tests.data import DATA, needs_data
 
 UAI = DATA / "uai"

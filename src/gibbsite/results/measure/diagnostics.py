@@ -180,7 +180,12 @@ def mcse(trace: ArrayLike, method: str = "mean") -> Floats:
 
 
 def _measure(
-    trace: ArrayLike, methods: Mapping[str, Measure], method: str, name: str, unmoved: Measure, in_units: bool = False
+    trace: ArrayLike,
+    methods: Mapping[str, Measure],
+    method: str,
+    name: str,
+    unmoved: Callable[[Floats, Bools], Floats],
+    in_units: bool = False,
 ) -> Floats:
     """Apply a method to all cells whose values differ, ``unmoved`` to the others.
 
@@ -209,14 +214,15 @@ def _measure(
         with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite
             part[...] = every[:, :, start:stop].transpose(2, 0, 1)
         exponents = _normalise(part, start, shape)
-        moves = (part != part[:, :, :1]).any(axis=(1, 2))
-        if draws < _FEWEST or not moves.any():
-            found[:] = unmoved(part)
-        elif moves.all():
+        moves = (part != part[:, :, :1]).any(axis=(1, 2)) & (draws >= _FEWEST)
+        if moves.all():
             found[:] = methods[method](part)
         else:
-            found[moves] = methods[method](part[moves])
-            found[~moves] = unmoved(part[~moves])
+            if moves.any():
+                found[moves] = methods[method](part[moves])
+            still = part[~moves]
+            equal = (still == still[:, :1, :1]).all(axis=(1, 2)) & (draws >= _FEWEST)
+            found[~moves] = unmoved(still, equal)
         if in_units and exponents is not None:
             found[:] = np.ldexp(found, exponents)
     return out.reshape(shape)
@@ -245,24 +251,18 @@ def _normalise(part: Floats, start: int, shape: tuple[int, ...]) -> Ints32 | Non
 # ---- cells that do not move, or have too few draws
 
 
-def _is_constant(values: Floats) -> Bools:
-    """Tell which cells have one value, and draws enough to say so."""
-    same = (values == values[:, :1, :1]).all(axis=(1, 2))
-    return np.asarray(same & (values.shape[2] >= _FEWEST), np.bool_)
-
-
-def _size_unmoved(values: Floats) -> Floats:
+def _size_unmoved(values: Floats, equal: Bools) -> Floats:
     """Count each chain as one draw, unless all values are equal."""
     _, chains, draws = values.shape
-    return np.where(_is_constant(values), float(chains * draws), float(chains))
+    return np.where(equal, float(chains * draws), float(chains))
 
 
-def _ratio_unmoved(values: Floats) -> Floats:
+def _ratio_unmoved(values: Floats, equal: Bools) -> Floats:
     """Return 1 where all values are equal, otherwise infinity."""
-    return np.where(_is_constant(values), 1.0, np.inf)
+    return np.where(equal, 1.0, np.inf)
 
 
-def _error_unmoved(values: Floats) -> Floats:
+def _error_unmoved(values: Floats, equal: Bools) -> Floats:
     """Estimate the error of the mean from the chain means alone, each taken as one draw."""
     chains = values.shape[1]
     if chains == 1:
@@ -271,7 +271,7 @@ def _error_unmoved(values: Floats) -> Floats:
         # relative to the first value, so that equal chains have equal means
         means = (values - values[:, :1, :1]).mean(axis=2)
         error = means.std(axis=1, ddof=1) / np.sqrt(chains)
-    return np.where(_is_constant(values), 0.0, error)
+    return np.where(equal, 0.0, error)
 
 
 # ---- cells that move

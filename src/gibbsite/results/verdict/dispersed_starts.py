@@ -39,8 +39,9 @@ from gibbsite.results.measure.agreement import compare_chains, compare_energies
 from gibbsite.results.measure.moments import Directions
 from gibbsite.results.verdict.convergence import Look
 from gibbsite.results.verdict.rows import Rows
+from gibbsite.sampling.batched_layouts import PackedLayout, RenumberedLayout
 from gibbsite.sampling.driver import Driver
-from gibbsite.sampling.layout import PackedLayout, PlainLayout, RenumberedLayout
+from gibbsite.sampling.layout import PlainLayout
 from gibbsite.scans.systematic import Systematic
 
 if TYPE_CHECKING:

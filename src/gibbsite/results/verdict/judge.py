@@ -25,7 +25,7 @@ from gibbsite.results.verdict.criteria import STANDARD_ERRORS, Criteria
 from gibbsite.results.verdict.unreached import find_unreached
 from gibbsite.sampling.driver import Recording
 from gibbsite.sampling.progress import catch_interrupt
-from gibbsite.sampling.tape import BATCHES, DRAWS, LENGTH, read_pulse
+from gibbsite.sampling.tape import BATCHES, DRAWS, LENGTH, PULSE
 
 if TYPE_CHECKING:
     from gibbsite.results.verdict.dispersed_starts import DispersedStarts
@@ -95,12 +95,12 @@ def make_result(recording: Recording) -> Result:
         bests=bests,
         best_x=tapes[int(np.argmax(bests))].best_x if record.best else np.zeros(0, setup.graph.state_dtype),
         errors=errors,
-        remarks=tuple(remark.text for remark in setup.remarks),
+        remarks=tuple([remark.text for remark in setup.remarks]),
         period=None if span is None else span // setup.plan.thin,
         report=recording.report,
         kept=recording.kept,
         visit_times=np.zeros(0),
-        pulse=np.stack([read_pulse(tape) for tape in tapes]) + setup.layout.log_offset,
+        pulse=np.stack([tape.pulse[: -(-int(counters[BATCHES]) // PULSE)] for tape in tapes]) + setup.layout.log_offset,
         open=(*(recorder for recorder, _ in record.open), *record.meetings),
         blocks=(*map(np.stack, blocks), *recording.meetings),
         interrupted=recording.interrupted,

@@ -18,7 +18,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats
 from gibbsite.errors import SupportError
-from gibbsite.graphs.support.possible import alive_states, has_zeros
+from gibbsite.graphs.support.possible import find_support, has_zeros
 from gibbsite.graphs.support.start import find_start, find_state_with
 from gibbsite.kernels.base import connects, sites_of
 from gibbsite.results.verdict.convergence import Unreached
@@ -49,8 +49,8 @@ def find_unreached(
     -------
     tuple of Unreached
     """
-    unreached = _left_out(recording)
     setup = recording.setup
+    unreached = [] if setup.scan.once and setup.graph.units is None else _left_out(recording)
     if not setup.graph.discrete or setup.graph.binary or not has_zeros(setup.graph):
         return tuple(unreached)
     rng = np.random.default_rng(setup.plan.entropy)
@@ -91,7 +91,7 @@ def _unreached(
     """Name the states that were never possible, but are not proved impossible nor seen to be in reach."""
     graph, model = recording.setup.graph, recording.setup.model
     never = totals[:, : graph.n_cells].max(axis=0) <= 0.0
-    suspects = np.flatnonzero(never & alive_states(graph, model))
+    suspects = np.flatnonzero(never & find_support(graph, model).board.alive)
     sites = np.searchsorted(graph.offset, suspects, side="right") - 1
     kernel, here = recording.setup.kernel, recording.states[0]
     unreached: list[Unreached] = []

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arrays import Array, Ints
-from gibbsite.sampling.layout import PackedLayout
+from gibbsite.sampling.batched_layouts import PackedLayout
 from gibbsite.sampling.tape import Tape
 
 

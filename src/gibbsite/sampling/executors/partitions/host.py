@@ -16,13 +16,13 @@ from gibbsite._common.arrays import Array, Floats32, Ints
 from gibbsite._numba.jit import clock
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import Team
+from gibbsite.sampling.batched_layouts import PackedLayout
 from gibbsite.sampling.checkpoint import flatten, restore
 from gibbsite.sampling.executor import Threads
 from gibbsite.sampling.executors.partitions.draws import Demand
 from gibbsite.sampling.executors.partitions.halo import Halo
 from gibbsite.sampling.executors.partitions.links import Link
 from gibbsite.sampling.executors.partitions.slices import move_stretches, record_stretch, tape_of_cells
-from gibbsite.sampling.layout import PackedLayout
 from gibbsite.sampling.sweep import State
 from gibbsite.sampling.tape import ADDED, BATCHES, COUNT, DRAWS, FILL, LENGTH, Tape, Writer, find_writer, pulse_due
 

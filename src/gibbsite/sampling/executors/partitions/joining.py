@@ -11,6 +11,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Ints
 from gibbsite._common.wording import argument, part
 from gibbsite.errors import IncompatibleError
+from gibbsite.sampling.batched_layouts import LEAST_SITES, PackedLayout
 from gibbsite.sampling.executors.partitions.draws import Demand, rest_of
 from gibbsite.sampling.executors.partitions.host import (
     Standing,
@@ -22,7 +23,7 @@ from gibbsite.sampling.executors.partitions.host import (
     own_states,
 )
 from gibbsite.sampling.executors.partitions.slices import record_stretch, state_potential
-from gibbsite.sampling.layout import LEAST_CHAINS, LEAST_COLORED, LEAST_SITES, ChainLayout, PackedLayout
+from gibbsite.sampling.layout import LEAST_CHAINS, LEAST_COLORED, ChainLayout
 from gibbsite.sampling.sweep import State
 from gibbsite.sampling.tape import COUNT, DRAWS, EVERY_DRAW, Tape, find_writer, pulse_due
 

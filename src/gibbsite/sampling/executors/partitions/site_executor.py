@@ -18,6 +18,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Ints
 from gibbsite.kernels.protocols import Replicated
+from gibbsite.sampling.batched_layouts import PackedLayout
 from gibbsite.sampling.executor import Bundles, Executor
 from gibbsite.sampling.executors.partitions.draws import Demand
 from gibbsite.sampling.executors.partitions.halo import host_ranges
@@ -30,7 +31,7 @@ from gibbsite.sampling.executors.partitions.serving import Given, checksum, forg
 from gibbsite.sampling.executors.partitions.together import TogetherExecutor
 from gibbsite.sampling.executors.remote import MOST_ATTEMPTS, lost_too_often
 from gibbsite.sampling.executors.versions import installed_versions
-from gibbsite.sampling.layout import ChainLayout, PackedLayout
+from gibbsite.sampling.layout import ChainLayout
 from gibbsite.sampling.tape import DRAWS
 
 _TOKEN = 32  # bytes that hosts of a run know each other by
