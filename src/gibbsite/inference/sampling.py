@@ -13,7 +13,7 @@ from gibbsite._numba.jit import announcing, clock
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError, SamplingError
 from gibbsite.kernels.base import Kernel
 from gibbsite.results.result import Result
-from gibbsite.results.verdict.criteria import Criteria, read_criteria
+from gibbsite.results.verdict.criteria import NO_CRITERIA, Criteria, read_criteria
 from gibbsite.results.verdict.judge import Judge, foresee, make_result
 from gibbsite.sampling.driver import Driver, Recording
 from gibbsite.sampling.executor import Executor, read_threads
@@ -121,7 +121,7 @@ def sample(
     begun = clock()
     check_parts(model, kernel, scan)
     chains = check_integer("chains", chains, 1)
-    criteria = read_criteria(criteria)
+    criteria = NO_CRITERIA if criteria is None else read_criteria(criteria)
     threads = read_threads(threads)
     if criteria.accuracy is not None and kernel is not None and not kernel.estimates:
         raise IncompatibleError(

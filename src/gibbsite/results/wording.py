@@ -44,9 +44,9 @@ def rhat_text(value: float | None, spec: str = ".3f") -> str:
     >>> rhat_text(1.0234), rhat_text(7178769.89), rhat_text(float("inf"))
     ('1.023', 'above 100', 'infinite')
     """
-    if value is not None and 100.0 < value < math.inf:
-        return "above 100"
-    return in_words(value, spec)
+    if value is None or not math.isfinite(value):
+        return in_words(value, spec)
+    return "above 100" if value > 100.0 else format(value, spec)
 
 
 def with_sign(error: float) -> str:

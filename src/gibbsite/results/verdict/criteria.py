@@ -55,19 +55,14 @@ class Criteria:
         if self.query is not None:
             object.__setattr__(self, "query", check_sites("query", self.query))
 
-    @property
-    def error(self) -> float | None:
-        """The largest standard error at which a marginal has the accuracy."""
-        return None if self.accuracy is None else self.accuracy / STANDARD_ERRORS
 
-
-_NONE = Criteria()
+NO_CRITERIA = Criteria()
 
 
 def read_criteria(criteria: Criteria | None) -> Criteria:
     """Return criteria, those without any demand by default; refuse anything else."""
     if criteria is None:
-        return _NONE
+        return NO_CRITERIA
     if not isinstance(criteria, Criteria):
         raise ArgumentError(f"{argument('criteria')} must be gs.Criteria(...), got {criteria!r}.")
     return criteria

@@ -127,7 +127,9 @@ class Judge:
         self, criteria: Criteria, threads: int, seconds: float | None, query: Sequence[int] | None = None
     ) -> None:
         self.query = None if query is None else np.array(query, np.intp)
-        self.error, self.wanted, self.threads = criteria.error, criteria.dispersed_starts, threads
+        accuracy = criteria.accuracy
+        self.error = None if accuracy is None else accuracy / STANDARD_ERRORS
+        self.wanted, self.threads = criteria.dispersed_starts, threads
         self.seconds = math.inf if seconds is None else float(seconds)
         self.looker: Looker | None = None
         self.visits: Visits
