@@ -10,7 +10,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.inference.exact.enumeration import enumerate_states
-from gibbsite.lab.dogs.dobrushin import draw_parameters, measure_bias, paper_order
+from gibbsite.lab.dogs.dobrushin import draw_parameters, measure_bias, paper_order, run_short
 from gibbsite.lab.dogs.guarantees import SHOWN
 from gibbsite.lab.dogs.mle import (
     LEVEL,
@@ -23,7 +23,6 @@ from gibbsite.lab.dogs.mle import (
     make_model,
     pose,
 )
-from gibbsite.lab.dogs.short_runs import run_short
 from gibbsite.lab.dogs.wallclock import KINDS, bracket_corner
 from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.lab.follow import fit_slope
-from gibbsite.lab.herded.denoising import METHODS, is_less
+from gibbsite.lab.chains import fit_slope
+from gibbsite.lab.herded.denoising import METHODS, draw_strokes, find_silhouette, is_less
 from gibbsite.lab.herded.discrepancy import VALUES, bound
-from gibbsite.lab.herded.silhouettes import draw_strokes, find_silhouette
 from gibbsite.lab.herded.two_variables import EPSILONS
 from tests.lab.quick_runs import FAMILIES, check_what_it_says_and_saves, family, findings
 

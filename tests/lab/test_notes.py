@@ -9,9 +9,18 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.inference.efficiency import measure_efficiency
-from gibbsite.lab.notes.banana import METHODS, is_exact
-from gibbsite.lab.notes.banana_density import LOOKED_AT, evaluate, gradient, grid, log_density, printed_gradient, truth
-from gibbsite.lab.notes.comparison_targets import autoregressive
+from gibbsite.lab.notes.banana import (
+    LOOKED_AT,
+    METHODS,
+    evaluate,
+    gradient,
+    grid,
+    is_exact,
+    log_density,
+    printed_gradient,
+    truth,
+)
+from gibbsite.lab.notes.comparison import autoregressive
 from gibbsite.lab.notes.denoising import COUPLINGS, conditional_gap
 from gibbsite.lab.notes.ula_bias import KNOWN, STEPS, doubt
 from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings

@@ -9,11 +9,10 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.lab.follow import fit_slope
-from gibbsite.lab.occupancy import watch
+from gibbsite.lab.occupancy import error_at, watch
 from gibbsite.lab.poisson import cost as poisson_cost
 from gibbsite.lab.poisson import mixture as poisson_mixture
 from gibbsite.lab.poisson import spin as poisson_spin
-from gibbsite.lab.poisson.courses import error_at
 from gibbsite.lab.poisson.potts import distance_from_uniform
 from tests.lab.quick_runs import check_what_it_says_and_saves, claims, family, findings
 

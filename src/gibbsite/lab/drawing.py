@@ -18,12 +18,6 @@ else:
     Figure: TypeAlias = Any
 
 
-def add_legend(*panels: Axes, size: float = 8, **how: Any) -> None:
-    """Add legends without frames."""
-    for axes in panels:
-        axes.legend(fontsize=size, frameon=False, **how)
-
-
 def show_picture(axes: Axes, picture: Array, title: str, span: tuple[float, float]) -> None:
     """Show a picture in grey, without ticks."""
     axes.imshow(picture, cmap="gray", vmin=span[0], vmax=span[1], interpolation="nearest")

@@ -1,25 +1,27 @@
-"""Where a chain has been, counted after every single update, and what it has cost so far.
+"""Occupation counts of chains after every update, the time that updates take, and curves of errors against both.
 
-Every site counts at every update, whether it is visited or not, as in the code of the Poisson-Gibbs paper:
-how long it stayed is added up when it leaves, so that counting takes no longer for many sites. Values of
-numbers are counted in cells of equal width, states one by one.
+Every site counts at every update, whether it is visited or not, as in the code of the Poisson-Gibbs paper. The time
+that a site spends in a cell is added when it leaves the cell, so that the cost of counting does not depend on the
+number of sites. The values of continuous sites are counted in cells of equal width.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import gibbsite as gs
-from gibbsite._common.arrays import Floats, Ints
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.kernels.base import step
 from gibbsite.kernels.protocols import Fallible
+from gibbsite.lab.drawing import Axes
+from gibbsite.lab.findings import Rows, Table
 from gibbsite.sampling.sweep import State, start_chain
 from gibbsite.scans.base import period, refresh, site_at
 
@@ -27,14 +29,11 @@ _THREADS = 2
 
 
 class Trajectory(NamedTuple):
-    """What was seen along chains: (chains, lengths) arrays, and figures of the kernel.
+    """Errors and times along chains."""
 
-    ``seconds`` is time of the processor spent on updates and on counting, so other programs do not matter.
-    """
-
-    errors: Floats
-    seconds: Floats
-    report: Mapping[str, float]
+    errors: Floats  # (chains, lengths)
+    seconds: Floats  # (chains, lengths): processor time of updates and of counting
+    report: Mapping[str, float]  # of the kernel
 
 
 @compiled_loop
@@ -50,7 +49,7 @@ def _dwell(
     begin: int,
     end: int,
 ) -> None:
-    """Make updates ``begin`` to ``end``; add the times that sites spent in their cells to ``counts``."""
+    """Make updates ``begin`` to ``end``; add the times that sites spend in their cells to ``counts``."""
     x, order, memory = state.x, state.order, state.memory
     rng, cycle = load(state.rng), np.uintp(period(schedule))
     where, last = np.uintp(state.position[0]), np.int64(counts.shape[1] - 1)
@@ -88,12 +87,12 @@ def watch(
     chains: int = 1,
     tick: Callable[[], None] = lambda: None,
 ) -> Trajectory:
-    """Follow chains from equal values everywhere, and measure their counts after some numbers of updates.
+    """Run chains from equal values at all sites, and evaluate their counts after given numbers of updates.
 
     ``model``, ``kernel``, ``scan``: what to run; ``RandomScan()`` by default; ``lengths``: numbers of updates,
-    increasing; ``measure``: makes a number of the counts (sites, cells); ``cells``, ``low``, ``width``: how many cells
-    there are, where they begin, and the width of each; for states 0 and 1; ``start``: value or state code of all sites
-    at the start; ``rng``, ``chains``: seed, and number of chains; ``tick``: called at the end of every chain.
+    increasing; ``measure``: maps the counts (sites, cells) to a number; ``cells``, ``low``, ``width``: number of cells,
+    lower end of the first one, and width of each; the defaults are those of states; ``start``: value or state code of
+    all sites at the start; ``rng``, ``chains``: seed, and number of chains; ``tick``: called at the end of each chain.
     """
     scan = gs.RandomScan() if scan is None else scan
     graph = gs.graphs.compile_graph(model)
@@ -121,3 +120,59 @@ def watch(
     with ThreadPoolExecutor(_THREADS) as threads:
         memories = list(threads.map(make, range(chains)))
     return Trajectory(errors, seconds, kernel.report(memories))
+
+
+Arrays = Mapping[str, Array]
+NOTE = "Seconds are processor time and depend on the machine; everything else depends on the seed alone."
+
+
+def follow_methods(
+    names: Iterable[str], follow: Callable[[str], tuple[Ints, Trajectory]]
+) -> tuple[dict[str, Array], Any]:
+    """Follow all methods; return arrays "NAME: errors", "NAME: seconds" and "NAME: updates", and their reports."""
+    arrays: dict[str, Array] = {}
+    reports: dict[str, dict[str, float]] = {}
+    for name in names:
+        lengths, seen = follow(name)
+        arrays |= {f"{name}: errors": seen.errors, f"{name}: seconds": seen.seconds, f"{name}: updates": lengths}
+        reports[name] = dict(seen.report)
+    return arrays, reports
+
+
+def seconds_of_update(arrays: Arrays, name: str) -> float:
+    """Return the mean time of an update of a method."""
+    return float(arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1])
+
+
+def last_error(arrays: Arrays, name: str) -> float:
+    """Return the mean error of chains at the end."""
+    return float(arrays[f"{name}: errors"][:, -1].mean())
+
+
+def error_at(arrays: Arrays, name: str, updates: int) -> Array | None:
+    """Return the errors of all chains of a method after a number of updates, None if it made fewer."""
+    at = np.flatnonzero(arrays[f"{name}: updates"] == updates)
+    return arrays[f"{name}: errors"][:, at[0]] if at.size else None
+
+
+def tabulate_errors(title: str, arrays: Arrays, names: Iterable[str], shown: Iterable[int], digits: int) -> Table:
+    """Return a table of mean errors and their standard deviation after some numbers of updates."""
+    shown, rows = list(shown), Rows()
+    for name in names:
+        found = [error_at(arrays, name, updates) for updates in shown]
+        cells = [None if e is None else f"{e.mean():.{digits}f} ({e.std(ddof=1):.{digits}f})" for e in found]
+        rows.add(name, *cells)
+    return Table(title, ("method", *(f"{updates:,} updates" for updates in shown)), rows)
+
+
+def draw_courses(
+    axes: Axes, arrays: Arrays, looks: Mapping[str, tuple[str, str]], what: str, band: bool = False
+) -> None:
+    """Draw mean errors against "updates" or "seconds", with the range of chains if ``band`` is true."""
+    for name, (color, dashes) in looks.items():
+        x, y = arrays[f"{name}: {what}"], arrays[f"{name}: errors"]
+        at = x if what == "updates" else x.mean(axis=0)
+        if band:
+            axes.fill_between(at, y.min(axis=0), y.max(axis=0), color=color, alpha=0.15, lw=0)
+        axes.plot(at, y.mean(axis=0), ls=dashes, color=color, lw=1.5, label=name)
+    axes.set_xscale("log")

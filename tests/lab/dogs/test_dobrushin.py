@@ -13,6 +13,7 @@ from gibbsite.lab.dogs.dobrushin import (
     paper_influence,
     paper_order,
     random_grid,
+    run_short,
 )
 
 
@@ -50,3 +51,10 @@ def test_measure_bias_returns_e_x_of_a_site_after_each_number_of_steps_from_1() 
 
 def test_compare_gains_says_how_much_smaller_the_bound_and_the_bias_of_the_second_scan() -> None:
     assert compare_gains((0.5, 0.005), (0.3, 0.0), 1000) == ("100", "> 100")
+
+
+def test_run_short_returns_the_states_of_some_sites_after_each_number_of_steps_in_many() -> None:
+    model, ones = gs.ising_grid((5, 5), coupling=0.2), np.ones(25, int)
+    steps, corner = np.array([25, 500]), np.array([0])
+    x = run_short(model, gs.Systematic(), steps, corner, chains=1000, start=ones, rng=1)
+    assert (bool(x[0].mean() > x[1].mean()), bool(abs(x[1].mean() - 0.5) < 0.1)) == (True, True)

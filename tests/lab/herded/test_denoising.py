@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import gibbsite as gs
-from gibbsite.lab.herded.denoising import is_less, restore
-from gibbsite.lab.herded.silhouettes import draw_strokes
+from gibbsite.lab.herded.denoising import draw_strokes, is_less, restore
 
 
 def test_restore_returns_estimates_of_p_x_1_one_image_for_each_number_of_sweeps() -> None:
@@ -20,3 +19,8 @@ def test_is_less_tells_whether_errors_a_are_less_than_b_on_the_same_noisy_images
         True,
         None,
     )
+
+
+def test_draw_strokes_draws_a_circle_a_zigzag_a_spiral_and_a_letter_with_strokes() -> None:
+    image = draw_strokes(300)
+    assert (image.shape, bool(0.05 < image.mean() < 0.15)) == ((300, 300), True)

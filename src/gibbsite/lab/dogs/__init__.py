@@ -1,5 +1,5 @@
 """Experiments of the DoGS paper.
 
 Mitliagkas and Mackey (2017), Improving Gibbs sampler scan quality with DoGS: one file for each experiment;
-``dobrushin`` and ``short_runs`` are what they share.
+``dobrushin`` is what they share.
 """

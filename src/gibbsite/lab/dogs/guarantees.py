@@ -14,9 +14,8 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 from gibbsite.lab.dogs.dobrushin import LOOKS, guarantee, paper_influence, random_grid
 from gibbsite.lab.drawing import INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import DOGS, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.sources import DOGS
 
 SIDE = 10
 SHOWN = (500, 1000, 2000, 3000)  # numbers of steps in the table
@@ -127,10 +126,10 @@ def draw(findings: Findings, figure: Figure) -> None:
         axes.set_xlim(0, steps[-1])
     first.axhline(1.0, color=INK, lw=0.8, ls=":")
     tidy(first, "first draw (Figure 1)", "steps", "bound on the total variation")
-    tidy(all_, "the other draws (Figure 9)", "steps", "bound on the total variation")
-    tidy(gains, "gains, all draws", "steps", "ratio of bounds")
     first.legend(fontsize=8, frameon=False, loc="lower left", title="bound at the end in brackets", title_fontsize=7)
+    tidy(all_, "the other draws (Figure 9)", "steps", "bound on the total variation")
     all_.legend(fontsize=8, frameon=False, loc="lower left")
+    tidy(gains, "gains, all draws", "steps", "ratio of bounds")
     gains.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(0.0, 0.98))
 
 

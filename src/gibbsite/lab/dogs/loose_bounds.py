@@ -15,9 +15,8 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.lab.dogs import dobrushin
 from gibbsite.lab.drawing import INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import DOGS, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.sources import DOGS
 
 SIDE, COUPLING = 40, 0.165
 FACTORS = (1.0, 1.1, 1.3, 1.5)
@@ -147,8 +146,8 @@ def draw(findings: Findings, figure: Figure) -> None:
         above.loglog()
         biases = {"systematic": arrays["bias of systematic"], "DoGS": arrays["bias of DoGS"][f]}
         dobrushin.draw_bias(below, arrays["steps of the bias"], biases, findings.settings["chains"])
-        tidy(above, f"influence times {factor:g} (row sum {arrays['row sum'][f]:.2f})", "steps")
         tidy(below, f"scans chosen with influence times {factor:g}", "steps")
+        tidy(above, f"influence times {factor:g} (row sum {arrays['row sum'][f]:.2f})", "steps")
         above.legend(fontsize=7, frameon=False, loc="lower left")
     panels[0, 0].set_ylabel("bound on the total variation of $X_1$", fontsize=8, color=INK)
     panels[1, 0].set_ylabel("$E[X_1]$, two standard errors", fontsize=8, color=INK)

@@ -17,9 +17,8 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.lab.dogs import dobrushin
 from gibbsite.lab.drawing import COLORS, INK, Axes, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import DOGS, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.sources import DOGS
 
 SIDE = 40
 GRIDS = {"open": (1 / 3.915, False), "torus": (0.25, True)}  # coupling, periodic

@@ -17,12 +17,10 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
-from gibbsite.lab.dogs.dobrushin import LOOKS, paper_influence, paper_order
-from gibbsite.lab.dogs.short_runs import run_short
+from gibbsite.lab.dogs.dobrushin import LOOKS, paper_influence, paper_order, run_short
 from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import DOGS, DOMKE, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.sources import DOGS, DOMKE
 
 SIDES = (3, 4)
 BOX, RIDGE, RATE = 0.2, 1.0, 0.1  # largest coupling, weight of the ridge, step of the gradient

@@ -24,11 +24,10 @@ from gibbsite.applications.segmentation.labelled import LabelledImages, read_lab
 from gibbsite.applications.segmentation.made_up import make_pictures
 from gibbsite.applications.segmentation.scoring import confuse, spread
 from gibbsite.applications.segmentation.segmenter import Segmenter
-from gibbsite.lab.dogs.short_runs import run_short
+from gibbsite.lab.dogs.dobrushin import run_short
 from gibbsite.lab.drawing import COLORS, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import DOGS, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
-from gibbsite.lab.sources import DOGS
 
 METHODS = ("PLSA", "systematic", "DoGS", "one systematic chain", "50 sweeps", "50 sweeps, coupling 1")
 SHORT = ("systematic", "DoGS")

@@ -20,12 +20,10 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints, Ints8
-from gibbsite.lab.dogs.dobrushin import LOOKS, draw_parameters, paper_influence, paper_order, random_grid
-from gibbsite.lab.dogs.short_runs import run_short
+from gibbsite.lab.dogs.dobrushin import LOOKS, draw_parameters, paper_influence, paper_order, random_grid, run_short
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import DOGS, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.sources import DOGS
 
 KINDS = {"fields 0 or 1": True, "no fields": False}
 SMALL = 60  # side of the grids on which lengths are counted

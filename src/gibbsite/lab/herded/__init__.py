@@ -1,5 +1,5 @@
 """Experiments of the herded Gibbs paper.
 
 Chen, Bornn, de Freitas, Eskelin, Fang and Welling (2016), Herded Gibbs sampling: one file for each
-experiment; ``silhouettes`` has their images, ``newswire`` the text.
+experiment.
 """

@@ -8,20 +8,59 @@ tanh(y / sigma^2). The error is the mean of (P(x = +1) - truth)^2 over pixels, a
 
 from __future__ import annotations
 
+import os
 import warnings
-from itertools import combinations
+from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Floats, Ints
+from gibbsite.lab.chains import follow
 from gibbsite.lab.drawing import COLORS, Figure, show_picture, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import HERDED, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
-from gibbsite.lab.follow import follow
-from gibbsite.lab.herded.silhouettes import draw_strokes, find_silhouette
-from gibbsite.lab.sources import HERDED
+
+_SILHOUETTE = "images/mpeg7/beetle-1.png"
+
+
+def draw_strokes(side: int) -> Bools:
+    """Draw a circle, a zigzag, a spiral and a letter with strokes of five pixels."""
+    turn = np.linspace(0.0, 2.0 * np.pi, 40)
+    wind = np.linspace(0.0, 4.5 * np.pi, 90)
+    circle = np.stack([0.25 + 0.15 * np.sin(turn), 0.25 + 0.15 * np.cos(turn)], axis=1)
+    spiral = np.stack([0.72 + 0.014 * wind * np.sin(wind), 0.72 + 0.014 * wind * np.cos(wind)], axis=1)
+    zigzag = np.array([[0.58, 0.1], [0.9, 0.17], [0.58, 0.24], [0.9, 0.31], [0.58, 0.38], [0.9, 0.45]])
+    letter = [np.array([[0.42, 0.55], [0.08, 0.7], [0.42, 0.85]]), np.array([[0.28, 0.61], [0.28, 0.79]])]
+    pixels = (np.indices((side, side)).reshape(2, -1).T + 0.5) / side
+    near = np.full(side * side, np.inf)
+    for line in (circle, zigzag, spiral, *letter):
+        for a, b in pairwise(line):
+            along = np.clip((pixels - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
+            near = np.minimum(near, np.linalg.norm(pixels - a - along[:, None] * (b - a), axis=1))
+    return (near <= 2.5 / side).reshape(side, side)
+
+
+def find_silhouette(step: int) -> tuple[str, Bools] | None:
+    """Return name and pixels of a real silhouette, every ``step``-th row and column, if it is at hand.
+
+    It is looked for in the folder that ``GIBBSITE_DATA`` names, and nowhere else.
+    """
+    folder = os.environ.get("GIBBSITE_DATA")
+    if not folder:
+        return None
+    path = Path(folder) / _SILHOUETTE
+    try:
+        from PIL import Image
+
+        with Image.open(path) as image:
+            pixels = np.asarray(image.convert("L"))
+    except (ImportError, OSError):
+        return None
+    return path.stem, (pixels >= 128)[::step, ::step]
+
 
 SWEEPS = 30
 _SHOWN = 4.0  # sigma of Figure 9

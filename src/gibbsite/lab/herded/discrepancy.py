@@ -14,12 +14,10 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
+from gibbsite.lab.chains import sample_quietly, space_lengths
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import HERDED, TIJDEMAN, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
-from gibbsite.lab.follow import space_lengths
-from gibbsite.lab.quiet import sample_quietly
-from gibbsite.lab.sources import HERDED, TIJDEMAN
 
 VALUES = (2, 3, 5, 10, 20)
 _SHOWN = 5  # number of values in the panel over time
@@ -124,8 +122,8 @@ def draw(findings: Findings, figure: Figure) -> None:
     over_time.axhline(bound(_SHOWN), color=INK, lw=0.8, ls=(0, (4, 3)), label="Tijdeman's bound")
     over_time.loglog()
     tidy(by_values, "largest discrepancy", xlabel="number of values", ylabel="largest $|N_k - T p_k|$")
-    tidy(over_time, f"largest so far, {_SHOWN} values", xlabel="draws T")
     by_values.legend(fontsize=8, frameon=False, loc="lower right")
+    tidy(over_time, f"largest so far, {_SHOWN} values", xlabel="draws T")
     over_time.legend(fontsize=8, frameon=False, loc="upper left")
 
 

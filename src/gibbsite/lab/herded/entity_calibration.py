@@ -9,10 +9,9 @@ import numpy as np
 from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.entities.scoring import calibration
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import HERDED, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.herded.newswire import find_news
-from gibbsite.lab.sources import HERDED
+from gibbsite.lab.herded.entities import find_news
 from gibbsite.learn.crf.labels import find_spans
 
 _GOAL = 0.03

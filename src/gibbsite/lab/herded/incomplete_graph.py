@@ -14,11 +14,10 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
+from gibbsite.lab.chains import envelope, fit_slope, follow, space_lengths
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import HERDED, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
-from gibbsite.lab.follow import envelope, fit_slope, follow, space_lengths
-from gibbsite.lab.sources import HERDED
 
 EDGES = ((0, 1), (0, 2), (1, 3), (2, 3))
 MODELS = 5
@@ -116,8 +115,8 @@ def draw(findings: Findings, figure: Figure) -> None:
     joint.bar(at - 0.2, arrays["joint exact"], 0.4, color=FAINT, label="exact")
     joint.bar(at + 0.2, arrays["joint blanket"], 0.4, color=_KERNELS["blanket"], label="herded, blanket")
     joint.set_xticks(at, [f"{code:04b}" for code in at], rotation=90)
-    tidy(joint, "joint of the first model", xlabel="$x_1 x_2 x_3 x_4$", ylabel="probability")
     joint.tick_params(axis="x", labelsize=7)
+    tidy(joint, "joint of the first model", xlabel="$x_1 x_2 x_3 x_4$", ylabel="probability")
     joint.legend(fontsize=8, frameon=False)
     for name in ("Gibbs", "full", "blanket"):
         for number, found in enumerate(arrays[f"error {name}"]):

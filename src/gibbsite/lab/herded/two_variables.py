@@ -14,11 +14,10 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Floats, Ints
+from gibbsite.lab.chains import envelope, fit_slope, follow, space_lengths
 from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import HERDED, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
-from gibbsite.lab.follow import envelope, fit_slope, follow, space_lengths
-from gibbsite.lab.sources import HERDED
 
 EPSILONS = (0.1, 0.01, 0.001, 0.0001)
 MARGINAL = 0.75

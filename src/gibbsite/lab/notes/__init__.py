@@ -1,5 +1,4 @@
 """Experiments of lecture notes.
 
-Formulas that are misprinted there stand beside corrected ones. One file each; ``banana_density``,
-``comparison_targets`` and ``gaussian_sweeps`` are shared by several.
+Formulas that are misprinted there stand beside corrected ones; one file for each experiment.
 """

@@ -7,19 +7,71 @@ gradient that the notes print is refused before a run; what it would have done i
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.lab.chains import refusal, sample_quietly
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import LANGEVIN_NOTES, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.notes import banana_density
-from gibbsite.lab.quiet import refusal, sample_quietly
-from gibbsite.lab.sources import LANGEVIN_NOTES
 from gibbsite.results.measure.diagnostics import ess, mcse
+
+# functions whose means are compared
+LOOKED_AT = ("x", "x^2", "y", "y^2", "y > 1")
+
+
+def log_density(z: Any) -> Any:
+    """Return the logarithm of the density, up to a constant."""
+    return -(z[0] ** 2) / 10.0 - z[1] ** 4 / 10.0 - 2.0 * (z[1] - z[0] ** 2) ** 2
+
+
+def gradient(z: Any) -> Any:
+    """Return its gradient."""
+    bend = z[1] - z[0] ** 2
+    return np.array([-z[0] / 5.0 + 8.0 * z[0] * bend, -0.4 * z[1] ** 3 - 4.0 * bend])
+
+
+def printed_gradient(z: Any) -> Any:
+    """Return what the notes print for it; it is the gradient of nothing."""
+    bend = z[1] - z[0] ** 2
+    return np.array([-2.0 * z[0] / 5.0 + 4.0 * z[0] * bend, -0.4 * z[1] ** 3 - 4.0 * bend])
+
+
+@cache
+def target() -> gs.LogDensity:
+    """Return the banana with its gradient."""
+    return gs.LogDensity(log_density, gradient, dim=2, names=["x", "y"])
+
+
+def evaluate(x: Floats, y: Floats) -> Floats:
+    """Return the functions that are compared, in a new last axis."""
+    return np.stack([x, x**2, y, y**2, (y > 1.0).astype(float)], axis=-1)
+
+
+def grid(half: float = 4.0, cells: int = 1600) -> tuple[Floats, Floats]:
+    """Return the midpoints of a square grid, and the probabilities of its cells (x, y).
+
+    The density falls so fast that the sum over midpoints has the accuracy of the numbers themselves.
+    """
+    middle = np.asarray((np.arange(cells) + 0.5) * (2.0 * half / cells) - half, np.float64)
+    p: Floats = np.exp(log_density(np.stack(np.meshgrid(middle, middle, indexing="ij"))))
+    return middle, p / p.sum()
+
+
+@cache
+def truth() -> dict[str, tuple[float, float]]:
+    """Return mean and standard deviation of all functions, from the grid."""
+    middle, p = grid()
+    values = evaluate(*np.meshgrid(middle, middle, indexing="ij"))
+    means = np.einsum("ij,ijk->k", p, values)
+    squares = np.einsum("ij,ijk->k", p, values**2)
+    sds = np.sqrt(squares - means**2)
+    return {name: (float(m), float(s)) for name, m, s in zip(LOOKED_AT, means, sds, strict=True)}
+
 
 METHODS: dict[str, gs.kernels.Kernel] = {
     "Metropolis, sd 0.5": gs.Metropolis(scale=0.5, adapt=False),
@@ -43,11 +95,11 @@ def is_exact(name: str) -> bool:
 def walk(slope: Callable[[Any], Any], walkers: int, steps: int, rng: np.random.Generator) -> Floats:
     """Return the means of each of many walkers over the second half of steps of ULA with some gradient."""
     z = rng.normal(scale=0.5, size=(2, walkers))
-    total = np.zeros((walkers, len(banana_density.LOOKED_AT)))
+    total = np.zeros((walkers, len(LOOKED_AT)))
     for t in range(steps):
         z = z + _STEP * slope(z) + np.sqrt(2.0 * _STEP) * rng.standard_normal(z.shape)
         if 2 * t >= steps:
-            total += banana_density.evaluate(z[0], z[1])
+            total += evaluate(z[0], z[1])
     return total / (steps - (steps + 1) // 2)
 
 
@@ -55,21 +107,15 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Sample the banana with every method; try what must be refused."""
     sweeps, walkers, steps = (20_000, 1_000, 2_000) if quick else (200_000, 4_000, 10_000)
     meter.expect(len(METHODS) + 2)
-    means, sds = (np.array([banana_density.truth()[name][k] for name in banana_density.LOOKED_AT]) for k in range(2))
+    means, sds = (np.array([truth()[name][k] for name in LOOKED_AT]) for k in range(2))
     arrays: dict[str, Array] = {"truth": means, "sd": sds}
     rows = Rows([("grid", *(f"{m + 0.0:.4f}" for m in means.round(12)), None, None, None)])
     for name, kernel in METHODS.items():
         result = sample_quietly(
-            banana_density.target(),
-            kernel,
-            sweeps=sweeps,
-            warmup=max(2_000, sweeps // 20),
-            chains=_CHAINS,
-            record="draws",
-            rng=rng,
+            target(), kernel, sweeps=sweeps, warmup=max(2_000, sweeps // 20), chains=_CHAINS, record="draws", rng=rng
         )
         z = np.asarray(result.values, float)
-        values = banana_density.evaluate(z[..., 0], z[..., 1])
+        values = evaluate(z[..., 0], z[..., 1])
         found, error, size = values.mean(axis=(0, 1)), mcse(values), ess(values)
         off = (found - means) / error
         arrays |= {
@@ -87,23 +133,19 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         )
         meter.tick()
     chance = np.random.default_rng([rng, 58])
-    for name, slope in (("corrected", banana_density.gradient), ("printed", banana_density.printed_gradient)):
+    for name, slope in (("corrected", gradient), ("printed", printed_gradient)):
         of_walkers = walk(slope, walkers, steps, chance)
         arrays[f"{name} gradient: means"] = of_walkers.mean(axis=0)
         arrays[f"{name} gradient: errors"] = of_walkers.std(axis=0, ddof=1) / np.sqrt(walkers)
     meter.tick()
     refused = refusal(
         lambda: sample_quietly(
-            gs.LogDensity(banana_density.log_density, banana_density.printed_gradient, dim=2, names=["x", "y"]),
-            gs.MALA(),
-            rng=rng,
+            gs.LogDensity(log_density, printed_gradient, dim=2, names=["x", "y"]), gs.MALA(), rng=rng
         )
     )
-    exploded = refusal(
-        lambda: sample_quietly(banana_density.target(), gs.kernels.ULA(_TOO_LARGE), sweeps=sweeps, rng=rng)
-    )
+    exploded = refusal(lambda: sample_quietly(target(), gs.kernels.ULA(_TOO_LARGE), sweeps=sweeps, rng=rng))
     meter.tick()
-    head = ("method", *(f"E[{name}]" for name in banana_density.LOOKED_AT), "errors off", "effective", "accepted")
+    head = ("method", *(f"E[{name}]" for name in LOOKED_AT), "errors off", "effective", "accepted")
     return Findings(
         tables=[
             Table(
@@ -139,11 +181,11 @@ def _claims(arrays: dict[str, Array], refused: str | None) -> Table:
 
     exact = {name: off(name) for name in METHODS if is_exact(name)}
     steps = [name for name in METHODS if not is_exact(name)]
-    k = banana_density.LOOKED_AT.index("y^2")
+    k = LOOKED_AT.index("y^2")
     gaps = [arrays["truth"][k] - arrays[f"{name}: means"][k] for name in steps]
     errors = [arrays[f"{name}: errors"][k] for name in steps]
     said = [f"{g:.3f} ({e:.3f}) for {n[5:]}" for g, e, n in zip(gaps, errors, steps, strict=True)]
-    k = banana_density.LOOKED_AT.index("x^2")
+    k = LOOKED_AT.index("x^2")
     right, wrong = (arrays[f"{name} gradient: means"][k] for name in ("corrected", "printed"))
     error = arrays["printed gradient: errors"][k]
     return compare_claims(
@@ -178,7 +220,7 @@ def _claims(arrays: dict[str, Array], refused: str | None) -> Table:
 
 def draw(findings: Findings, figure: Figure) -> None:
     """Draw draws over the density, and the errors of all methods."""
-    middle, p = banana_density.grid(cells=300)
+    middle, p = grid(cells=300)
     shown = ("Metropolis, learned", "MALA", "ULA, 0.03")
     *pictures, errors = figure.subplots(1, 4, width_ratios=(1, 1, 1, 1.4))
     levels = p.max() * np.exp(-np.array([4.5, 2.0, 0.5]))
@@ -188,14 +230,14 @@ def draw(findings: Findings, figure: Figure) -> None:
         axes.contour(middle, middle, p.T, levels=levels, colors="black", linewidths=0.7)
         axes.set(xlim=(-2.6, 2.6), ylim=(-2.2, 3.2))
         tidy(axes, name, xlabel="x", ylabel="y")
-    at = np.arange(len(banana_density.LOOKED_AT))
+    at = np.arange(len(LOOKED_AT))
     for k, name in enumerate(METHODS):
         gap = (findings.arrays[f"{name}: means"] - findings.arrays["truth"]) / findings.arrays["sd"]
         error = 2.0 * findings.arrays[f"{name}: errors"] / findings.arrays["sd"]
         color = INK if k == len(METHODS) - 1 else COLORS[k]
         errors.errorbar(at + 0.1 * (k - 3), gap, error, fmt="o", ms=3, lw=1.0, color=color, label=name)
     errors.axhline(0.0, color=FAINT, lw=0.8)
-    errors.set_xticks(at, banana_density.LOOKED_AT)
+    errors.set_xticks(at, LOOKED_AT)
     tidy(errors, "mean - grid, in standard deviations (two standard errors)")
     errors.legend(fontsize=7, frameon=False)
 

@@ -15,12 +15,11 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Floats
 from gibbsite.inference.exact.transition import unit_matrix
+from gibbsite.lab.chains import sample_quietly
 from gibbsite.lab.drawing import COLORS, Figure, show_picture, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import LANGEVIN_NOTES, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
-from gibbsite.lab.herded.silhouettes import draw_strokes, find_silhouette
-from gibbsite.lab.quiet import sample_quietly
-from gibbsite.lab.sources import LANGEVIN_NOTES
+from gibbsite.lab.herded.denoising import draw_strokes, find_silhouette
 
 SIGMA, COUPLING, SWEEPS = 1.0, 4.0, 10
 COUPLINGS = (0.25, 0.5, 1.0, 2.0, 4.0)

@@ -9,19 +9,49 @@ for normal targets, the same over-relaxed, and the two functions of the notes as
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.lab.chains import autocorrelations, mean_and_error, sample_quietly
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import GIBBS_NOTES, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, sweep_map
-from gibbsite.lab.quiet import autocorrelations, mean_and_error, sample_quietly
-from gibbsite.lab.sources import GIBBS_NOTES
 from gibbsite.models.random import normal
+
+
+def step_map(covariance: Floats, i: int, relax: float = 0.0) -> Floats:
+    """Return the matrix of a step at site i."""
+    precision = np.linalg.inv(covariance)
+    found = np.eye(len(covariance))
+    found[i] = -(1.0 + relax) * precision[i] / precision[i, i]
+    found[i, i] = 0.0 - relax  # not -0
+    return found
+
+
+def sweep_map(covariance: Floats, order: Sequence[int], relax: float = 0.0) -> Floats:
+    """Return the matrix of steps at some sites, one after the other."""
+    found = np.eye(len(covariance))
+    for i in order:
+        found = step_map(covariance, i, relax) @ found
+    return found
+
+
+def random_map(covariance: Floats, steps: int) -> Floats:
+    """Return the mean matrix of steps at random sites, as many as said."""
+    n = len(covariance)
+    mean = sum(step_map(covariance, i) for i in range(n)) / n
+    return np.linalg.matrix_power(mean, steps)
+
+
+def autocorrelation(covariance: Floats, sweep: Floats, lags: int, site: int = 0) -> Floats:
+    """Return the autocorrelations of a site, 1, 2, ... sweeps apart."""
+    powers = [np.linalg.matrix_power(sweep, k) for k in range(1, lags + 1)]
+    return np.array([(power @ covariance)[site, site] / covariance[site, site] for power in powers])
+
 
 TARGETS = {"page 6": np.array([[1.0, 0.8], [0.8, 2.0]]), "page 2": np.array([[1.0, 0.9], [0.9, 1.0]])}
 RELAX = 0.5

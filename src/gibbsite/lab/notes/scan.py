@@ -22,12 +22,11 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.inference.exact.transition import sweep_matrix
+from gibbsite.lab.chains import autocorrelations, mean_and_error, sample_quietly
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import GIBBS_NOTES, LANGEVIN_NOTES, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, random_map, sweep_map
-from gibbsite.lab.quiet import autocorrelations, mean_and_error, sample_quietly
-from gibbsite.lab.sources import GIBBS_NOTES, LANGEVIN_NOTES
+from gibbsite.lab.notes.gaussian_gibbs import autocorrelation, random_map, sweep_map
 from gibbsite.models.random import normal, uniform
 
 CORRELATION = 0.9

@@ -23,11 +23,10 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.lab.chains import sample_quietly
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import LANGEVIN_NOTES, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.quiet import sample_quietly
-from gibbsite.lab.sources import LANGEVIN_NOTES
 
 TRUE = np.array([1.0, -0.5, 0.25])
 PRIOR = 100.0  # variance
@@ -322,8 +321,8 @@ def draw(findings: Findings, figure: Figure) -> None:
     left.loglog()
     right.loglog()
     tidy(left, "variance over that of the posterior: predicted (lines), measured", xlabel="batch K")
-    tidy(right, "milliseconds for an effective draw", xlabel="batch K")
     left.legend(fontsize=8, frameon=False)
+    tidy(right, "milliseconds for an effective draw", xlabel="batch K")
     right.legend(fontsize=8, frameon=False)
 
 

@@ -18,11 +18,10 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.lab.chains import refusal, sample_quietly
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import LANGEVIN_NOTES, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.quiet import refusal, sample_quietly
-from gibbsite.lab.sources import LANGEVIN_NOTES
 
 MEAN, VARIANCE = 1.0, 2.0
 STEPS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
@@ -204,8 +203,8 @@ def draw(findings: Findings, figure: Figure) -> None:
     right.axhline(0.0, color=FAINT, lw=0.8)
     right.plot(arrays["step"], off, "o", color=INK, ms=4)
     right.set_ylim(-5.0, 5.0)
-    tidy(left, "stationary variance", xlabel="step g", ylabel="variance")
     tidy(right, "measured - corrected formula", xlabel="step g", ylabel="standard errors")
+    tidy(left, "stationary variance", xlabel="step g", ylabel="variance")
     left.legend(fontsize=8, frameon=False, loc="upper left")
 
 

@@ -19,12 +19,11 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.lab.chains import fit_slope
 from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import POISSON, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.follow import fit_slope
 from gibbsite.lab.occupancy import watch
-from gibbsite.lab.sources import POISSON
 
 BASE: dict[str, Any] = {"D": 4, "Delta": 32, "L": 4.0}
 VALUES: dict[str, tuple[Any, ...]] = {"D": (4, 8, 16, 32), "Delta": (16, 32, 64, 128), "L": (2.0, 4.0, 8.0, 16.0)}

@@ -17,9 +17,8 @@ import gibbsite as gs
 from gibbsite._common.arrays import Bools, Floats
 from gibbsite.applications.logistic import LogisticRegression, logistic_regression
 from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import POISSON, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.sources import POISSON
 
 COEFFICIENTS = 6
 CHAINS = 4

@@ -10,10 +10,9 @@ from collections.abc import Mapping
 
 import gibbsite as gs
 from gibbsite._common.arrays import Floats
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import POISSON, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 from gibbsite.lab.poisson import mixture
-from gibbsite.lab.sources import POISSON
 
 STEP = 0.45
 SWEEPS = {"quick": 4_000, "full": 20_000}

@@ -23,12 +23,11 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.graphs.functions.bounds import known_bounds
+from gibbsite.lab.chains import sample_quietly
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import POISSON, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.occupancy import watch
-from gibbsite.lab.quiet import sample_quietly
-from gibbsite.lab.sources import POISSON
 
 EDGE, VARIANCE, PRIORS, MODES = 6.0, 2.0, (10.0, 1.0), ((0.0, 1.0), (1.0, -1.0))
 INFORMATION = 100  # N / T

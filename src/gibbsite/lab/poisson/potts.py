@@ -19,13 +19,12 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arrays import Ints, Words64
 from gibbsite.kernels.base import Buffer
+from gibbsite.lab import occupancy
+from gibbsite.lab.chains import space_lengths
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import MINIBATCH, POISSON, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.occupancy import Trajectory, watch
-from gibbsite.lab.poisson import courses
-from gibbsite.lab.sources import MINIBATCH, POISSON
 
 SIDE, STATES, GAMMA, BETA = 20, 10, 1.5, 4.6
 LOOKED_AT = (1_000, 10_000, 100_000, 1_000_000)
@@ -93,17 +92,17 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         how: dict[str, Any] = {"cells": STATES, "rng": rng, "chains": chains, "tick": meter.tick}
         return lengths, watch(model, method.kernel, lengths, distance_from_uniform, **how)
 
-    arrays, reports = courses.follow_methods(methods, follow)
+    arrays, reports = occupancy.follow_methods(methods, follow)
     title = f"Mean errors of {chains} chains, and their standard deviation"
     return Findings(
         tables=[
-            courses.tabulate_errors(title, arrays, methods, LOOKED_AT, 4),
+            occupancy.tabulate_errors(title, arrays, methods, LOOKED_AT, 4),
             _costs(arrays, reports, methods),
             _claims(arrays, reports, energies.largest),
         ],
         arrays=arrays,
         notes=[
-            courses.NOTE,
+            occupancy.NOTE,
             "Factors are counted as often as they are drawn: a minibatch of Poisson-Gibbs holds few "
             "different ones, because most couplings are next to nothing.",
             "The paper stops where others would take hours; DoubleMIN with the large minibatch and MIN-Gibbs "
@@ -119,25 +118,27 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def seconds_to(arrays: courses.Arrays, name: str, error: float) -> float:
+def seconds_to(arrays: occupancy.Arrays, name: str, error: float) -> float:
     """Return the mean time until the mean error of chains is below a value, infinity if it never is."""
     below = np.flatnonzero(arrays[f"{name}: errors"].mean(axis=0) < error)
     return float(arrays[f"{name}: seconds"].mean(axis=0)[below[0]]) if below.size else np.inf
 
 
-def _costs(arrays: courses.Arrays, reports: Mapping[str, Mapping[str, float]], methods: Mapping[str, Method]) -> Table:
+def _costs(
+    arrays: occupancy.Arrays, reports: Mapping[str, Mapping[str, float]], methods: Mapping[str, Method]
+) -> Table:
     rows = Rows()
     for name, method in methods.items():
         figures = [reports[name].get(what) for what in ("factors", "minibatch", "acceptance")]
         cells = [None if v is None else round(v, digits) for v, digits in zip(figures, (1, 1, 4), strict=True)]
-        rows.add(name, method.paper, *cells, f"{1e6 * courses.seconds_of_update(arrays, name):.3g} us")
+        rows.add(name, method.paper, *cells, f"{1e6 * occupancy.seconds_of_update(arrays, name):.3g} us")
     head = ("method", "factors, paper", "ours, drawn", "ours, kept", "acceptance", "an update takes")
     return Table("Factors of an update, and its time", head, rows)
 
 
-def _claims(arrays: courses.Arrays, reports: Mapping[str, Mapping[str, float]], largest: float) -> Table:
+def _claims(arrays: occupancy.Arrays, reports: Mapping[str, Mapping[str, float]], largest: float) -> Table:
     end = int(arrays["Gibbs: updates"][-1])
-    last = {name: courses.last_error(arrays, name) for name in reports}
+    last = {name: occupancy.last_error(arrays, name) for name in reports}
     poisson = [f"Poisson-Gibbs {size}" for size in ("0.1 L^2", "L^2", "5 L^2")]
     ratios = [float(last[name] / last["Gibbs"]) for name in poisson]
     small, large = (f"DoubleMIN L^2, {second}" for second in ("L^2", "1e4 L^2"))
@@ -147,7 +148,7 @@ def _claims(arrays: courses.Arrays, reports: Mapping[str, Mapping[str, float]], 
     goal = 1.05 * max(last["Gibbs"], last[poisson[1]])
     times = {name: seconds_to(arrays, name, goal) for name in (poisson[1], "Gibbs", "Gibbs, reading")}
     faster = [times[name] / times[poisson[1]] for name in ("Gibbs, reading", "Gibbs")]
-    each = {name: courses.seconds_of_update(arrays, name) for name in reports}
+    each = {name: occupancy.seconds_of_update(arrays, name) for name in reports}
     return compare_claims(
         Claim("L = 5.09", f"{largest:.4f}", round(largest, 2) == 5.09),
         Claim(
@@ -196,7 +197,7 @@ def draw(findings: Findings, figure: Figure) -> None:
             axes: Axes = panels[row, column]
             same = what == "updates"  # where both plain Gibbs samplers are the same chain
             looks = {name: methods[name].look for name in names if not (same and name == "Gibbs, reading")}
-            courses.draw_courses(axes, findings.arrays, looks, what, band=True)
+            occupancy.draw_courses(axes, findings.arrays, looks, what, band=True)
             axes.set_ylim(0.0, 1.0)
             tidy(axes, f"Figure {row + 1}{'ab'[column]}: error against {label}", label)
             axes.legend(fontsize=7, frameon=False, loc="lower left")

@@ -22,14 +22,12 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints
+from gibbsite.lab import occupancy
+from gibbsite.lab.chains import sample_quietly, space_lengths
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import POISSON, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.follow import space_lengths
 from gibbsite.lab.occupancy import Trajectory, watch
-from gibbsite.lab.poisson import courses
-from gibbsite.lab.quiet import sample_quietly
-from gibbsite.lab.sources import POISSON
 
 SIDE, GAMMA, CELLS = 20, 0.4, 50
 DEGREE, FINE = 3, 10  # of the paper
@@ -130,7 +128,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         model = models[name == UNSHIFTED]
         return lengths, watch(model, method.kernel, lengths, lambda counts: symmetric_divergence(counts, truth), **how)
 
-    found, reports = courses.follow_methods(methods, follow)
+    found, reports = occupancy.follow_methods(methods, follow)
     arrays: dict[str, Array] = {"truth": truth, **found}
     shown = [t for t in (100, 1_000, 10_000, 100_000) if t in arrays[f"{EXACT}: updates"]]
     title = "Symmetric divergence from the truth, mean and standard deviation of chains"
@@ -140,13 +138,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     known |= {"slope": float(slopes.mean()), "tries": tries}
     return Findings(
         tables=[
-            courses.tabulate_errors(title, arrays, methods, shown, 3),
+            occupancy.tabulate_errors(title, arrays, methods, shown, 3),
             _costs(arrays, reports),
             _claims(arrays, reports, largest, tries),
         ],
         arrays=arrays,
         notes=[
-            courses.NOTE,
+            occupancy.NOTE,
             "From zero on: factors are x y times a coupling, which leaves the model as it is.",
             "The paper does not say how densities were compared; cells and what is added to them are a "
             "choice. All spins start at 0.",
@@ -164,21 +162,21 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
 
 
-def _costs(arrays: courses.Arrays, reports: Mapping[str, Mapping[str, float]]) -> Table:
+def _costs(arrays: occupancy.Arrays, reports: Mapping[str, Mapping[str, float]]) -> Table:
     rows = Rows()
     for name, report in reports.items():
         figures = [report.get(what) for what in ("minibatch", "factors", "evaluations", "acceptance")]
         cells = [None if value is None else f"{value:.5g}" for value in figures]
-        rows.add(name, *cells, f"{1e6 * courses.seconds_of_update(arrays, name):.3g} us")
+        rows.add(name, *cells, f"{1e6 * occupancy.seconds_of_update(arrays, name):.3g} us")
     head = ("method", "drawn and kept", "different factors", "evaluations", "acceptance", "an update takes")
     return Table("Factors of an update, and its time", head, rows)
 
 
 def _claims(
-    arrays: courses.Arrays, reports: Mapping[str, Mapping[str, float]], largest: Mapping[bool, float], tries: float
+    arrays: occupancy.Arrays, reports: Mapping[str, Mapping[str, float]], largest: Mapping[bool, float], tries: float
 ) -> Table:
-    last = {name: courses.last_error(arrays, name) for name in reports}
-    each = {name: courses.seconds_of_update(arrays, name) for name in reports}
+    last = {name: occupancy.last_error(arrays, name) for name in reports}
+    each = {name: occupancy.seconds_of_update(arrays, name) for name in reports}
     kept = {name: reports[name]["minibatch"] for name in ("PGDA", UNSHIFTED)}
     accepted = {name: reports[name]["acceptance"] for name in ("PGITS", "PGDA")}
     ratios = [last["PGDA"] / last["Gibbs-DA"], last["PGITS"] / last["Gibbs-ITS"]]
@@ -225,7 +223,7 @@ def draw(findings: Findings, figure: Figure) -> None:
     methods = list_methods(1.0, 1.0)
     panels = figure.subplots(1, 2, sharey=True)
     for axes, what, title in zip(panels, ("updates", "seconds"), ("1c", "2c"), strict=True):
-        courses.draw_courses(axes, findings.arrays, {name: method.look for name, method in methods.items()}, what)
+        occupancy.draw_courses(axes, findings.arrays, {name: method.look for name, method in methods.items()}, what)
         axes.set_ylim(0.0, None)
         label = "updates" if what == "updates" else "seconds of updates"
         tidy(axes, f"Figure {title}: divergence against {label}", label)

@@ -15,11 +15,10 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arrays import Floats
 from gibbsite.kernels.tempered.ladder import rungs_for, spread_rungs
+from gibbsite.lab.chains import sample_quietly
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
-from gibbsite.lab.experiment import Experiment, Meter
+from gibbsite.lab.experiment import TEMPERING, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.quiet import sample_quietly
-from gibbsite.lab.sources import TEMPERING
 
 COUPLING = 0.6
 CRITICAL = 0.5 * np.log(1.0 + np.sqrt(2.0))
@@ -123,8 +122,8 @@ def draw(findings: Findings, figure: Figure) -> None:
     second.plot(rungs, 1e3 * measured, "o-", ms=4, color=COLORS[0], label="found")
     second.plot(rungs, 1e3 * expected, "--", color=COLORS[1], label="1 / (2 + 2 sum r / (1 - r))")
     second.plot(rungs, 1e4 * measured / rungs, "s-", ms=4, color=COLORS[2], label="found, per 10 replicas")
-    second.legend(fontsize=7, frameon=False)
     tidy(second, "round trips", xlabel="rungs", ylabel="per 1000 sweeps")
+    second.legend(fontsize=7, frameon=False)
     coupling, pull, _, _ = findings.arrays["log_z"].T
     third.axhspan(-2.0, 2.0, color=FAINT, alpha=0.3, lw=0)
     third.axhline(0.0, color=FAINT, lw=1.0)

@@ -1,10 +1,10 @@
-"""Functions of ``gibbsite.lab.notes.gaussian_sweeps`` on small inputs whose results are known."""
+"""Functions of ``gibbsite.lab.notes.gaussian_gibbs`` on small inputs whose results are known."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gibbsite.lab.notes.gaussian_sweeps import autocorrelation, random_map, step_map, sweep_map
+from gibbsite.lab.notes.gaussian_gibbs import autocorrelation, random_map, step_map, sweep_map
 
 
 def test_step_map_returns_the_matrix_of_a_step_at_site_i() -> None:

@@ -1,7 +1,8 @@
-"""Averages of a chain at many lengths, from one run, and how their errors fall."""
+"""How experiments run chains: without messages, with averages at many lengths, and with statistics of their errors."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,6 +15,37 @@ from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import alone
 from gibbsite.sampling.record import lay_out
 from gibbsite.sampling.sweep import start_chain, sweep_chain
+
+
+def sample_quietly(model: gs.Model, kernel: gs.kernels.Kernel, **how: Any) -> gs.Result:
+    """Sample as :func:`gibbsite.sample` does, without progress and warnings."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gs.ConvergenceWarning)
+        return gs.sample(model, kernel, progress=False, **how)
+
+
+def refusal(call: Callable[[], Any]) -> str | None:
+    """Return the error message of a call, None if it succeeds."""
+    try:
+        call()
+    except gs.GibbsiteError as error:
+        return str(error)
+    return None
+
+
+def autocorrelations(values: Floats, lags: int) -> Floats:
+    """Return the autocorrelations of zero-mean chains at lags 1, 2, ..., a row per chain."""
+    n = values.shape[1]
+    power = np.square(values).mean(axis=1)
+    found = [(values[:, k:] * values[:, : n - k]).mean(axis=1) / power for k in range(1, lags + 1)]
+    return np.stack(found, axis=1)
+
+
+def mean_and_error(of_chains: Floats) -> tuple[Floats, Floats]:
+    """Return the mean over chains (the first axis) and its standard error."""
+    error = of_chains.std(axis=0, ddof=1) / np.sqrt(len(of_chains))
+    return of_chains.mean(axis=0), error
+
 
 _THREADS = 2
 
@@ -33,9 +65,9 @@ def follow(
     """Return the averages of all recorded cells after each number of sweeps.
 
     ``model``, ``kernel``, ``scan``: what to run; ``Systematic()`` by default; ``lengths``: numbers of sweeps,
-    increasing; ``record``: as in :func:`gibbsite.sample`; conditionals cannot be averaged, so
-    ``gs.Marginals(rao_blackwell=False)`` or ``gs.recorders.Joint``; ``start``: where all chains start; the first
-    states by default; ``rng``, ``chains``: seed, and number of chains; ``tick``: called at the end of every chain.
+    increasing; ``record``: ``gs.Marginals(rao_blackwell=False)`` or ``gs.recorders.Joint``, because averages of
+    conditionals are not supported; ``start``: state codes at the start; zeros by default; ``rng``, ``chains``: seed,
+    and number of chains; ``tick``: called at the end of each chain.
     The result has the shape (chains, lengths, cells).
     """
     scan = gs.Systematic() if scan is None else scan
@@ -71,5 +103,5 @@ def envelope(errors: Floats) -> Floats:
 
 
 def fit_slope(lengths: Array, errors: Floats) -> float:
-    """Return the slope of errors against lengths in logarithms: -1 is 1 / T, -1/2 is chance."""
+    """Return the slope of log errors against log lengths: -1 for errors like 1 / T, -1/2 for random sampling."""
     return float(np.polyfit(np.log(lengths), np.log(errors), 1)[0])

@@ -1,8 +1,8 @@
-"""Functions of ``gibbsite.lab.notes.comparison_targets`` on small inputs whose results are known."""
+"""Functions of ``gibbsite.lab.notes.comparison`` on small inputs whose results are known."""
 
 from __future__ import annotations
 
-from gibbsite.lab.notes.comparison_targets import autoregressive, mean_and_precision
+from gibbsite.lab.notes.comparison import autoregressive, mean_and_precision
 
 
 def test_autoregressive_returns_n_normal_numbers_of_variance_1_in_a_row() -> None:
