@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite._common.archive import pack_archive
 from gibbsite.applications.entities import (
     Document,
     EntityRecognizer,
@@ -241,7 +242,8 @@ def test_models_survive_their_file(linked: EntityRecognizer, tmp_path: Path) -> 
     data = (tmp_path / "a.ner").read_bytes()
     for wrong, said in (
         (b"hello", "no model of gibbsite ner"),
-        (data.replace(b"gibbsite-ner 1", b"gibbsite-ner 9", 1), "version 9"),
+        (pack_archive({"kind": "gibbsite ner", "format": 9}, {}), "version 9"),
+        (pack_archive({"kind": "gibbsite segment", "format": 1}, {}), "no model of gibbsite ner"),
         (data[:-5] + b"xxxxx", "damaged"),
         (data[:2000], "damaged"),
     ):

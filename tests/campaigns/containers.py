@@ -86,31 +86,21 @@ class Container:
         raise NotImplementedError
 
 
-class _Packed(Container):
-    kind = ""
-
+class _Archive(Container):
     def read(self, path: Path) -> Parts:
-        import zlib
-
-        plain = zlib.decompress(path.read_bytes().partition(b"\n")[2])
-        size = int.from_bytes(plain[:8], "little")
-        header, at, arrays = json.loads(plain[8 : 8 + size]), 8 + size, {}
-        for name, how in header.pop("arrays").items():
-            dtype, many = np.dtype(how["dtype"]), int(np.prod(how["shape"]))
-            arrays[name] = np.frombuffer(plain, dtype, many, at).reshape(how["shape"]).copy()
-            at += many * dtype.itemsize
-        return header, arrays
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        about = arrays.pop("about", None)
+        return ({} if about is None else json.loads(about.item())), arrays
 
     def write(self, path: Path, parts: Parts) -> None:
-        from gibbsite.applications.storage import pack
+        about = {} if not parts[0] else {"about": np.array(json.dumps(parts[0]))}
+        with open(path, "wb") as file:
+            np.savez(file, **about, **parts[1])
 
-        path.write_bytes(pack(self.kind, *parts))
 
-
-class Entities(_Packed):
+class Entities(_Archive):
     """A recogniser of names, with links."""
-
-    kind = "ner"
 
     def make(self, path: Path) -> None:
         from gibbsite.applications import EntityRecognizer
@@ -131,10 +121,8 @@ class Entities(_Packed):
         return [[(e.label, e.start, e.end) for e in one.entities] for one in found]
 
 
-class Segments(_Packed):
+class Segments(_Archive):
     """A segmenter of images."""
-
-    kind = "segment"
 
     def make(self, path: Path) -> None:
         from gibbsite.applications.storage import pack
@@ -196,19 +184,6 @@ class Potts(Pairs):
     """A stored Potts model."""
 
     states = ("red", "green", "blue")
-
-
-class _Archive(Container):
-    def read(self, path: Path) -> Parts:
-        with np.load(path) as file:
-            arrays = {name: file[name] for name in file.files}
-        about = arrays.pop("about", None)
-        return ({} if about is None else json.loads(about.item())), arrays
-
-    def write(self, path: Path, parts: Parts) -> None:
-        about = {} if not parts[0] else {"about": np.array(json.dumps(parts[0]))}
-        with open(path, "wb") as file:
-            np.savez(file, **about, **parts[1])
 
 
 class Checkpoint(_Archive):

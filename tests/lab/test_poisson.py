@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.lab.follow import fit_slope
+from gibbsite.lab.chains import fit_slope
 from gibbsite.lab.occupancy import error_at, watch
 from gibbsite.lab.poisson import cost as poisson_cost
 from gibbsite.lab.poisson import mixture as poisson_mixture

@@ -1,4 +1,4 @@
-"""The one format of stored answers, scans and checkpoints: an ``.npz`` file of arrays and a JSON header.
+"""The one format of answers, scans, checkpoints and trained models: an ``.npz`` file of arrays and a JSON header.
 
 :func:`write_archive` writes it and :func:`open_archive` reads it, with the headers of arrays read and checked
 before their data. NumPy's own readers allocate whatever a header asks for and raise many kinds of errors;
@@ -15,6 +15,7 @@ import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
@@ -47,13 +48,10 @@ def write_archive(path: Path, header: dict[str, Any], arrays: Mapping[str, Any],
 
     if not path.name:
         raise ArgumentError(f"path must be that of a file, got {str(path)!r}.")
-    text = np.array(json.dumps(header, sort_keys=True).encode("ascii"))
-    # Row-major order, because NumPy stores column-major arrays under another header.
-    ordered = {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
     part = path.with_name(f".{path.name}.{spare or os.getpid()}.part")
     try:
         with open(part, "wb") as file:
-            np.savez(file, **{_TEXT: text}, **ordered)  # type: ignore[arg-type]
+            np.savez(file, **_entries(header, arrays))
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
@@ -64,6 +62,19 @@ def write_archive(path: Path, header: dict[str, Any], arrays: Mapping[str, Any],
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
+
+
+def pack_archive(header: dict[str, Any], arrays: Mapping[str, Any]) -> bytes:
+    """Return a header and arrays as a compressed archive; equal content gives equal bytes."""
+    with BytesIO() as file:
+        np.savez_compressed(file, **_entries(header, arrays))
+        return file.getvalue()
+
+
+def _entries(header: dict[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays that an archive holds, in row-major order, because NumPy marks column-major arrays."""
+    text = np.array(json.dumps(header, sort_keys=True).encode("ascii"))
+    return {_TEXT: text} | {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
 
 
 class _Header:
@@ -197,13 +208,14 @@ class Archive:
 
 
 @contextmanager
-def open_archive(path: Path, fail: Fail, packed: bool = True) -> Iterator[Archive]:
-    """Open an ``.npz`` file, whose data may be packed; see :class:`Archive`."""
-    with _opened(path, fail) as raw:
+def open_archive(source: Path | bytes, fail: Fail, packed: bool = True) -> Iterator[Archive]:
+    """Open an ``.npz`` file, or the bytes of one, whose data may be packed; see :class:`Archive`."""
+    with BytesIO(source) if isinstance(source, bytes) else _opened(source, fail) as raw:
+        size = raw.seek(0, os.SEEK_END)
         with _unzipping("", fail):
             file = zipfile.ZipFile(raw)
         with file:
-            yield Archive(file, os.fstat(raw.fileno()).st_size, fail, packed)
+            yield Archive(file, size, fail, packed)
 
 
 @contextmanager

@@ -211,9 +211,11 @@ def _find_model(model: str | None, texts: tuple[str, ...]) -> tuple[str, list[st
         return model, list(texts) or ["-"]
     if model == "-":
         return SHIPPED, ["-"]
+    from gibbsite.applications.storage import MAGIC
+
     try:
         with open(model, "rb") as file:
-            is_model = file.read(13) == b"gibbsite-ner "
+            is_model = file.read(len(MAGIC)) == MAGIC
     except OSError:
         is_model = model.endswith(".ner")  # the error about the missing file comes when it is read
     return (model, ["-"]) if is_model else (SHIPPED, [model])
@@ -260,13 +262,10 @@ def score(**given: Any) -> None:
     over documents, or over sentences if there are fewer than 20 documents. The calibration error compares the
     probabilities of entities with the share of them that is correct.
     """
-    import numpy as np
-
     from gibbsite.applications.entities import score_labels
+    from gibbsite.applications.entities.calibration import calibration_error, compare
     from gibbsite.applications.entities.columns import read_all, read_classes
-    from gibbsite.applications.entities.scoring import calibration
     from gibbsite.formats.parsing.plain_json import write_json
-    from gibbsite.learn.crf.labels import find_spans
 
     recognizer = _load(given["model"])
     with warnings_on_stderr():
@@ -283,13 +282,8 @@ def score(**given: Any) -> None:
     if len(true) < 20:  # too few documents to draw from
         true, found = [[row] for rows in true for row in rows], [[row] for rows in found for row in rows]
     answer = score_labels(true, found, rng=given["rng"])
-    right, chance = [], []
-    for document, one in zip(documents, tagged, strict=True):
-        gold = [set(find_spans(sentence.labels or [])) for sentence in document.sentences]
-        for entity in one.entities:
-            right.append((entity.first, entity.last, entity.label) in gold[entity.sentence])
-            chance.append(entity.probability or 0.0)
-    error, bins = calibration(np.array(chance), np.array(right, bool)) if chance else (None, [])
+    stated, right = compare(documents, tagged)
+    error, bins = calibration_error(stated, right) if stated.size else (None, [])
     if given["as_json"]:
         facts = {**answer.to_dict(), "calibration_error": error, "calibration": bins, "seconds": seconds}
         echo(write_json(facts))

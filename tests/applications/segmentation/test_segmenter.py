@@ -195,7 +195,7 @@ def test_a_model_is_the_same_after_saving(tmp_path: Path) -> None:
     assert again.classes == pictures().classes
     data = (tmp_path / "a.seg").read_bytes()
     (tmp_path / "b.seg").write_bytes(data[:-9] + b"x" + data[-8:])
-    with pytest.raises(gs.errors.FormatError, match="checksum"):
+    with pytest.raises(gs.errors.FormatError, match="damaged"):
         Segmenter.load(tmp_path / "b.seg")
     (tmp_path / "c.seg").write_bytes(b"nothing")
     with pytest.raises(gs.errors.FormatError, match="no model of gibbsite segment"):

@@ -1,15 +1,15 @@
-"""Named entities in text: who, where and which organisation, by conditional random fields.
+"""Named entities in text: persons, places and organisations, by conditional random fields.
 
-``recognizer`` is what users call; ``documents`` has text and tokens, ``columns`` labelled files,
-``template``, ``attributes``, ``lists`` and ``extraction`` make features, ``links`` joins sentences,
-``decoding`` samples labels, ``scoring`` and ``rendering`` say what came out.
+The interface is ``recognizer``. ``documents`` splits text into tokens, ``columns`` reads labelled files, ``template``,
+``attributes``, ``lists`` and ``extraction`` compute features, ``links`` couples sentences, ``decoding`` samples labels,
+``calibration`` corrects probabilities, ``scoring`` measures accuracy, and ``tagged`` has the output and its formats.
 """
 
 from gibbsite.applications.entities.columns import read_columns
 from gibbsite.applications.entities.documents import Document, Sentence, read_text
-from gibbsite.applications.entities.recognizer import Entity, EntityRecognizer, Tagged
-from gibbsite.applications.entities.rendering import render
+from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.entities.scoring import score_labels
+from gibbsite.applications.entities.tagged import Entity, Tagged, render
 
 __all__ = [
     "Document",

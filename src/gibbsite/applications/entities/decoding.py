@@ -1,7 +1,7 @@
-"""Labels of documents by sampling: the best of the states that a kernel visits, and how often spans occur.
+"""Labels of documents by sampling, and the probabilities of spans.
 
-All documents are one model, moved by one chain; but sentences without common links are independent, so the
-best state is looked for in each part by itself.
+All documents form one model, which one chain samples. Sentences without common links are independent, so the best
+visited state is found for each connected part separately.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ import gibbsite as gs
 from gibbsite._common.arrays import Bytes, Floats, Ints
 from gibbsite.applications.entities.links import components, link_model, link_table
 from gibbsite.learn.crf.chain import Chain
-from gibbsite.learn.crf.labels import find_spans
+from gibbsite.learn.crf.labels import find_spans, span_sets
 from gibbsite.learn.crf.sequences import Sequences
 
 _BATCHES = 20
-_CELLS = 1 << 25  # labels that are looked at together
+_CELLS = 1 << 25  # largest number of labels that are scored together
 
 
 @dataclass(frozen=True)
 class Skip:
-    """What joins sentences: linked tokens and the weights of links by class."""
+    """Links between sentences."""
 
-    pairs: Ints
-    weights: Floats
+    pairs: Ints  # (links, 2): the linked tokens
+    weights: Floats  # of links, by class
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Visited:
     part: Ints  # (sequences,): the part that a sequence belongs to
 
     def best(self, sequences: Sequences, after: int | None = None) -> tuple[Bytes, float]:
-        """Return the best labels of the first sweeps, part by part, and their log-potential."""
+        """Return the best labels of the first sweeps, for each part separately, and their log-potential."""
         which = self.scores[:after].argmax(axis=0)
         position_part = np.repeat(self.part, np.diff(sequences.begin))
         codes = self.states[which[position_part], np.arange(self.states.shape[1])]
@@ -58,7 +58,7 @@ def kernel_of(method: str, sweeps: int, sequences: Sequences) -> gs.kernels.Kern
 
 
 def block_kernel(sequences: Sequences) -> gs.kernels.Kernel:
-    """Return the kernel that draws whole sentences at once."""
+    """Return the kernel that samples whole sentences jointly."""
     bounds = zip(sequences.begin[:-1].tolist(), sequences.begin[1:].tolist(), strict=True)
     return gs.BlockGibbs(blocks=[list(range(low, high)) for low, high in bounds if high > low])
 
@@ -73,11 +73,11 @@ def visit(
     start: Bytes | None = None,
     warmup: int = 0,
 ) -> Visited:
-    """Move a chain over the labels of all documents; keep every state.
+    """Sample the labels of all documents; keep the state after every sweep.
 
-    ``chain``, ``sequences``, ``skip``: the model; ``kernel``: how labels move; ``sweeps``, ``warmup``: how long, and
-    what is thrown away before; ``rng``: seed; ``start``: labels to begin with; by default each token has the label it
-    would have alone.
+    ``chain``, ``sequences``, ``skip``: the model; ``kernel``: the sampler; ``sweeps``, ``warmup``: numbers of kept and
+    of discarded sweeps; ``rng``: seed; ``start``: labels at the start; by default the best label of each token by
+    itself.
     """
     pairs = np.zeros((0, 2), np.int64) if skip is None else skip.pairs
     weights = np.zeros(1) if skip is None else skip.weights
@@ -94,7 +94,7 @@ def visit(
 
 
 def alone(chain: Chain, sequences: Sequences) -> Bytes:
-    """Return the label that each position would have alone; "O" in sentences where that is not allowed."""
+    """Return the best label of each position by itself; "O" in sentences where the scheme forbids these labels."""
     outside = chain.labels.index("O") if "O" in chain.labels else 0
     codes: Bytes = chain.scores(sequences).argmax(axis=1).astype(np.uint8)
     bad = ~np.isfinite(chain.score(sequences, codes))
@@ -125,10 +125,21 @@ def score_states(chain: Chain, sequences: Sequences, skip: Skip | None, states: 
     return found
 
 
+def span_probabilities(
+    chain: Chain, sequences: Sequences, asked: Sequence[tuple[int, int, int, str]], scheme: str
+) -> Floats:
+    """Return the exact probabilities of spans (sequence, start, end, class) of sentences without links."""
+    classes = sorted({label[2:] for label in chain.labels if label != "O"})
+    sets = np.array([span_sets(chain.labels, name, scheme) for name in classes])
+    s, low, high = (np.array([one[k] for one in asked], np.int64) for k in range(3))
+    pattern = np.array([classes.index(one[3]) for one in asked], np.int64)
+    return chain.probabilities_of(sequences, s, low, high - low, pattern, sets)
+
+
 def span_shares(
     visited: Bytes, sequences: Sequences, labels: Sequence[str], asked: Sequence[tuple[int, int, int, str]]
 ) -> tuple[Floats, Floats]:
-    """Return how often spans (sequence, start, end, class) occur, and standard errors by batches."""
+    """Return the relative frequencies of spans (sequence, start, end, class), and standard errors by batch means."""
     share, error = np.zeros(len(asked)), np.zeros(len(asked))
     by_sequence: dict[int, list[int]] = {}
     for k, (s, *_) in enumerate(asked):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arrays import Bools, Floats
+from gibbsite._common.arrays import Floats
 from gibbsite.learn.crf.labels import Span, find_spans
 
 _REPEATS = 1000
@@ -28,15 +28,7 @@ class Figures:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-            "intervals": {name: list(pair) for name, pair in self.intervals.items()},
-            "true": self.true,
-            "found": self.found,
-            "right": self.right,
-        }
+        return asdict(self) | {"intervals": {name: list(pair) for name, pair in self.intervals.items()}}
 
 
 @dataclass(frozen=True)
@@ -173,19 +165,3 @@ def paired_difference(
     low, high = np.quantile(new - old, [0.025, 0.975])
     plain = [float(_ratios(t.sum(axis=0)[None])[0, 2]) for t in tables]
     return plain[1] - plain[0], float(low), float(high)
-
-
-def calibration(probability: Floats, right: Bools, bins: int = 10) -> tuple[float, list[dict[str, Any]]]:
-    """Return the expected calibration error, and its bins.
-
-    ``probability``: stated probabilities; ``right``: whether it was so; ``bins``: of equal width.
-    """
-    which = np.minimum((probability * bins).astype(int), bins - 1)
-    error, rows = 0.0, []
-    for k in range(bins):
-        here = which == k
-        if here.any():
-            stated, seen = float(probability[here].mean()), float(right[here].mean())
-            error += here.mean() * abs(stated - seen)
-            rows.append({"entities": int(here.sum()), "stated": stated, "right": seen})
-    return float(error), rows

@@ -6,28 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite.applications.entities.calibration import calibration_error, compare
 from gibbsite.applications.entities.recognizer import EntityRecognizer
-from gibbsite.applications.entities.scoring import calibration
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
 from gibbsite.lab.experiment import HERDED, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.herded.entities import find_news
-from gibbsite.learn.crf.labels import find_spans
 
 _GOAL = 0.03
-
-
-def _stated(recognizer: EntityRecognizer, documents: Any, method: str, sweeps: int, rng: int) -> tuple[Any, Any]:
-    """Return probabilities of the entities that are found, and whether they are right."""
-    stated, right = [], []
-    for document, one in zip(
-        documents, recognizer.tag_documents(documents, method=method, sweeps=sweeps, rng=rng), strict=True
-    ):
-        gold = [set(find_spans(sentence.labels or [])) for sentence in document.sentences]
-        for entity in one.entities:
-            stated.append(entity.probability or 0.0)
-            right.append((entity.first, entity.last, entity.label) in gold[entity.sentence])
-    return np.array(stated), np.array(right, bool)
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
@@ -49,8 +35,9 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     ):
         recognizer.calibration, recognizer.link_weights = correction, weights
         for text, documents in (("held-out", news.dev), ("IE-ER", news.test)):
-            stated, right = _stated(recognizer, documents, method, sweeps, rng)
-            error, bins = calibration(stated, right)
+            tagged = recognizer.tag_documents(documents, method=method, sweeps=sweeps, rng=rng)
+            stated, right = compare(documents, tagged)
+            error, bins = calibration_error(stated, right)
             errors[name, text] = error
             rows.add(name, text, len(right), f"{stated.mean():.3f}", f"{right.mean():.3f}", f"{error:.4f}")
             arrays[f"{name}, {text}"] = np.array([[b["stated"], b["right"], b["entities"]] for b in bins])

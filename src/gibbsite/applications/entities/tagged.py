@@ -1,18 +1,98 @@
-"""Tagged text for people and programs: inline marks, columns, JSON and a page in colours."""
+"""Documents with their entities, and their formats: inline marks, columns, JSON and a page in colours."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from gibbsite._common.wording import escaped
+from gibbsite.applications.entities.documents import Document
 from gibbsite.formats.parsing.plain_json import write_json
-
-if TYPE_CHECKING:
-    from gibbsite.applications.entities.recognizer import Entity, Tagged
+from gibbsite.learn.crf.labels import Span, find_spans, write_spans
 
 _COLORS = ("#8ecae6", "#ffd166", "#95d5b2", "#ffadad", "#cdb4db", "#f4a261", "#bde0fe", "#e9c46a")
+
+
+@dataclass(frozen=True)
+class Entity:
+    """An entity in a text.
+
+    Attributes
+    ----------
+    start, end : int
+        Its characters in the text of its document.
+    label : str
+        Its class.
+    probability : float or None
+        That exactly these tokens are an entity of this class.
+    error : float or None
+        Standard error of the probability where it was sampled; 0 where it is exact.
+    sentence, first, last : int
+        Its sentence, and its tokens first, ..., last - 1 there.
+    """
+
+    start: int
+    end: int
+    label: str
+    probability: float | None
+    error: float | None
+    sentence: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A document with its entities.
+
+    Attributes
+    ----------
+    name, text : str
+        Of the document; tokens without text are joined by spaces.
+    tokens, labels : lists by sentence
+        The tokens and their labels, BIO.
+    entities : list of Entity
+        In their order.
+    """
+
+    name: str
+    text: str
+    tokens: list[list[str]]
+    labels: list[list[str]]
+    entities: list[Entity]
+
+
+def assemble(
+    document: Document, rows: Sequence[list[str]], spans: Sequence[Sequence[tuple[Span, float | None, float | None]]]
+) -> Tagged:
+    """Put a document, the labels of its sentences, and their spans with probabilities and errors together."""
+    text, offsets = document.text, [sentence.offsets or [] for sentence in document.sentences]
+    if text is None:
+        text, offsets = _join(document)
+    entities = [
+        Entity(offsets[k][start][0], offsets[k][end - 1][1], label, p, error, k, start, end)
+        for k, found in enumerate(spans)
+        for (start, end, label), p, error in found
+    ]
+    labels = [write_spans(find_spans(row), len(row)) for row in rows]
+    return Tagged(document.name, text, [sentence.tokens for sentence in document.sentences], labels, entities)
+
+
+def _join(document: Document) -> tuple[str, list[list[tuple[int, int]]]]:
+    """Return the tokens of a document as a text, a line per sentence, and their places in it."""
+    parts: list[str] = []
+    offsets: list[list[tuple[int, int]]] = []
+    at = 0
+    for sentence in document.sentences:
+        places = []
+        for token in sentence.tokens:
+            places.append((at, at + len(token)))
+            at += len(token) + 1
+        offsets.append(places)
+        parts.append(" ".join(sentence.tokens))
+    return "\n".join(parts) + "\n", offsets
 
 
 def render(tagged: Sequence[Tagged], form: str) -> str:
@@ -20,17 +100,13 @@ def render(tagged: Sequence[Tagged], form: str) -> str:
     return {"inline": _inline, "tsv": _tsv, "json": _json, "html": _html}[form](tagged)
 
 
-def _places(one: Tagged) -> list[tuple[int, int, Entity]]:
-    return [(e.start, e.end, e) for e in one.entities]
-
-
 def _inline(tagged: Sequence[Tagged]) -> str:
     parts = []
     for one in tagged:
         text, at, out = one.text, 0, []
-        for start, end, entity in _places(one):
-            out += [text[at:start], f"[{entity.label} {text[start:end]}]"]
-            at = end
+        for entity in one.entities:
+            out += [text[at : entity.start], f"[{entity.label} {text[entity.start : entity.end]}]"]
+            at = entity.end
         parts.append("".join([*out, text[at:]]))
     return "".join(parts)
 
@@ -97,8 +173,8 @@ def _html(tagged: Sequence[Tagged]) -> str:
         if one.name:
             out.append(f"<h2>{_escape(one.name)}</h2>")
         pieces, at = ['<div class="text">'], 0
-        for start, end, entity in _places(one):
-            pieces.append(_escape(one.text[at:start]))
+        for entity in one.entities:
+            pieces.append(_escape(one.text[at : entity.start]))
             said, strength = "", 100
             if entity.probability is not None:
                 said, strength = f" {entity.probability:.0%}", round(30 + 70 * entity.probability)
@@ -106,9 +182,9 @@ def _html(tagged: Sequence[Tagged]) -> str:
             title = f"{entity.label}{said}" + (f" ± {entity.error:.1%}" if entity.error else "")
             pieces.append(
                 f'<mark style="background:{shade}" title="{_escape(title)}">'
-                f"{_escape(one.text[start:end])}<small>{_escape(entity.label)}{said}</small></mark>"
+                f"{_escape(one.text[entity.start : entity.end])}<small>{_escape(entity.label)}{said}</small></mark>"
             )
-            at = end
+            at = entity.end
         out.append("".join([*pieces, _escape(one.text[at:]), "</div>"]))
     out.append("</body></html>")
     return "\n".join(out) + "\n"
