@@ -139,6 +139,20 @@ def check_share(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_number(name: str, value: Any, *, zero: bool = False, below: float = inf) -> float:
+    """Return a number above 0, or at least 0 if ``zero`` is true, and below a bound; refuse anything else.
+
+    Examples
+    --------
+    >>> check_number("coupling", 0, zero=True)
+    0.0
+    """
+    if not (is_number(value) and 0.0 <= value < below and (zero or value > 0.0)):
+        bounds = ("of at least 0" if zero else "above 0") + (f" and below {below:g}" if below < inf else "")
+        raise ArgumentError(f"{argument(name)} must be a number {bounds}, got {value!r}.")
+    return float(value)
+
+
 def check_iteration(damping: Any, tolerance: Any) -> tuple[float, float]:
     """Return step and stopping tolerance of a fixed-point iteration; refuse what makes no sense."""
     if not is_number(damping) or not 0.0 < damping <= 1.0:

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gibbsite as gs
-from gibbsite._common.arguments import check_integer, is_number
+from gibbsite._common.arguments import check_integer, check_number
 from gibbsite._common.arrays import Array, Floats, Ints16
 from gibbsite._common.wording import argument, unknown
+from gibbsite.applications.images import Pixels, nearest_level, read_pixels
 from gibbsite.applications.methods import DENOISING, PRIORS
 from gibbsite.applications.noise import (
     estimate_flip,
@@ -30,7 +31,6 @@ from gibbsite.applications.noise import (
     may_lie_between,
     sigma_around,
 )
-from gibbsite.applications.pixels import Pixels, nearest_level, read_pixels
 from gibbsite.applications.posterior import average, flip_strength, grey_model, two_level_model
 from gibbsite.errors import ArgumentError, ModelError
 
@@ -196,7 +196,7 @@ def denoise(
     begun = time.monotonic()
     pixels = read_pixels(image)
     clean = None if reference is None else _read_like(pixels, reference, "the reference")
-    coupling = _number("coupling", coupling, 0.0, math.inf, low_too=True)
+    coupling = check_number("coupling", coupling, zero=True)
     task = _pose(pixels, sigma, flip, means, coupling, levels, prior, truncation)
     if method is None:
         method = "herded-shared" if task.levels.size == 2 else "herded-site"
@@ -236,8 +236,8 @@ def _pose(
         raise ArgumentError(
             f"give {argument('sigma')} for Gaussian noise or {argument('flip')} for flipped pixels, not both."
         )
-    sigma = None if sigma is None else _number("sigma", sigma, 0.0, math.inf)
-    flip = None if flip is None else _number("flip", flip, 0.0, 0.5)
+    sigma = None if sigma is None else check_number("sigma", sigma)
+    flip = None if flip is None else check_number("flip", flip, below=0.5)
     if prior not in PRIORS:
         raise ArgumentError(unknown("prior", prior, PRIORS))
     ends = None if means is None else _read_means(means)
@@ -356,10 +356,3 @@ def _read_means(means: Any) -> tuple[float, float]:
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ArgumentError(f"{argument('means')} must be two numbers, the darker first, got {low:g} and {high:g}.")
     return low, high
-
-
-def _number(name: str, value: Any, low: float, high: float, low_too: bool = False) -> float:
-    if is_number(value) and (low < value < high or (low_too and value == low)):
-        return float(value)
-    bounds = f"between {low:g} and {high:g}" if high < math.inf else f"{'at least' if low_too else 'above'} {low:g}"
-    raise ArgumentError(f"{argument(name)} must be a number {bounds}, got {value!r}.")

@@ -1,16 +1,18 @@
-"""Images as files: PNG, JPEG, TIFF and what else Pillow knows."""
+"""Images: files of all formats of Pillow, such as PNG, JPEG and TIFF, and conversion of pixels to numbers."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from typing import Any, TypeVar
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Bytes
+from gibbsite._common.arrays import Array, Bytes, Floats, Ints16
 from gibbsite.errors import FormatError, IncompatibleError, ModelError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, save
 
@@ -18,7 +20,7 @@ T = TypeVar("T")
 
 
 def need_pillow() -> Any:
-    """Return Pillow; say how to install it where it is missing."""
+    """Return Pillow; raise an error that says how to install it if it is missing."""
     try:
         from PIL import Image
     except ImportError:
@@ -44,7 +46,7 @@ def read_image(path: PathLike) -> Array:
     Raises
     ------
     FormatError
-        When there is no such file or it is not an image.
+        If the file does not exist or is not an image.
 
     Examples
     --------
@@ -64,17 +66,17 @@ def read_image(path: PathLike) -> Array:
 
 
 def read_photograph(path: PathLike) -> Bytes:
-    """Read an image file as colours of 8 bits, upright, whatever it is made of.
+    """Read an image file as upright 8-bit colours.
 
-    Grey becomes three equal channels, a palette its colours; transparency is ignored. Grey values of more than 8 bits
-    are stretched from their smallest to their largest. A photograph that says how it was held (EXIF) is turned.
+    Grey becomes three equal channels, and a palette its colours; transparency is ignored. Grey values of more than 8
+    bits are rescaled to the range from their minimum to their maximum. The EXIF orientation is applied.
 
     ``path``: the file; ``"-"`` is standard input. The result has the shape (height, width, 3).
 
     Raises
     ------
     FormatError
-        When there is no such file or it is not an image.
+        If the file does not exist or is not an image.
 
     Examples
     --------
@@ -93,8 +95,8 @@ def as_photograph(pixels: Array) -> Bytes:
     """Return an array of any kind of pixels as colours of 8 bits.
 
     ``pixels`` (height, width, channels): bool, whole numbers or floats; one channel is grey, two are grey and
-    transparency, three are red, green and blue, four these and transparency, which is ignored. What is not of 8 bits
-    is stretched from its smallest to its largest value; floats between 0 and 1 are not, 1 being white.
+    transparency, three are red, green and blue, and four also have transparency, which is ignored. Values of other
+    types than 8 bits are rescaled to the range from minimum to maximum, except floats between 0 and 1 (1 is white).
     """
     pixels = np.asarray(pixels)
     if pixels.dtype.kind not in "biuf":
@@ -134,7 +136,7 @@ def read_strokes(path: PathLike) -> tuple[Bytes, tuple[int, int, int] | None]:
 
 
 def _grey(image: Any) -> Array:
-    # 32-bit integers: how Pillow reads some 16-bit files
+    # Pillow reads some 16-bit files as 32-bit integers
     plain = image.mode in ("1", "L", "F", "I", "I;16", "I;16B")
     return np.asarray(image if plain else image.convert("L"))
 
@@ -159,7 +161,7 @@ def _name(path: PathLike) -> str:
 
 
 def _load(path: PathLike, convert: Callable[[Any], T]) -> T:
-    """Open an image file, and return what a function makes of it."""
+    """Open an image file and convert it by a function."""
     pillow, name = need_pillow(), _name(path)
     file: Any = BytesIO(sys.stdin.buffer.read()) if path == "-" else path
     try:
@@ -174,7 +176,7 @@ def _load(path: PathLike, convert: Callable[[Any], T]) -> T:
         raise FormatError("this is not an image, or of an unknown format.", name) from None
     except pillow.DecompressionBombError:
         raise FormatError("the image is too large.", name) from None
-    # what is broken inside a file: Pillow's plugins let many kinds of errors out
+    # Pillow's plugins raise many kinds of errors for damaged files
     except (OSError, SyntaxError, ValueError, EOFError) as reason:
         raise FormatError(f"the image cannot be read: {str(reason) or type(reason).__name__}.", name) from None
 
@@ -193,7 +195,7 @@ def write_image(image: Array, path: PathLike) -> None:
     Raises
     ------
     FormatError
-        When the format is unknown, cannot hold the image, or the file cannot be written.
+        If the format is unknown or cannot hold the image, or the file cannot be written.
     """
     save(path, encode_image(image, path))
 
@@ -217,3 +219,76 @@ def encode_image(image: Array, path: PathLike) -> bytes:
         said = getattr(reason, "strerror", None) or str(reason)
         raise FormatError(f"the image cannot be written: {said}.", name) from None
     return file.getvalue()
+
+
+@dataclass(frozen=True, eq=False)
+class Pixels:
+    """An image as numbers."""
+
+    values: Floats  # (height, width): the pixels, in the units of the image
+    kind: np.dtype[Any]  # type of the pixels of the image
+    low: float  # smallest and largest pixel
+    high: float
+
+    @cached_property
+    def top(self) -> float:
+        """The value of white: the largest 8- or 16-bit number if pixels are such numbers, of any type; otherwise 1."""
+        if self.kind in (np.uint8, np.uint16):
+            return float(np.iinfo(self.kind).max)
+        for white in (255.0, 65535.0):
+            if self.low >= 0.0 and 0.5 * white < self.high <= white:
+                return white if (self.values == np.rint(self.values)).all() else 1.0
+        return 1.0
+
+    @property
+    def counted(self) -> bool:
+        """Whether pixels are 8- or 16-bit numbers, which are cut off at black and white."""
+        return self.top > 1.0
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether there are at most two values."""
+        v = self.values
+        return bool(((v == self.low) | (v == self.high)).all())
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """The two values of a two-valued image; if there is only one, it and a second level."""
+        if self.low < self.high:
+            return self.low, self.high
+        return (0.0, self.top) if self.low in (0.0, self.top) else (self.low - 1.0, self.low)
+
+    def like(self, values: Floats) -> Array:
+        """Return numbers as pixels of the kind of the image."""
+        if self.kind == np.bool_:
+            return values > 0.5
+        if self.kind.kind in "iu":
+            limits = np.iinfo(self.kind)
+            return np.clip(np.rint(values), limits.min, limits.max).astype(self.kind)
+        return values.astype(self.kind)
+
+
+def read_pixels(image: Any, name: str = "the image") -> Pixels:
+    """Check an array and return it as numbers."""
+    try:
+        array = np.asarray(image)
+    except ValueError:
+        raise ModelError(f"{name} has rows of unequal length.") from None
+    if array.dtype.kind not in "biuf":
+        raise ModelError(f"{name} must be an array of bool, whole numbers or floats, got {array.dtype}.")
+    if array.ndim == 3:
+        raise ModelError(f"{name} is coloured, its shape is {array.shape}; convert it to grey first.")
+    if array.ndim != 2 or not array.size:
+        raise ModelError(f"{name} must have a height and a width, got shape {array.shape}.")
+    values = array.astype(np.float64)
+    low, high = float(values.min()), float(values.max())
+    if not np.isfinite([low, high]).all():
+        raise ModelError(f"{name} has pixels that are not finite; replace them first.")
+    return Pixels(values, array.dtype, low, high)
+
+
+def nearest_level(values: Floats, levels: Floats) -> Ints16:
+    """Return which of the equidistant levels is nearest to each pixel."""
+    step = levels[1] - levels[0]
+    codes: Ints16 = np.clip(np.rint((values - levels[0]) / step), 0, levels.size - 1).astype(np.int16)
+    return codes

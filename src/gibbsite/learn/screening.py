@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, is_number
+from gibbsite._common.arguments import check_integer, check_number, check_share
 from gibbsite._common.arrays import Floats, Floats32, Ints32
-from gibbsite._common.wording import argument
-from gibbsite.errors import ArgumentError
 from gibbsite.learn.inputs import read_codes
 
 _STILL = 1e-6  # change of couplings that ends the minimisation; 32-bit sums do not tell smaller ones
@@ -65,14 +63,11 @@ def screen_pairs(
     spins = (2.0 * read_codes(data, 2, spins=True) - 1.0).astype(np.float32)
     draws, n = spins.shape
     steps = check_integer("steps", steps, 1)
-    if not (is_number(risk) and 0.0 < risk < 1.0):
-        raise ArgumentError(f"{argument('risk')} must be a number between 0 and 1, got {risk!r}.")
+    risk = check_share("risk", risk)
     if penalty is None:
         # the gradient of a pair at 0 is -2 mean s_i s_j: Hoeffding's inequality, and all pairs
         penalty = float(np.sqrt(8.0 * np.log(max(n * (n - 1), 2) / risk) / draws))
-    if not (is_number(penalty) and 0.0 <= penalty < np.inf):
-        raise ArgumentError(f"{argument('penalty')} must be a number of at least 0, got {penalty!r}.")
-    theta = _minimise(spins, float(penalty), fields, steps)
+    theta = _minimise(spins, check_number("penalty", penalty, zero=True), fields, steps)
     i, j = np.nonzero(np.triu(theta, 1))
     return np.stack([i, j], axis=1).astype(np.int32), theta[i, j].astype(np.float64)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, is_number
+from gibbsite._common.arguments import check_integer, check_number
 from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.learn.expectation import SCANS, Exact, Sampled
@@ -93,18 +93,11 @@ class Settings:
     def __post_init__(self) -> None:
         if self.gradient not in ("sampled", "exact"):
             raise ArgumentError(f"{argument('gradient')} must be sampled or exact, got {self.gradient!r}.")
-        if not (is_number(self.ridge) and 0.0 <= self.ridge < np.inf):
-            raise ArgumentError(f"{argument('ridge')} must be a number of at least 0, got {self.ridge!r}.")
-        for name, most in {
-            "box": np.inf,
-            "mixing": 1.0,
-            "accuracy": 1.0,
-            "step_size": np.inf,
-            "confidence": 1.0,
-        }.items():
-            value, limit = getattr(self, name), "" if most == np.inf else f" and below {most:g}"
-            if value is not None and not (is_number(value) and 0.0 < value < most):
-                raise ArgumentError(f"{argument(name)} must be a number above 0{limit}, got {value!r}.")
+        check_number("ridge", self.ridge, zero=True)
+        limits = {"box": np.inf, "mixing": 1.0, "accuracy": 1.0, "step_size": np.inf, "confidence": 1.0}
+        for name, most in limits.items():
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), below=most)
         if isinstance(self.scan, str):
             if self.scan != "dogs" and self.scan not in SCANS:
                 raise ArgumentError(unknown("scan", self.scan, ("dogs", *SCANS)))

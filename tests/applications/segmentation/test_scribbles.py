@@ -14,14 +14,17 @@ from PIL import Image
 import gibbsite as gs
 from gibbsite.applications import segment_scribbles
 from gibbsite.applications.images import as_photograph, read_photograph, read_strokes
-from gibbsite.applications.segmentation.colour_models import OUTLIERS, VOLUME, ColourModels
-from gibbsite.applications.segmentation.colours import to_lab
+from gibbsite.applications.segmentation.coarsening import (
+    border_band,
+    enlarge,
+    halve_image,
+    halve_scribbles,
+    region_neighbourhood,
+)
 from gibbsite.applications.segmentation.field import grid_neighbourhood, pair_weights, potts_field
-from gibbsite.applications.segmentation.levels import border_band, enlarge, halve_image, halve_scribbles
-from gibbsite.applications.segmentation.proximity import log_proximity
 from gibbsite.applications.segmentation.rendering import check_outputs, make_legend, write_segmentation
 from gibbsite.applications.segmentation.strokes import read_scribbles
-from gibbsite.applications.segmentation.superpixels import region_neighbourhood
+from gibbsite.applications.segmentation.unary import OUTLIERS, VOLUME, ColourModels, log_proximity, to_lab
 
 
 def disc_picture(

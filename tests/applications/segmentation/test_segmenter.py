@@ -20,9 +20,9 @@ from gibbsite.applications.segmentation import (
     make_pictures,
     read_labelled,
 )
-from gibbsite.applications.segmentation.coupling import gather, learn_coupling, pseudo_likelihood
-from gibbsite.applications.segmentation.patch_field import central_region
-from gibbsite.applications.segmentation.scoring import HammingScore, confuse, spread
+from gibbsite.applications.segmentation.features import spread
+from gibbsite.applications.segmentation.labelled import HammingScore, confuse
+from gibbsite.applications.segmentation.patch_field import central_region, gather, learn_coupling, pseudo_likelihood
 
 SHAPE = (20, 31)
 

@@ -1,21 +1,24 @@
-"""Segmentation of images: which label every pixel has.
+"""Segmentation of images: a label for every pixel.
 
-``scribbles`` is what users call: it takes strokes (``strokes``), learns colours from them (``colours``,
-``colour_models``) and how near they are (``proximity``), and samples a Potts field (``field``), coarse to
-fine (``levels``) or on superpixels (``superpixels``).
+``scribbles`` extends scribbled labels to all pixels: it reads the scribbles (``strokes``), computes unary terms from
+colours and distances (``unary``), and samples a Potts field (``field``), coarse to fine or on superpixels
+(``coarsening``).
 
-``segmenter`` learns classes from whole images: ``features`` finds visual words of patches, ``labelled`` reads
-photographs with label maps, ``patch_field`` couples patches and labels them, ``coupling`` learns how
-strongly, ``scoring`` counts wrong pixels, ``made_up`` draws pictures to try it on.
+``segmenter`` learns classes from whole images: ``labelled`` reads photographs with label maps, ``features`` computes
+visual words of patches, and ``patch_field`` couples patches and labels them.
 
 ``rendering`` writes label images with their legends, certainty maps and overlays.
 """
 
-from gibbsite.applications.segmentation.labelled import Example, LabelledImages, read_labelled
-from gibbsite.applications.segmentation.made_up import make_pictures
+from gibbsite.applications.segmentation.labelled import (
+    Example,
+    HammingScore,
+    LabelledImages,
+    make_pictures,
+    read_labelled,
+)
 from gibbsite.applications.segmentation.patch_field import Labelled, aimed_scan, field_model, label_field
 from gibbsite.applications.segmentation.rendering import Legend, make_legend, write_segmentation
-from gibbsite.applications.segmentation.scoring import HammingScore
 from gibbsite.applications.segmentation.scribbles import Segmented, segment_scribbles
 from gibbsite.applications.segmentation.segmenter import Segmentation, Segmenter
 

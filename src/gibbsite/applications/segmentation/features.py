@@ -1,11 +1,11 @@
 """Patches of an image and their visual words: texture, colour and place [1]_.
 
 Patches of 20 x 20 pixels lie 10 pixels apart, 31 x 20 of them on an image of 320 x 213 pixels. Each has three
-words, which an aspect model takes for independent given the class of the patch:
+words, which the aspect model assumes to be independent given the class of the patch:
 
 * texture: the nearest of some histograms of gradients (4 x 4 cells of 5 x 5 pixels, 8 directions: the layout
-  of SIFT), scaled down where there is hardly any contrast, so that plain patches are alike;
-* colour: the nearest of some histograms of hues, weighted by chroma, scaled down where there is hardly any;
+  of SIFT), scaled down where contrast is low, so that plain patches are similar;
+* colour: the nearest of some histograms of hues, weighted by chroma, scaled down where chroma is low;
 * place: one of 10 x 10 parts of the image.
 
 References
@@ -27,13 +27,13 @@ from gibbsite.errors import IncompatibleError, ModelError
 PATCH, STRIDE = 20, 10
 DIRECTIONS, HUES, PLACES = 8, 36, 10
 _CELL = 5
-# half of all patches of photographs have 0.05 of contrast and more; those with much less are plain
+# half of all patches of photographs have a contrast of at least 0.05; those with much less are plain
 _PLAIN, _COLOURLESS = 0.015, 0.02
-_LEARNT_FROM = 30_000  # patches that a vocabulary is learnt from, at most
+_LEARNT_FROM = 30_000  # largest number of patches that a vocabulary is learnt from
 
 
 class Descriptors(NamedTuple):
-    """What patches look like, row by row."""
+    """Descriptors of patches, row by row."""
 
     texture: Floats32  # (patches, numbers): histograms
     colour: Floats32
@@ -48,7 +48,7 @@ def patch_shape(height: int, width: int) -> tuple[int, int]:
 
 
 def need_skimage() -> None:
-    """Refuse where scikit-image is not installed."""
+    """Raise an error if scikit-image is not installed."""
     try:
         import skimage  # noqa: F401
     except ImportError:
@@ -68,7 +68,7 @@ def describe(image: Bytes) -> Descriptors:
     from skimage.feature import hog
 
     rows, columns = patch_shape(*image.shape[:2])
-    # smaller images would be padded: blocks of 4 x 4 cells, every second of them
+    # every second block of 4 x 4 cells is a patch
     used = image[: STRIDE * (rows + 1), : STRIDE * (columns + 1)]
     grey = rgb2gray(used)
     blocks = hog(
@@ -87,14 +87,14 @@ def describe(image: Bytes) -> Descriptors:
 
 
 def _cells(image: Array) -> Array:
-    """Return the sums over squares as wide as patches are apart."""
+    """Return the sums over squares whose side is the stride of patches."""
     high, wide = image.shape[0] // STRIDE, image.shape[1] // STRIDE
     sums: Array = image.reshape(high, STRIDE, wide, STRIDE, -1).sum(axis=(1, 3))
     return sums
 
 
 def _patches(cells: Array) -> Array:
-    """Return the sums over patches from those over squares, four of which make a patch."""
+    """Return the sums over patches from those over squares; a patch consists of four squares."""
     return cells[:-1, :-1] + cells[1:, :-1] + cells[:-1, 1:] + cells[1:, 1:]
 
 
@@ -108,7 +108,7 @@ def _hues(bins: Positions, chroma: Floats) -> Floats32:
     square = np.add.outer(wide * (np.arange(bins.shape[0]) // STRIDE), np.arange(bins.shape[1]) // STRIDE)
     counts = np.bincount((HUES * square + bins).ravel(), chroma.ravel(), HUES * high * wide)
     means = _patches(counts.reshape(high, wide, HUES)) / PATCH**2
-    # a hue next to another is nearly the same: weights of a Gaussian of one bin, around the circle
+    # neighbouring hues are similar: smooth by a Gaussian with a width of one bin, around the circle
     weights = np.exp(-0.5 * np.arange(-3, 4) ** 2.0)
     weights /= weights.sum()
     smooth = sum(weight * np.roll(means, k, axis=2) for k, weight in zip(range(-3, 4), weights, strict=True))
@@ -116,6 +116,15 @@ def _hues(bins: Positions, chroma: Floats) -> Floats32:
     lengths = np.linalg.norm(flat, axis=1, keepdims=True)
     found: Floats32 = (flat / (lengths + _COLOURLESS)).astype(np.float32)
     return found
+
+
+def spread(patches: Array, height: int, width: int) -> Array:
+    """Return for every pixel the value of the patch with the nearest centre."""
+    places = [
+        np.clip((np.arange(pixels) - (PATCH - STRIDE) // 2) // STRIDE, 0, many - 1)
+        for pixels, many in zip((height, width), patches.shape[:2], strict=True)
+    ]
+    return patches[np.ix_(*places)]
 
 
 def nearest(centres: Floats32, rows: Floats32) -> Ints:
@@ -147,11 +156,7 @@ class VisualWords:
 
 
 def learn_words(found: Sequence[Descriptors], texture: int, colour: int, rng: int) -> VisualWords:
-    """Return vocabularies of so many words, by k-means on patches of images.
-
-    ``found``: patches of images; ``texture``, ``colour``: number of words; fewer where there are fewer patches;
-    ``rng``: seed.
-    """
+    """Return vocabularies of ``texture`` and ``colour`` words, fewer if there are fewer patches, by k-means."""
     try:
         from sklearn.cluster import MiniBatchKMeans
     except ImportError:

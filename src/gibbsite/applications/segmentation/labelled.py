@@ -1,9 +1,9 @@
-"""Folders of photographs with label maps: ``NAME.png``, ``NAME_GT.png`` and ``classes.json``.
+"""Photographs with label maps, read from folders or synthetic, and the Hamming error of labels.
 
-A label map is an image of whole numbers, with a palette or grey. ``classes.json`` tells their names: it is an
-object with the list "classes" of {"index", "name", "rgb"}; index 0 and the name "void" are no class. If it
-has the list "v1_nine_classes" or "used" of names, other classes are no classes either. It lies in the
-folder or above it; without it, classes are called by their numbers.
+A folder holds ``NAME.png``, ``NAME_GT.png`` and ``classes.json``. A label map is an image of whole numbers, with a
+palette or grey. ``classes.json`` contains an object with the list "classes" of {"index", "name", "rgb"}; index 0 and
+the name "void" mean no class. If it has a list "v1_nine_classes" or "used" of names, all other classes are ignored. The
+file is in the folder or in its parent; without it, classes are named by their numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arrays import Bytes, Ints, Ints16
+from gibbsite._common.arrays import Array, Bytes, Ints, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import need_pillow, read_photograph
 from gibbsite.errors import ArgumentError, FormatError, ModelError
@@ -37,7 +37,7 @@ class Example:
     image : uint8 array (height, width, 3)
         The photograph.
     labels : int16 array (height, width)
-        Positions in the list of classes; -1 is no class.
+        Positions in the list of classes; -1 for pixels without a class.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Example:
     labels: Ints16
 
     def present(self) -> list[int]:
-        """Return the classes that occur: all that is used in learning."""
+        """Return the classes that occur, which is all that learning uses."""
         return [int(k) for k in np.unique(self.labels) if k >= 0]
 
 
@@ -76,12 +76,12 @@ def read_labelled(folder: PathLike, classes: Sequence[str] | None = None) -> Lab
     folder : str or path
         With files ``NAME.png`` (or .jpg, .bmp, .tif) and ``NAME_GT.png``.
     classes : sequence of str, optional
-        Names of the classes to use; all others are none. By default those of ``classes.json``, as far as they occur.
+        Names of the classes to use; all others are ignored. By default all classes of ``classes.json`` that occur.
 
     Raises
     ------
     FormatError
-        When there is no such folder, a label map is missing, or of another size than its photograph.
+        If the folder does not exist, or a label map is missing or differs in size from its photograph.
     """
     place = Path(folder)
     if not place.is_dir():
@@ -112,7 +112,7 @@ def read_labelled(folder: PathLike, classes: Sequence[str] | None = None) -> Lab
 
 
 def read_map(path: PathLike) -> Ints:
-    """Read a label map as whole numbers: those of a palette, or grey values."""
+    """Read a label map as whole numbers: indices of a palette, or grey values."""
     pillow = need_pillow()
     try:
         with pillow.open(path) as image:
@@ -128,7 +128,7 @@ def read_map(path: PathLike) -> Ints:
 
 
 def _read_names(place: Path, seen: Ints) -> tuple[dict[int, str], dict[int, Any], list[str] | None]:
-    """Return names and colours by number, and the names to be used, if that is said."""
+    """Return names and colours by number, and the names to use if the file lists them."""
     found = next((path for path in (place / "classes.json", place.parent / "classes.json") if path.exists()), None)
     if found is None:
         return {int(k): str(k) for k in seen if k > 0}, {}, None
@@ -139,7 +139,7 @@ def _read_names(place: Path, seen: Ints) -> tuple[dict[int, str], dict[int, Any]
         colours = {int(one["index"]): [int(c) for c in one["rgb"]] for one in entries if "rgb" in one}
         used = said.get("used", said.get("v1_nine_classes"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as reason:
-        raise FormatError(f"this does not tell names of classes: {reason!r:.80}.", str(found)) from None
+        raise FormatError(f"this is no list of classes: {reason!r:.80}.", str(found)) from None
     return names, colours, used
 
 
@@ -162,3 +162,98 @@ def _choose(names: dict[int, str], used: list[str] | None, seen: Ints, classes: 
     if not chosen:
         raise ModelError("no label map shows any class; there is nothing to learn or to compare with.")
     return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class HammingScore:
+    """Labelled pixels, and how many of them have which label.
+
+    Attributes
+    ----------
+    classes : tuple of str
+        Names.
+    confusion : int array (classes, classes)
+        Pixels by true class (rows) and label.
+    """
+
+    classes: tuple[str, ...]
+    confusion: Ints
+
+    @property
+    def hamming(self) -> float:
+        """Share of labelled pixels with a wrong label."""
+        total = self.confusion.sum()
+        return float(1.0 - np.trace(self.confusion) / total) if total else float("nan")
+
+    def by_class(self) -> dict[str, float | None]:
+        """Return the share of wrong labels among pixels of each class; None where there are none."""
+        totals = self.confusion.sum(axis=1)
+        return {
+            name: float(1.0 - self.confusion[k, k] / totals[k]) if totals[k] else None
+            for k, name in enumerate(self.classes)
+        }
+
+
+def confuse(truth: Array, labels: Array, classes: int) -> Ints:
+    """Count labelled pixels by true class and label."""
+    known = truth >= 0
+    codes = truth[known].astype(np.int64) * classes + labels[known]
+    return np.bincount(codes, minlength=classes**2).reshape(classes, classes)
+
+
+_CLASSES = ("sky", "grass", "wall", "tiger")
+_COLOURS = np.array([[90, 140, 230], [70, 150, 50], [150, 140, 135], [220, 130, 40]], np.uint8)
+
+
+def make_pictures(
+    count: int, *, height: int = 213, width: int = 320, noise: float = 28.0, rng: int = 0
+) -> LabelledImages:
+    """Draw synthetic pictures of two backgrounds, one above the other, often with a striped object in front.
+
+    Parameters
+    ----------
+    count : int
+        Number of pictures.
+    height, width : int
+        Size in pixels.
+    noise : float
+        Standard deviation of the noise of grey values and of the hue of patches.
+    rng : int
+        Seed.
+
+    Examples
+    --------
+    >>> pictures = make_pictures(2, rng=3)
+    >>> pictures.classes, pictures.examples[0].image.shape
+    (('sky', 'grass', 'wall', 'tiger'), (213, 320, 3))
+    """
+    random = np.random.default_rng(rng)
+    y, x = np.mgrid[:height, :width]
+    examples = []
+    for number in range(count):
+        above, below = ((0, 1), (0, 2), (2, 1))[int(random.integers(3))]
+        horizon = height * random.uniform(0.35, 0.65) + 12 * np.sin(x / random.uniform(20, 60))
+        labels = np.where(y < horizon, above, below)
+        if random.random() < 0.7:
+            centre, size = random.uniform(0.3, 0.7, 2), random.uniform(0.15, 0.3, 2)
+            inside = ((y / height - centre[0]) / size[0]) ** 2 + ((x / width - centre[1]) / size[1]) ** 2 < 1
+            labels = np.where(inside, 3, labels)
+        colour = _COLOURS[labels].astype(np.float64)
+        texture = np.stack(
+            [
+                np.zeros((height, width)),
+                random.normal(0.0, 25.0, (height, width)),
+                40.0 * (((x // 12 + y // 6) % 2) - 0.5),
+                60.0 * np.sign(np.sin(y / 3.0)),
+            ]
+        )
+        colour += np.take_along_axis(texture, labels[None], axis=0)[0][..., None]
+        # blotches as large as patches, so that single patches are misclassified while their neighbours are right
+        coarse = random.normal(0.0, 1.5 * noise, (height // 16 + 2, width // 16 + 2, 3))
+        colour += np.kron(coarse, np.ones((16, 16, 1)))[:height, :width]
+        colour += random.normal(0.0, 0.3 * noise, (height, width, 1))
+        labels = labels.astype(np.int16)
+        labels[np.abs(y - horizon) < 3] = -1  # borders have no label, as in label maps drawn by hand
+        image = np.clip(colour, 0, 255).astype(np.uint8)
+        examples.append(Example(f"picture {number}", image, labels))
+    return LabelledImages(examples, _CLASSES, _COLOURS)

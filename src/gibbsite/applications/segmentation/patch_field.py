@@ -1,31 +1,116 @@
-"""Patches that prefer the labels of their neighbours: a Potts model with fields, and the ways to label it.
+"""A Potts model of the labels of patches: labelling by sampling, and learning the coupling by pseudo-likelihood.
 
 The posterior of Mitliagkas and Mackey (2017), equation (4): p(x) ~ exp(sum over neighbours of J [x_i = x_j] +
 sum over patches of log(theta[x_i] beta[x_i, y_i])), with theta and beta of an aspect model. Chains start at
 the most probable labels without coupling, those of the aspect model alone.
+
+The pseudo-likelihood is the product over sites of the probability of the label given those of the neighbours, with
+fields f: log PL = sum_i f_i(x_i) + J n_i(x_i) - log sum_a exp(f_i(a) + J n_i(a)), where n_i(a) is the number of
+neighbours of i with label a. It is concave in J [1]_.
+
+References
+----------
+.. [1] Besag, J. (1975). Statistical analysis of non-lattice data. The Statistician 24, 179-195.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arguments import check_integer
-from gibbsite._common.arrays import Array, Floats, Ints
+from gibbsite._common.arrays import Array, Floats, Integers, Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import clock
 from gibbsite.applications.methods import PATCH_LABELS, PATCHES
-from gibbsite.applications.segmentation.coupling import EIGHT
 from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError
 from gibbsite.inference.sampling import record_chains
 from gibbsite.sampling.progress import choose_progress, whole_runs_only
 from gibbsite.sampling.setup import Budget, prepare, read_length
+
+FOUR = ((0, 1), (1, 0))
+EIGHT = (*FOUR, (1, 1), (1, -1))
+
+
+class LabelledField(NamedTuple):
+    """Sites with a known label."""
+
+    fields: Floats  # (sites, states)
+    labels: Integers  # (sites,)
+    near: Floats  # (sites, states): number of neighbours with each label
+
+
+def count_neighbours(labels: Integers, states: int, neighbours: int = 4) -> Floats:
+    """Count the neighbours with each label, an array (rows, columns, states); negative labels are unknown."""
+    known: Floats = (labels[..., None] == np.arange(states)).astype(np.float64)
+    rows, columns = labels.shape
+    near = np.zeros_like(known)
+    for down, right in FOUR if neighbours == 4 else EIGHT:
+        a = (slice(0, rows - down), slice(max(0, -right), columns - max(0, right)))
+        b = (slice(down, rows), slice(max(0, right), columns + min(0, right)))
+        near[a] += known[b]
+        near[b] += known[a]
+    return near
+
+
+def gather(fields: Floats, labels: Integers, neighbours: int = 4) -> LabelledField:
+    """Return the sites of a lattice whose labels are known.
+
+    ``fields`` (rows, columns, states): log-potentials; ``labels`` (rows, columns): labels; negative ones are unknown,
+    and neither sites nor neighbours; ``neighbours`` in {4, 8}: which sites are neighbours.
+    """
+    known = labels >= 0
+    near = count_neighbours(labels, fields.shape[-1], neighbours)
+    return LabelledField(fields[known], labels[known], near[known])
+
+
+def pseudo_likelihood(coupling: float, data: LabelledField) -> tuple[float, float, float]:
+    """Return the log-pseudo-likelihood of a coupling with its first two derivatives."""
+    weights = data.fields + coupling * data.near
+    most = weights.max(axis=1, keepdims=True)
+    p = np.exp(weights - most)
+    total = p.sum(axis=1, keepdims=True)
+    p /= total
+    at = (np.arange(len(p)), data.labels)
+    value = float((weights[at] - most[:, 0] - np.log(total[:, 0])).sum())
+    mean = (p * data.near).sum(axis=1)
+    slope = float((data.near[at] - mean).sum())
+    bend = -float(((p * data.near**2).sum(axis=1) - mean**2).sum())
+    return value, slope, bend
+
+
+def learn_coupling(parts: Sequence[LabelledField], ridge: float = 1e-3) -> float:
+    """Return the coupling of the largest pseudo-likelihood, by Newton's method.
+
+    ``parts``: lattices with known labels; ``ridge``: penalty on half the square of the coupling, which keeps it
+    finite where all neighbours agree.
+    """
+    data = LabelledField(*(np.concatenate([part[k] for part in parts]) for k in range(3)))
+    if not data.near.any():
+        raise ModelError("no two neighbouring patches have a label; a coupling cannot be learnt from that.")
+    coupling, value = 0.0, -np.inf
+    for _ in range(100):
+        found = pseudo_likelihood(coupling, data)
+        value = found[0] - 0.5 * ridge * coupling**2
+        step = (found[1] - ridge * coupling) / (ridge - found[2])
+        # the function is concave, so that halving the step leads to an increase
+        while abs(step) > 1e-10:
+            trial = coupling + step
+            if pseudo_likelihood(trial, data)[0] - 0.5 * ridge * trial**2 >= value:
+                break
+            step *= 0.5
+        coupling += step
+        if abs(step) <= 1e-10:
+            break
+    return coupling
+
 
 Region = tuple[int, int, int, int]
 
@@ -41,11 +126,11 @@ class Labelled:
     labels : int array (rows, columns)
         The most probable label of every patch.
     probabilities : float array (rows, columns, states)
-        Probabilities of labels; shares of rounds with ``label="majority"``.
+        Probabilities of labels; with ``label="majority"`` their relative frequencies.
     steps : int
-        Updates of single patches, or of blocks.
+        Number of updates of single patches, or of blocks.
     seconds : float
-        Time of sampling, without that of compiling and of laying out the model.
+        Time of sampling, without compilation and set-up.
     """
 
     labels: Ints
@@ -68,9 +153,9 @@ def field_model(fields: Floats, coupling: float = COUPLING, neighbours: int = 4)
     fields : float array (rows, columns, states)
         log(theta beta) of every label.
     coupling : float
-        What equal neighbours add to the log-potential.
+        Log-potential of a pair of equal neighbours.
     neighbours : {4, 8}
-        Side by side alone, or also across corners.
+        Number of neighbours of a patch, without or with diagonal ones.
 
     Examples
     --------
@@ -79,7 +164,7 @@ def field_model(fields: Floats, coupling: float = COUPLING, neighbours: int = 4)
     """
     rows, columns, states = fields.shape
     shifted = fields - fields.max(axis=2, keepdims=True)
-    # a label of probability zero stays possible, at odds that nothing outweighs: chains move freely
+    # labels of probability zero get a tiny probability, so that chains can move
     shifted = np.maximum(shifted, -700.0)
     if neighbours == 4:
         return gs.potts_grid((rows, columns), states, coupling, shifted)
@@ -95,7 +180,7 @@ def field_model(fields: Floats, coupling: float = COUPLING, neighbours: int = 4)
 
 
 def central_region(shape: tuple[int, int]) -> Region:
-    """Return the patches in the middle, two fifths of rows and columns: first column, row; last ones + 1."""
+    """Return the middle two fifths of rows and columns: first column and row, last column and row plus one."""
     sizes = [max(1, round(0.4 * many)) for many in shape]
     first = [-(-(many - size) // 2) for many, size in zip(shape, sizes, strict=True)]
     return first[1], first[0], first[1] + sizes[1], first[0] + sizes[0]
@@ -105,10 +190,10 @@ def central_region(shape: tuple[int, int]) -> Region:
 def aimed_scan(
     shape: tuple[int, int], region: Region, coupling: float = COUPLING, neighbours: int = 4
 ) -> gs.influence.DogsScan:
-    """Return the shortest scan found that is as good for a region as a sweep over all patches.
+    """Return a short scan whose guarantee for a region is at least that of a sweep over all patches.
 
-    It depends on no image, and is computed once for each shape and region. As good means: its Dobrushin
-    variation, from the influence bound of theorem 10, is not larger.
+    The scan does not depend on the image and is computed once for each shape and region. Its guarantee is the
+    Dobrushin variation, from the influence bound of theorem 10.
 
     Parameters
     ----------
@@ -125,7 +210,9 @@ def aimed_scan(
     >>> len(scan.order), round(scan.variation, 1)
     (110, 85.4)
     """
-    model = field_model(np.zeros((*shape, 3)), coupling, neighbours)  # the bound knows no fields, no states
+    model = field_model(
+        np.zeros((*shape, 3)), coupling, neighbours
+    )  # the bound depends neither on fields nor on the number of states
     left, top, right, bottom = region
     target = np.arange(model.n_sites).reshape(shape)[top:bottom, left:right].ravel().tolist()
     if not target:
@@ -141,7 +228,7 @@ def aimed_scan(
 
 
 def independent(fields: Floats) -> Labelled:
-    """Label every patch by itself: the aspect model alone."""
+    """Label every patch by itself, by the aspect model alone."""
     p = np.exp(fields - fields.max(axis=2, keepdims=True))
     return Labelled(fields.argmax(axis=2), p / p.sum(axis=2, keepdims=True), 0, 0.0)
 
@@ -165,17 +252,17 @@ def label_field(
     fields : float array (rows, columns, states)
         log(theta beta) of every label.
     method : {"plsa", "systematic", "dogs", "chromatic", "herded", "blocks", "mean-field"}
-        How: every patch by itself; by sweeps in the order of the patches; by a scan aimed at a region,
-        outside of which patches that are not visited keep the label they have by themselves; by sweeps that
-        alternate between the colours of a chessboard; by herding; by rows at once; by mean field.
+        Label every patch by itself; sweep in the order of the patches; use a scan optimised for a region (patches
+        that it does not visit keep the label they have by themselves); alternate between the colours of a
+        chessboard; herded Gibbs sampling; sample whole rows jointly; mean field.
     coupling, neighbours
         Of the model.
     region : (int, int, int, int), optional
-        What "dogs" is aimed at, in patches; their middle by default.
+        The region for "dogs", in patches; the middle by default.
     rounds : int
-        Sweeps, or passes through the aimed scan; mean field makes so many at most.
+        Number of sweeps or of passes through the optimised scan; for mean field the largest number of iterations.
     label : {"marginal", "majority"}
-        Labels of the highest mean conditional probability, or those seen most often after rounds.
+        Labels of the highest mean conditional probability, or the most frequent ones.
     rng : int, Generator or SeedSequence
         Seed.
 
@@ -199,12 +286,12 @@ def label_field(
     if states == 1:
         return alone
     if method != "dogs" and region is not None:
-        raise ArgumentError(f"{argument('region')} is what method dogs is aimed at; {method} labels all patches.")
+        raise ArgumentError(f"{argument('region')} is for method dogs; {method} labels all patches.")
     model = field_model(fields, coupling, neighbours)
     if method == "mean-field":
         begun = clock()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # so many sweeps were asked for
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of sweeps is given
             found = gs.mean_field(model, start="unary", max_iterations=rounds, rng=rng, progress=False)
         return _labelled(found.cells, alone, rounds * model.n_sites, clock() - begun)
     kernel, scan = _parts(method, shape, coupling, neighbours, region)
@@ -242,9 +329,9 @@ def _parts(
 
 
 def _labelled(cells: Floats, alone: Labelled, steps: int, seconds: float, visited: Array | None = None) -> Labelled:
-    """Return probabilities as labels; patches that were not visited are on their own."""
+    """Return probabilities with their labels; patches that were not visited are labelled by themselves."""
     flat = alone.probabilities.reshape(-1, alone.probabilities.shape[2])
-    # two states have one cell
+    # with two states there is one cell per patch
     found = cells.reshape(len(flat), -1) if cells.size == flat.size else np.stack([1.0 - cells, cells], axis=1)
     if visited is not None:
         kept = flat.copy()

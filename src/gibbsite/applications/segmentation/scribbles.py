@@ -9,7 +9,6 @@ the log-density counts less than fully, a = 0.2, b = 3. Large images are solved 
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,25 +17,26 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
-from gibbsite._common.arguments import check_integer, is_number
+from gibbsite._common.arguments import check_integer, check_number
 from gibbsite._common.arrays import Array, Bools, Bytes, Floats32, Ints, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import as_photograph
 from gibbsite.applications.methods import SCRIBBLES
 from gibbsite.applications.posterior import average
 from gibbsite.applications.segmentation import field
-from gibbsite.applications.segmentation.colour_models import ColourModels
-from gibbsite.applications.segmentation.colours import to_lab
-from gibbsite.applications.segmentation.levels import border_band, enlarge, halve_image, halve_scribbles
-from gibbsite.applications.segmentation.proximity import log_proximity
-from gibbsite.applications.segmentation.rendering import Legend, Outputs, write_segmentation
-from gibbsite.applications.segmentation.strokes import Strokes, read_scribbles
-from gibbsite.applications.segmentation.superpixels import (
+from gibbsite.applications.segmentation.coarsening import (
+    border_band,
+    enlarge,
     find_superpixels,
+    halve_image,
+    halve_scribbles,
     label_of_regions,
     mean_of_regions,
     region_neighbourhood,
 )
+from gibbsite.applications.segmentation.rendering import Legend, Outputs, write_segmentation
+from gibbsite.applications.segmentation.strokes import Strokes, read_scribbles
+from gibbsite.applications.segmentation.unary import ColourModels, log_proximity, to_lab
 from gibbsite.errors import ArgumentError
 
 _AVERAGED = {"herded": "herded-site"}  # names of methods in gibbsite.applications.posterior
@@ -232,11 +232,11 @@ def segment_scribbles(
     if neighbours not in field.NEIGHBOURS:
         raise ArgumentError(f"{argument('neighbours')} must be 4 or 8, got {neighbours!r}.")
     settings = _Settings(
-        None if coupling is None else _not_negative("coupling", coupling),
+        None if coupling is None else check_number("coupling", coupling, zero=True),
         bool(contrast),
         neighbours,
-        _not_negative("colour", colour),
-        _not_negative("proximity", proximity),
+        check_number("colour", colour, zero=True),
+        check_number("proximity", proximity, zero=True),
         method,
         check_integer("sweeps", sweeps, 1),
         average_states,
@@ -415,9 +415,3 @@ def _kernel(method: str | gs.kernels.Kernel, rows: Ints) -> str | gs.kernels.Ker
         return method if isinstance(method, gs.kernels.Kernel) else _AVERAGED.get(method, method)
     ends = np.flatnonzero(np.diff(rows)) + 1
     return gs.BlockGibbs(blocks=np.split(np.arange(rows.size), ends))
-
-
-def _not_negative(name: str, value: Any) -> float:
-    if is_number(value) and 0.0 <= value < math.inf:
-        return float(value)
-    raise ArgumentError(f"{argument(name)} must be a number of at least 0, got {value!r}.")

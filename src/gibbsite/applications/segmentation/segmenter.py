@@ -21,11 +21,16 @@ from gibbsite._common.boundary import Wanted, between, fits, one_of
 from gibbsite._common.wording import argument
 from gibbsite.applications.images import as_photograph, need_pillow
 from gibbsite.applications.segmentation import features
-from gibbsite.applications.segmentation.coupling import gather, learn_coupling
-from gibbsite.applications.segmentation.labelled import Example, LabelledImages
-from gibbsite.applications.segmentation.patch_field import COUPLING, Labelled, Region, label_field
+from gibbsite.applications.segmentation.labelled import Example, HammingScore, LabelledImages, confuse
+from gibbsite.applications.segmentation.patch_field import (
+    COUPLING,
+    Labelled,
+    Region,
+    gather,
+    label_field,
+    learn_coupling,
+)
 from gibbsite.applications.segmentation.rendering import MOST_LABELS, Legend, make_legend
-from gibbsite.applications.segmentation.scoring import HammingScore, confuse, spread
 from gibbsite.applications.storage import read_file, write_file
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.formats.parsing.text import PathLike
@@ -276,7 +281,7 @@ class Segmenter:
         """Return labels and certainty of pixels."""
         high, wide = self._scaled_size(height, width)
         y, x = np.arange(height) * high // height, np.arange(width) * wide // width
-        places = spread(np.arange(found.labels.size).reshape(found.labels.shape), high, wide)[np.ix_(y, x)]
+        places = features.spread(np.arange(found.labels.size).reshape(found.labels.shape), high, wide)[np.ix_(y, x)]
         return found.labels.ravel()[places], found.certainty.ravel()[places]
 
     def _patches_in(self, region: tuple[int, int, int, int], height: int, width: int) -> Region:

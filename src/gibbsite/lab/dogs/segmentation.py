@@ -19,10 +19,8 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats, Ints, Ints16
 from gibbsite.applications.segmentation import patch_field
-from gibbsite.applications.segmentation.features import describe
-from gibbsite.applications.segmentation.labelled import LabelledImages, read_labelled
-from gibbsite.applications.segmentation.made_up import make_pictures
-from gibbsite.applications.segmentation.scoring import confuse, spread
+from gibbsite.applications.segmentation.features import describe, spread
+from gibbsite.applications.segmentation.labelled import LabelledImages, confuse, make_pictures, read_labelled
 from gibbsite.applications.segmentation.segmenter import Segmenter
 from gibbsite.lab.dogs.dobrushin import run_short
 from gibbsite.lab.drawing import COLORS, Figure, tidy

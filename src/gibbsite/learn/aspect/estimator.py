@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, is_number
+from gibbsite._common.arguments import check_integer, check_number, is_number
 from gibbsite._common.arrays import Array, Bools, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ModelError
@@ -135,8 +135,7 @@ class AspectModel(Parameters):
         """
         smoothing, starts = self._smoothing(), check_integer("starts", self.starts, 1)
         iterations = check_integer("iterations", self.iterations, 1)
-        if not is_number(self.tolerance) or not 0.0 <= self.tolerance < np.inf:
-            raise ArgumentError(f"{argument('tolerance')} must be a number of at least 0, got {self.tolerance!r}.")
+        tolerance = check_number("tolerance", self.tolerance, zero=True)
         bags = read_bags(X)
         offsets = self._read_sizes(bags, sizes)
         classes, allowed = self._read_classes(y, bags.n_documents)
@@ -148,9 +147,7 @@ class AspectModel(Parameters):
             noisy = alike if number == 0 else np.ones_like(alike)
             beta = start_words(bags, offsets, allowed, noisy, np.random.default_rng(stream))
             start = Aspects(allowed / allowed.sum(axis=1, keepdims=True), beta)
-            found = climb(
-                tokens, start, allowed, offsets, smoothing, iterations=iterations, tolerance=float(self.tolerance)
-            )
+            found = climb(tokens, start, allowed, offsets, smoothing, iterations=iterations, tolerance=tolerance)
             if best is None or found.values[-1] > best.values[-1]:
                 best = found
         assert best is not None

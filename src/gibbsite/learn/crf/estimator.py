@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite.errors import ArgumentError, ModelError
+from gibbsite._common.arguments import check_number
+from gibbsite.errors import ModelError
 from gibbsite.learn.crf.chain import Chain, fit_chain
 from gibbsite.learn.crf.tables import is_table, not_fitted, read_table
 from gibbsite.learn.crf.vocabulary import Vocabulary, read_labels
@@ -125,8 +126,7 @@ class ChainCRF(Parameters):
             As many as there are positions.
         """
         for name in ("l1", "l2", "tolerance", "flatness"):
-            if not np.isfinite(getattr(self, name)) or getattr(self, name) < 0:
-                raise ArgumentError(f"{name} must be a number of at least 0, got {getattr(self, name)!r}.")
+            check_number(name, getattr(self, name), zero=True)
         flat, rows, labels = self._read_both(X, y)
         words = Vocabulary()
         sequences = words.read(rows, grow=True, bias=bool(self.bias))

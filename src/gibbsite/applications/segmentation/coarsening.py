@@ -1,4 +1,7 @@
-"""Superpixels: small regions of one colour instead of pixels (SLIC of scikit-image) [1]_.
+"""Coarser versions of an image: pyramids of halved images, and superpixels.
+
+A pixel of a pyramid level is the mean of 2 x 2 pixels of the next finer level; the last row or column of an odd size is
+repeated. Superpixels are small regions of similar colour (SLIC of scikit-image) [1]_.
 
 References
 ----------
@@ -10,16 +13,64 @@ from __future__ import annotations
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Bytes, Floats32, Ints
+from gibbsite._common.arrays import Array, Bools, Bytes, Floats32, Ints
 from gibbsite.applications.segmentation.field import Neighbourhood, grid_neighbourhood
 from gibbsite.errors import IncompatibleError
 
 
-def find_superpixels(image: Bytes, count: int) -> Ints:
-    """Return the number of its superpixel for every pixel, counted from 0.
+def halve_image(image: Bytes) -> Bytes:
+    """Return an image of half the size: means of 2 x 2 pixels."""
+    image = _even(image)
+    total = image[0::2, 0::2].astype(np.uint16)
+    for rows, columns in ((0, 1), (1, 0), (1, 1)):
+        total += image[rows::2, columns::2]
+    total += 2
+    total >>= 2
+    return total.astype(np.uint8)
 
-    ``image`` (height, width, 3): the image; ``count``: about how many there shall be.
-    """
+
+def halve_scribbles(scribbles: Array) -> Array:
+    """Return scribbles of half the size: the largest label of each 2 x 2 pixels."""
+    scribbles = _even(scribbles)
+    rows = np.maximum(scribbles[0::2], scribbles[1::2])
+    return np.maximum(rows[:, 0::2], rows[:, 1::2])
+
+
+def _even(image: Array) -> Array:
+    height, width = image.shape[:2]
+    odd = ((0, height % 2), (0, width % 2), *((0, 0),) * (image.ndim - 2))
+    return np.pad(image, odd, mode="edge") if height % 2 or width % 2 else image
+
+
+def enlarge(values: Array, shape: tuple[int, int]) -> Array:
+    """Return values of a level at the pixels of the next finer one."""
+    return values.repeat(2, axis=0).repeat(2, axis=1)[: shape[0], : shape[1]]
+
+
+def border_band(labels: Array) -> Bools:
+    """Return the pixels at a border between labels, and their neighbours."""
+    band = np.zeros(labels.shape, bool)
+    down, right = labels[1:] != labels[:-1], labels[:, 1:] != labels[:, :-1]
+    band[1:] |= down
+    band[:-1] |= down
+    band[:, 1:] |= right
+    band[:, :-1] |= right
+    return widen(band)
+
+
+def widen(band: Bools) -> Bools:
+    """Return a set of pixels with all pixels that touch them, corners included."""
+    tall = band.copy()
+    tall[1:] |= band[:-1]
+    tall[:-1] |= band[1:]
+    wide = tall.copy()
+    wide[:, 1:] |= tall[:, :-1]
+    wide[:, :-1] |= tall[:, 1:]
+    return wide
+
+
+def find_superpixels(image: Bytes, count: int) -> Ints:
+    """Return the superpixel of every pixel, numbered from 0; there are about ``count`` of them."""
     try:
         from skimage.segmentation import slic
     except ImportError:

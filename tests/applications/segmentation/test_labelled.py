@@ -1,10 +1,11 @@
-"""Functions of ``gibbsite.applications.segmentation.scoring`` on small inputs whose results are known."""
+"""Functions of ``gibbsite.applications.segmentation.labelled`` on small inputs whose results are known."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gibbsite.applications.segmentation.scoring import confuse, spread
+from gibbsite.applications.segmentation.features import spread
+from gibbsite.applications.segmentation.labelled import confuse
 
 
 def test_spread_gives_every_pixel_what_the_patch_with_the_nearest_centre_has() -> None:
