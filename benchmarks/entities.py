@@ -57,7 +57,7 @@ def train_ours(quick: bool, threads: int, iterations: int) -> dict[str, float]:
     import numpy as np
 
     from gibbsite.learn.crf.chain import fit_chain
-    from gibbsite.learn.crf.vocabulary import Vocabulary
+    from gibbsite.learn.crf.sequences import Vocabulary
 
     data = sentences(quick)
     few, words = Vocabulary(), Vocabulary()

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.learn.crf.chain import Chain, fit_chain, prune
+from gibbsite.learn.crf.chain import Chain, Objective, Weights, fit_chain, prune
 from gibbsite.learn.crf.labels import SCHEMES, Span, allowed_moves, find_fault, find_spans, span_sets, write_spans
-from gibbsite.learn.crf.objective import Objective, Weights
 from gibbsite.learn.crf.quasi_newton import minimise
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Structure

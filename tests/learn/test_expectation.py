@@ -12,8 +12,7 @@ import gibbsite as gs
 from gibbsite.learn import expectation
 from gibbsite.learn.ascent import Problem, bound_error
 from gibbsite.learn.expectation import SCANS, Exact, Sampled
-from gibbsite.learn.family import Family, make_spins, make_tables
-from gibbsite.learn.projection import project_rows
+from gibbsite.learn.family import Family, make_spins, make_tables, project_rows
 
 PAIRS = np.array([[0, 1], [1, 2], [0, 3], [2, 3], [1, 3]], np.int32)
 

@@ -12,9 +12,9 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.learn import fit_ising, fit_pairwise, screen_pairs
+from gibbsite.learn.arguments import read_pairs
 from gibbsite.learn.expectation import Exact, Sampled
 from gibbsite.learn.family import make_spins
-from gibbsite.learn.inputs import read_pairs
 from gibbsite.sampling.progress import Status
 
 QUIET: dict[str, Any] = {"progress": False}

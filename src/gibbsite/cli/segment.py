@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import click
 
-from gibbsite.applications.methods import SCRIBBLES
+from gibbsite.applications.methods import PATCH_LABELS, PATCHES, SCRIBBLES
 from gibbsite.cli import parameters
-from gibbsite.cli.outputs import deliver, echo, warnings_on_stderr
-from gibbsite.cli.segment_classes import apply, score, train
+from gibbsite.cli.outputs import deliver, echo, note_on_compiling, tell, warnings_on_stderr
 from gibbsite.cli.wording import SpellingGroup
 
 
@@ -29,8 +30,226 @@ def command() -> None:
     """  # noqa: D301 (a backspace, by which click keeps lines)
 
 
-for _each in (train, apply, score):
-    command.add_command(_each)
+class _Coupling(click.types.StringParamType):
+    """A number of at least 0, or "learn"."""
+
+    name = "number or learn"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number or the word."""
+        if value == "learn":
+            return value
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(f'{value!r} is neither a number nor "learn".', param, ctx)
+        if not 0.0 <= number < float("inf"):
+            self.fail(f"{value!r} is not a number of at least 0.", param, ctx)
+        return number
+
+
+class _Region(click.types.StringParamType):
+    """Four whole numbers x0,y0,x1,y1."""
+
+    name = "x0,y0,x1,y1"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the four numbers."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(int(part) for part in value.split(","))
+        except ValueError:
+            numbers = ()
+        if len(numbers) != 4:
+            self.fail(f"{value!r} is not x0,y0,x1,y1: four whole numbers of pixels.", param, ctx)
+        return numbers
+
+
+_LABELLING = (
+    click.option(
+        "--method",
+        type=parameters.Choice(PATCHES),
+        default="systematic",
+        show_default=True,
+        help="plsa: without coupling.",
+    ),
+    click.option("--region", type=_Region(), help="Pixels that dogs is aimed at. [default: the middle]"),
+    click.option(
+        "--rounds", type=parameters.COUNT, default=50, show_default=True, help="Number of sweeps, or of passes of dogs."
+    ),
+    click.option(
+        "--label",
+        type=parameters.Choice(PATCH_LABELS),
+        default="marginal",
+        show_default=True,
+        help="Take the most probable label, or the most frequent one.",
+    ),
+    parameters.rng_option,
+)
+
+
+def _labels_images(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of labelling."""
+    for option in reversed(_LABELLING):
+        command = option(command)
+    return command
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of labelling; refuse those without effect."""
+    method = given["method"]
+    if method != "dogs":
+        parameters.refuse(["region"], f"with --method {method}")
+    if method == "plsa":
+        parameters.refuse(["rounds", "label", "rng"], "with --method plsa")
+    return {name: given[name] for name in ("method", "region", "rounds", "label", "rng")}
+
+
+@command.command("train")
+@click.argument("folder", metavar="DIR", type=parameters.FOLDER)
+@click.option("-o", "--output", "out", type=parameters.OUTPUT, required=True, help="File for the model.")
+@click.option("--classes", metavar="NAMES", help="Classes to learn, separated by commas. [default: all]")
+@click.option(
+    "--texture", type=parameters.COUNT, default=1000, show_default=True, help="Number of visual words of texture."
+)
+@click.option(
+    "--colour", type=parameters.COUNT, default=100, show_default=True, help="Number of visual words of colour."
+)
+@click.option(
+    "--coupling",
+    type=_Coupling(),
+    default=0.48,
+    show_default=True,
+    help='How strongly neighbouring patches prefer equal labels; "learn" estimates it from the label maps.',
+)
+@click.option("--neighbours", type=parameters.Choice(("4", "8")), default="4", show_default=True)
+@click.option(
+    "--starts",
+    type=parameters.COUNT,
+    default=1,
+    show_default=True,
+    help="Number of starts of EM, of which the best is kept.",
+)
+@click.option("--rng", type=parameters.SEED, default=0, show_default=True, help="Seed.")
+@parameters.quiet_option
+def train(**given: Any) -> None:
+    """Learn classes from the photographs NAME.png in DIR and their label maps NAME_GT.png.
+
+    Only the set of classes of each label map is used, unless --coupling learn is given. The file classes.json
+    with the names of the classes is in DIR or in the folder above it.
+    """
+    from gibbsite.applications.segmentation import Segmenter, read_labelled
+
+    begun = time.monotonic()
+    names = None if given["classes"] is None else [part.strip() for part in given["classes"].split(",")]
+    images = read_labelled(given["folder"], names)
+    segmenter = Segmenter(
+        given["texture"],
+        given["colour"],
+        coupling=given["coupling"],
+        neighbours=int(given["neighbours"]),
+        starts=given["starts"],
+        rng=given["rng"],
+    )
+    with note_on_compiling(given["quiet"]):
+        segmenter.fit(images)
+    deliver(given["out"], segmenter.save)
+    left = f" ({segmenter.skipped} without a class left out)" if segmenter.skipped else ""
+    tell(
+        f"{', '.join(segmenter.classes)} from {len(images.examples)} photographs{left}; "
+        f"coupling {segmenter.coupling:.3g}, {segmenter.aspects.n_iter_} iterations, "
+        f"{time.monotonic() - begun:.0f} s",
+        given["quiet"],
+    )
+
+
+@command.command("score")
+@click.argument("model", type=parameters.INPUT)
+@click.argument("folder", metavar="DIR", type=parameters.FOLDER)
+@_labels_images
+@parameters.json_option
+@parameters.quiet_option
+def score(**given: Any) -> None:
+    """Label the photographs in DIR with MODEL, and count pixels whose label differs from the label map.
+
+    The Hamming error is the share of wrong pixels among those that have a class.
+    """
+    from gibbsite.applications.segmentation import Segmenter, read_labelled
+    from gibbsite.formats.parsing.plain_json import write_json
+
+    how = _options(given)
+    segmenter, images = Segmenter.load(given["model"]), read_labelled(given["folder"])
+    begun = time.monotonic()
+    with note_on_compiling(given["quiet"]):
+        found = segmenter.score(images, **how)
+    seconds = time.monotonic() - begun
+    totals = found.confusion.sum(axis=1).tolist()
+    if given["as_json"]:
+        facts = {
+            "hamming": found.hamming,
+            "classes": found.by_class(),
+            "pixels": dict(zip(found.classes, totals, strict=True)),
+            "confusion": found.confusion.tolist(),
+            "images": len(images.examples),
+            "method": given["method"],
+            "coupling": segmenter.coupling,
+            "seconds": seconds,
+        }
+        echo(write_json(facts))
+        return
+    width = max(map(len, found.classes))
+    echo(f"{'class'.ljust(width)}  hamming     pixels")
+    for (name, error), total in zip(found.by_class().items(), totals, strict=True):
+        echo(f"{name.ljust(width)}  {'-' if error is None else f'{error:.4f}':>7}  {total:>9,}")
+    echo(f"{'all'.ljust(width)}  {found.hamming:7.4f}  {sum(totals):>9,}")
+
+
+@command.command("apply")
+@click.argument("image", type=parameters.INPUT)
+@click.argument("model", type=parameters.INPUT)
+@click.option("-o", "--output", "out", required=True, metavar="OUT.png", help="File for the label image.")
+@_labels_images
+@parameters.json_option
+@parameters.quiet_option
+def apply(**given: Any) -> None:
+    """Label the photograph IMAGE with the classes of MODEL.
+
+    Writes OUT.png, whose pixel values are labels; OUT-legend.json with their names and colours;
+    OUT-certainty.png; and OUT-overlay.jpg, the photograph tinted in the colours of its labels.
+    """
+    from gibbsite.applications.images import read_photograph
+    from gibbsite.applications.segmentation import Segmenter, write_segmentation
+    from gibbsite.applications.segmentation.rendering import check_outputs
+    from gibbsite.formats.parsing.plain_json import write_json
+
+    how = _options(given)
+    check_outputs(given["out"])
+    segmenter, image = Segmenter.load(given["model"]), read_photograph(given["image"])
+    with note_on_compiling(given["quiet"]):
+        found = segmenter.segment(image, **how)
+    places = deliver(
+        given["out"],
+        lambda out: write_segmentation(out, found.labels, segmenter.legend(), certainty=found.certainty, image=image),
+    )
+    height, width = found.labels.shape
+    if given["as_json"]:
+        facts = {
+            "width": width,
+            "height": height,
+            "method": given["method"],
+            "shares": found.shares(),
+            "files": list(places),
+            "sampling_seconds": found.patches.seconds,
+            "seconds": found.seconds,
+        }
+        echo(write_json(facts))
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in found.shares().items() if share >= 0.005)
+    tell(
+        f"{width} x {height} pixels, {given['method']}: {shares}; {found.seconds:.2g} s "
+        f"({1e3 * found.patches.seconds:.2g} ms of sampling); {', '.join(places)}",
+        given["quiet"],
+    )
 
 
 @command.command("scribbles")

@@ -57,20 +57,19 @@ def follow(
     record: Any,
     *,
     start: Array | None = None,
-    scan: gs.scans.Scan | None = None,
     rng: int = 1,
     chains: int = 1,
     tick: Callable[[], None] = lambda: None,
 ) -> Floats:
     """Return the averages of all recorded cells after each number of sweeps.
 
-    ``model``, ``kernel``, ``scan``: what to run; ``Systematic()`` by default; ``lengths``: numbers of sweeps,
+    ``model``, ``kernel``: what to run, in systematic sweeps; ``lengths``: numbers of sweeps,
     increasing; ``record``: ``gs.Marginals(rao_blackwell=False)`` or ``gs.recorders.Joint``, because averages of
     conditionals are not supported; ``start``: state codes at the start; zeros by default; ``rng``, ``chains``: seed,
     and number of chains; ``tick``: called at the end of each chain.
     The result has the shape (chains, lengths, cells).
     """
-    scan = gs.Systematic() if scan is None else scan
+    scan = gs.Systematic()
     graph = gs.graphs.compile_graph(model)
     layout = lay_out(model, graph, kernel, record)
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)

@@ -1,7 +1,7 @@
-"""Projected gradient ascent on the likelihood, and how far from its maximum the result can be.
+"""Projected gradient ascent on the likelihood, and a bound on the distance from its maximum.
 
-Minimised is f(theta) = log Z(theta) - theta . target + ridge / 2 * norm(theta)^2, whose gradient is the mean
-statistics of the model, less the target, plus ridge * theta (Domke 2015, section 6).
+The function that is minimised is f(theta) = log Z(theta) - theta . target + ridge / 2 * norm(theta)^2, whose gradient
+is the mean statistics of the model, less the target, plus ridge * theta (Domke 2015, section 6).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gibbsite.learn.expectation import Estimate, Oracle
 from gibbsite.learn.family import Family
 from gibbsite.sampling.progress import Flag, Progress, Status
 
-_STRIDE = 0.01  # of the step that judges the result, against the curvature
-_MOST_KEPT = 1000  # parameters on the way
+_STRIDE = 0.01  # step of the error bound, relative to the inverse curvature
+_MOST_KEPT = 1000  # largest number of stored parameters of the path
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is maximised."""
+    """The problem that is solved."""
 
     family: Family  # the models
     target: Floats  # (parameters,): mean statistics of the data
@@ -32,7 +32,7 @@ class Problem:
     mixing: float | None
 
     def project(self, theta: Floats) -> Floats:
-        """Return the nearest parameters that are allowed."""
+        """Return the nearest feasible parameters."""
         return self.family.project(theta, self.box, self.mixing)
 
     def gradient(self, theta: Floats, mean: Floats) -> Floats:
@@ -41,13 +41,12 @@ class Problem:
 
 
 class Path(NamedTuple):
-    """The way of the ascent."""
+    """The path of the ascent."""
 
-    theta: Floats  # (parameters,): where it ended
-    # number of steps -> parameters after so many; every step, or every second, fourth, ... of long ways
-    thetas: dict[int, Floats]
-    estimates: list[Estimate]  # what each gradient came from, without the means
-    interrupted: bool  # whether it ended before it was through
+    theta: Floats  # (parameters,): the last parameters
+    thetas: dict[int, Floats]  # number of steps -> parameters; of long paths only every second, fourth, ... step
+    estimates: list[Estimate]  # of each gradient, without the means
+    interrupted: bool  # whether it was stopped before the end
 
 
 def ascend(
@@ -60,7 +59,7 @@ def ascend(
     progress: Progress,
     stop: Flag,
 ) -> Path:
-    """Take gradient steps until one is shorter than ``tolerance`` times the step size, or the flag is up."""
+    """Take gradient steps until one is shorter than ``tolerance`` times the step size, or the flag is raised."""
     theta, through = problem.project(start), steps == 0
     thetas, estimates, every, begun = {0: theta}, [], 1, time.monotonic()
     for number in range(steps):
@@ -96,9 +95,8 @@ def bound_error(problem: Problem, theta: Floats, found: Estimate, chains: int, r
     error that exceeds sqrt(scopes / chains) + diameter sqrt(scopes log(1 / risk) / (2 chains)) with a
     probability of at most ``risk``: Jensen's and McDiarmid's inequalities for the norm of a mean over chains.
 
-    ``problem``: what is maximised; ``theta``: where it is judged; the estimate must be independent of it; ``found``:
-    mean statistics there; ``chains``: number of chains they come from; 0: they are exact; ``risk``: probability with
-    which the bound may fail.
+    ``problem``: the problem; ``theta``: parameters; ``found``: an estimate of their mean statistics that is independent
+    of them; ``chains``: number of chains of the estimate, 0 if it is exact; ``risk``: probability that the bound fails.
     """
     if problem.ridge <= 0.0 or not np.isfinite(found.bias):
         return float("inf")

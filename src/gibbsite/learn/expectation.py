@@ -1,4 +1,4 @@
-"""Mean statistics of a model: sampled by short runs whose bias is bounded, or exact."""
+"""Mean statistics of a model: from short runs with bounded bias, or exact."""
 
 from __future__ import annotations
 
@@ -26,38 +26,38 @@ from gibbsite.scans.drawn import RandomScan, Shuffled
 from gibbsite.scans.systematic import Systematic
 
 SCANS = {"systematic": Systematic(), "uniform": RandomScan(), "shuffled": Shuffled(), "chromatic": Chromatic()}
-_MOST_STATISTICS = 1 << 23  # numbers in the statistics of all states, where these are listed
-_PARTS = 1 << 20  # streams that belong to one gradient step
-_ACCURACY = 0.01  # total variation between a chain's state and the model, unless another one is asked for
-_SWEEPS = 30  # of a chain at a gradient step where no number of updates is known to suffice
+_MOST_STATISTICS = 1 << 23  # largest number of entries of the statistics of all states
+_PARTS = 1 << 20  # number of random streams of a gradient step
+_ACCURACY = 0.01  # default total variation distance between a chain's state and the model
+_SWEEPS = 30  # of a chain at a gradient step if no number of updates is known to suffice
 
 
 class Estimate(NamedTuple):
-    """Mean statistics, and what is known about them."""
+    """Mean statistics and their accuracy."""
 
     mean: Floats  # (parameters,): the means
-    length: int  # updates of a chain, and of all chains together
-    updates: int
-    variation: float  # bound on the total variation between the law of a chain's state and the model; NaN if not known
-    bias: float  # bound on the Euclidean norm of the bias of the means; NaN if nothing is known
+    length: int  # number of updates of a chain
+    updates: int  # number of updates of all chains
+    variation: float  # bound on the total variation distance of a chain's state from the model; NaN if unknown
+    bias: float  # bound on the Euclidean norm of the bias of the means; NaN if unknown
 
 
 class Oracle(Protocol):
-    """What gives the mean statistics of a model."""
+    """A method to compute the mean statistics of a model."""
 
     def __call__(self, theta: Floats, number: int) -> Estimate:
-        """Return the means under some parameters; ``number`` tells calls apart."""
+        """Return the means for parameters; ``number`` is the number of the call."""
 
 
 @dataclass(frozen=True, eq=False)
 class Exact:
-    """Exact means: from a list of all states if it is short, otherwise from a clique tree."""
+    """Exact means: by enumeration if there are few states, otherwise from a clique tree."""
 
     family: Family
     listed: list[Floats] = field(default_factory=list)
 
     def __call__(self, theta: Floats, number: int = 0) -> Estimate:
-        """Return the means under some parameters."""
+        """Return the means for parameters."""
         family = self.family
         if not self._listable():
             return Estimate(self._by_tree(theta), 0, 0, 0.0, 0.0)
@@ -69,7 +69,7 @@ class Exact:
         return Estimate(weights @ self.listed[0] / weights.sum(), 0, 0, 0.0, 0.0)
 
     def seconds(self) -> float:
-        """Return roughly how long the means of one set of parameters take; an enumeration counts as none."""
+        """Return the approximate time of one evaluation; that of an enumeration counts as zero."""
         if self._listable():
             return 0.0
         return predict_exact(self._watched(np.zeros(self.family.size))).seconds
@@ -79,7 +79,7 @@ class Exact:
         return states * max(self.family.size, 1) <= _MOST_STATISTICS
 
     def _by_tree(self, theta: Floats) -> Floats:
-        """Return the means from the marginals of the model and of the sites that watch its pairs."""
+        """Return the means from the marginals of the model and of the sites that observe its pairs."""
         family = self.family
         cells = solve_exact(self._watched(theta)).marginals.cells
         n, k = family.base.n_sites, len(family.witness)
@@ -87,7 +87,7 @@ class Exact:
         return family.from_marginals(cells[n * k :].reshape(-1, seen), cells[: n * k].reshape(n, k))
 
     def _watched(self, theta: Floats) -> FactorGraph:
-        """Return the model with an extra site for each pair, whose marginal is the law of the pair."""
+        """Return the model with an extra site for each pair, whose marginal is the distribution of the pair."""
         family, model = self.family, self.family.model(theta)
         n, pairs = model.n_sites, family.pairs
         code = family.witness
@@ -103,21 +103,20 @@ class Sampled:
     """Means over the end states of many chains."""
 
     family: Family  # the models
-    # the order of updates; "dogs": optimised for each model, where a bound can tell good orders from bad ones,
-    # otherwise systematic
+    # the order of updates; "dogs": optimised for each model if the bound is informative, otherwise systematic
     scan: Scan | str
-    # total variation that is allowed; it decides the number of updates of a chain. None: 0.01 where a number of
+    # largest total variation distance, which determines the number of updates of a chain; None: 0.01 if a number of
     # updates is known to reach it, otherwise 30 systematic sweeps
     accuracy: float | None
-    updates: int | None  # that number, if it is given
+    updates: int | None  # number of updates of a chain, if it is given
     chains: int  # number of chains
-    persistent: bool  # whether chains go on where they were
-    entropy: int  # seed, and number of threads; the numbers do not depend on the latter
-    threads: int
+    persistent: bool  # whether chains continue from their last states
+    entropy: int  # seed
+    threads: int  # number of threads, on which the numbers do not depend
     kept: dict[int, Array] = field(default_factory=dict)
 
     def __call__(self, theta: Floats, number: int) -> Estimate:
-        """Return the means under some parameters."""
+        """Return the means for parameters."""
         model = self.family.model(theta)
         scan, length, bounds = self._plan(model)
         run = make_short_run(model, compile_graph(model), Gibbs(), scan, length, everywhere=True)
@@ -142,7 +141,7 @@ class Sampled:
         bias = float(self.family.diameter * np.linalg.norm(each))
         variation = min(float(bounds.sum()), 1.0)
         if self.persistent and number > 0:
-            bias, variation = np.nan, np.nan  # chains remember parameters they were moved by before
+            bias, variation = np.nan, np.nan  # states depend on earlier parameters
         return Estimate(np.sum(means, axis=0), length, length * self.chains, variation, bias)
 
     def _plan(self, model: FactorGraph) -> tuple[Scan, int, Floats]:
@@ -165,17 +164,17 @@ class Sampled:
             return scan, max(_SWEEPS * model.n_sites, scan.cycle(compile_graph(model), model) or 0)
         if not isinstance(self.scan, str):
             return self.scan, self.updates
-        # A bound that says nothing cannot tell good orders from bad ones: its minimum may leave out sites.
+        # The minimum of a vacuous bound may leave out sites.
         best = dogs(model, steps=self.updates, influence=influence)
         return (best if best.variation <= self.goal else Systematic()), self.updates
 
     @property
     def goal(self) -> float:
-        """Total variation that is allowed."""
+        """The largest total variation distance."""
         return _ACCURACY if self.accuracy is None else self.accuracy
 
     def _certified(self, model: FactorGraph, influence: Influence) -> tuple[Scan, int]:
-        """Return a scan and as many steps as the accuracy takes."""
+        """Return a scan and the number of steps that the accuracy requires."""
         try:
             if isinstance(self.scan, str):
                 scan = dogs(model, accuracy=self.goal, influence=influence)
@@ -194,7 +193,7 @@ class Sampled:
 
 
 def _check_visits(scan: Scan, length: int, model: FactorGraph) -> None:
-    """Refuse steps that leave out a site: its mean would be that of its start state."""
+    """Refuse a number of steps that leaves out a site, whose mean would be that of its start."""
     graph, n = compile_graph(model), model.n_sites
     missed = scan.left_out(graph, model).size
     if not scan.random:

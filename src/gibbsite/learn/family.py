@@ -2,6 +2,11 @@
 
 The log-potential is the product of parameters and statistics, theta . t(x). Parameters are one flat vector,
 the pairs first; each *scope* (a pair of sites, or a site) has one block of them.
+
+Parameters of spins can be projected onto the nearest ones with bounded sums around every site, for which Gibbs sampling
+mixes fast (Liu and Domke 2014): minimise sum_e (t_e - y_e)^2 / 2 over 0 <= t_e <= box with a sum of t_e around each
+site of at most c. With multipliers mu_i >= 0 the solution is t_e = clip(y_e - mu_i - mu_j, 0, box) for the pair e = (i,
+j); one multiplier at a time is solved for exactly, which is ascent of the dual.
 """
 
 from __future__ import annotations
@@ -14,7 +19,6 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints, Ints32
 from gibbsite.errors import TooLargeError
-from gibbsite.learn.projection import project_rows
 from gibbsite.models import FactorGraph, SpinFactors, TableFactors
 from gibbsite.models.domain import read_labels
 
@@ -22,7 +26,51 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGroup
 
 
-_MOST_PARAMETERS = 1 << 27  # a gigabyte for each copy, of which an ascent keeps some
+from gibbsite._common.arrays import Integers
+from gibbsite.graphs.rows import build_rows
+
+_ROUNDS, _CLOSE = 200, 1e-10
+
+
+def project_rows(weights: Floats, pairs: Integers, n_sites: int, bound: float, box: float = np.inf) -> Floats:
+    """Return the nearest weights of pairs, from 0 to ``box``, with a sum of at most ``bound`` at every site."""
+    rows = build_rows(pairs, n_sites)
+    around = [rows.source[a:b].astype(np.int64) for a, b in zip(rows.start, rows.start[1:], strict=False)]
+    others = [rows.neighbour[a:b].astype(np.int64) for a, b in zip(rows.start, rows.start[1:], strict=False)]
+    price = np.zeros(n_sites)
+
+    def solution() -> Floats:
+        found: Floats = np.clip(weights - price[pairs].sum(axis=1), 0.0, box)
+        return found
+
+    def sums(t: Floats) -> Floats:
+        return np.bincount(pairs.ravel(), np.repeat(t, 2), n_sites).astype(np.float64)
+
+    for _ in range(_ROUNDS):
+        excess = sums(solution()) - bound
+        wrong = (excess > _CLOSE) | ((excess < -_CLOSE) & (price > 0.0))
+        if not wrong.any():
+            break
+        for i in np.flatnonzero(wrong):
+            price[i] = _price(weights[around[i]] - price[others[i]], bound, box)
+    t = solution()
+    # scale away what rounding, or the limit of rounds, has left above the bound
+    scale = np.minimum(1.0, bound / np.maximum(sums(t), bound))
+    kept: Floats = t * scale[pairs].min(axis=1, initial=1.0)
+    return kept
+
+
+def _price(a: Floats, bound: float, box: float) -> float:
+    """Return the smallest mu >= 0 with sum clip(a - mu, 0, box) <= bound: linear between corners."""
+    corners = np.concatenate([[0.0], a, a - box])
+    corners = np.unique(corners[np.isfinite(corners) & (corners >= 0.0)])
+    values = np.clip(a - corners[:, None], 0.0, box).sum(axis=1)
+    if values[0] <= bound:
+        return 0.0
+    return float(np.interp(-bound, -values, corners))
+
+
+_MOST_PARAMETERS = 1 << 27  # a gigabyte for each of several copies
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +86,7 @@ class Family(ABC):
 
     @property
     def n_scopes(self) -> int:
-        """Number of pairs, and of sites with parameters: also a bound on the trace of the covariance."""
+        """Number of pairs and of sites with parameters, which bounds the trace of the covariance."""
         return len(self.pairs) + (self.base.n_sites if self.fields else 0)
 
     @property
@@ -82,7 +130,7 @@ class Family(ABC):
     @property
     @abstractmethod
     def witness(self) -> Ints:
-        """What an extra site that watches a pair shows: a code for each pair of states."""
+        """The state of an extra site that observes a pair, for each pair of states."""
 
     @abstractmethod
     def from_marginals(self, of_witnesses: Floats, of_sites: Floats) -> Floats:
@@ -90,7 +138,7 @@ class Family(ABC):
 
     @abstractmethod
     def strengths(self, theta: Floats) -> Floats:
-        """Return how strong each pair is coupled, whatever part of that is due to fields left out."""
+        """Return the strength of each coupling, without the part that fields can express."""
 
     @abstractmethod
     def project(self, theta: Floats, box: float | None, mixing: float | None) -> Floats:

@@ -15,12 +15,11 @@ from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError
+from gibbsite.learn.arguments import Settings, read_codes, read_numbers, read_pairs
 from gibbsite.learn.ascent import Path, Problem, ascend, bound_error
 from gibbsite.learn.expectation import Exact, Sampled
 from gibbsite.learn.family import Family, make_spins, make_tables
-from gibbsite.learn.inputs import read_codes, read_numbers, read_pairs
 from gibbsite.learn.screening import screen_pairs
-from gibbsite.learn.settings import Settings
 from gibbsite.sampling.progress import catch_interrupt, choose_progress
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Which pairs are coupled at all? Pseudo-likelihood with an l1 penalty.
+"""Selection of coupled pairs: pseudo-likelihood with an l1 penalty.
 
 Each site is regressed on all others, as in Ravikumar, Wainwright and Lafferty (2010), but with one coupling
 theta_ij for both directions: minimise over symmetric theta
@@ -16,9 +16,9 @@ import numpy as np
 
 from gibbsite._common.arguments import check_integer, check_number, check_share
 from gibbsite._common.arrays import Floats, Floats32, Ints32
-from gibbsite.learn.inputs import read_codes
+from gibbsite.learn.arguments import read_codes
 
-_STILL = 1e-6  # change of couplings that ends the minimisation; 32-bit sums do not tell smaller ones
+_STILL = 1e-6  # change of couplings that ends the minimisation, the resolution of 32-bit sums
 
 
 def screen_pairs(
@@ -31,21 +31,21 @@ def screen_pairs(
     data : array (draws, sites)
         Independent draws of -1 and 1, or 0 and 1.
     risk : float
-        Without any coupling at all, a pair is found with at most this probability; it decides the penalty,
+        If no pair is coupled, the probability that any pair is found is at most this; it determines the penalty,
         ``sqrt(8 log(2 pairs / risk) / draws)``.
     penalty : float, optional
-        The penalty itself.
+        The penalty, instead of a risk.
     fields : bool
         Whether sites have fields, which are not penalised.
     steps : int
-        Steps of the minimisation, at most.
+        Largest number of steps of the minimisation.
 
     Returns
     -------
     pairs : int array (found, 2)
         Pairs i < j whose coupling is not zero.
     couplings : float array (found,)
-        Their couplings, shrunken by the penalty; fit them again with :func:`fit_ising`.
+        Their couplings, shrunk by the penalty; refit them with :func:`fit_ising`.
 
     Notes
     -----
@@ -73,7 +73,7 @@ def screen_pairs(
 
 
 def _minimise(spins: Floats32, penalty: float, fields: bool, steps: int) -> Floats:
-    """Return the symmetric couplings; fields are kept on the diagonal meanwhile."""
+    """Return the symmetric couplings; during the minimisation, fields are on the diagonal."""
     draws, n = spins.shape
     # second derivatives of the loss of a site are at most the covariance; a coupling is in two of them
     lipschitz = 2.0 * (float(np.linalg.eigvalsh(spins.T @ spins / draws)[-1]) + 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gibbsite.learn.crf.sequences import Sequences
+from gibbsite.learn.crf.sequences import Sequences, Vocabulary, read_labels
 
 
 def test_sequences_positionss_of_all_sequences_one_after_the_other_with_their_features() -> None:
@@ -21,3 +21,14 @@ def test_parts_cuts_the_sequences_into_at_most_so_many_ranges_of_about_equally_m
 def test_take_returns_some_sequences_in_a_row() -> None:
     two = Sequences(np.array([0, 2, 3]), np.array([0, 1, 3, 4]), np.array([0, 0, 1, 1], np.int32), np.zeros(0))
     assert two.take(1, 2).feature.tolist() == [1]
+
+
+def test_vocabulary_namess_of_features_and_sequences_in_terms_of_their_numbers() -> None:
+    words = Vocabulary()
+    data = words.read([[{"word": "Rome", "capital": True}, ["word=is"]]], grow=True)
+    assert (words.names, data.feature.tolist()) == (["word=Rome", "capital", "word=is"], [0, 1, 2])
+
+
+def test_read_labels_returns_the_labels_of_sequences() -> None:
+    words = Vocabulary()
+    assert read_labels([["a", "b"]], words.read([[["x"], ["y"]]], grow=True)) == [["a", "b"]]

@@ -15,6 +15,7 @@ from gibbsite.learn.crf.quasi_newton import minimise
 
 Correction = tuple[float, float]
 NO_CORRECTION: Correction = (1.0, 0.0)
+_BINS = 10  # of equal width
 
 
 def compare(documents: Sequence[Document], tagged: Sequence[Tagged]) -> tuple[Floats, Bools]:
@@ -28,11 +29,11 @@ def compare(documents: Sequence[Document], tagged: Sequence[Tagged]) -> tuple[Fl
     return np.array(stated), np.array(right, bool)
 
 
-def calibration_error(stated: Floats, right: Bools, bins: int = 10) -> tuple[float, list[dict[str, Any]]]:
-    """Return the expected calibration error, and a row of figures for each non-empty bin of equal width."""
-    which = np.minimum((stated * bins).astype(int), bins - 1)
+def calibration_error(stated: Floats, right: Bools) -> tuple[float, list[dict[str, Any]]]:
+    """Return the expected calibration error, and a row of figures for each non-empty bin."""
+    which = np.minimum((stated * _BINS).astype(int), _BINS - 1)
     error, rows = 0.0, []
-    for k in range(bins):
+    for k in range(_BINS):
         here = which == k
         if here.any():
             mean, share = float(stated[here].mean()), float(right[here].mean())

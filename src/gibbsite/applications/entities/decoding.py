@@ -38,12 +38,12 @@ class Visited:
     scores: Floats  # (sweeps, parts): log-potentials of the parts
     part: Ints  # (sequences,): the part that a sequence belongs to
 
-    def best(self, sequences: Sequences, after: int | None = None) -> tuple[Bytes, float]:
-        """Return the best labels of the first sweeps, for each part separately, and their log-potential."""
-        which = self.scores[:after].argmax(axis=0)
+    def best(self, sequences: Sequences) -> tuple[Bytes, float]:
+        """Return the best visited labels, for each part separately, and their log-potential."""
+        which = self.scores.argmax(axis=0)
         position_part = np.repeat(self.part, np.diff(sequences.begin))
         codes = self.states[which[position_part], np.arange(self.states.shape[1])]
-        return codes, float(self.scores[:after].max(axis=0).sum())
+        return codes, float(self.scores.max(axis=0).sum())
 
 
 def kernel_of(method: str, sweeps: int, sequences: Sequences) -> gs.kernels.Kernel:
@@ -71,21 +71,17 @@ def visit(
     sweeps: int,
     rng: int,
     start: Bytes | None = None,
-    warmup: int = 0,
 ) -> Visited:
     """Sample the labels of all documents; keep the state after every sweep.
 
-    ``chain``, ``sequences``, ``skip``: the model; ``kernel``: the sampler; ``sweeps``, ``warmup``: numbers of kept and
-    of discarded sweeps; ``rng``: seed; ``start``: labels at the start; by default the best label of each token by
-    itself.
+    ``chain``, ``sequences``, ``skip``: the model; ``kernel``: the sampler; ``sweeps``: their number; ``rng``: seed;
+    ``start``: labels at the start; by default the best label of each token by itself.
     """
     pairs = np.zeros((0, 2), np.int64) if skip is None else skip.pairs
     weights = np.zeros(1) if skip is None else skip.weights
     model = link_model(chain, sequences, pairs, weights)
     begin = alone(chain, sequences) if start is None else start
     walker = gs.PersistentChains(model, kernel, chains=1, rng=rng, start=begin.astype(np.int64)[None])
-    if warmup:
-        walker.run(warmup)
     states = np.empty((sweeps, sequences.n_positions), np.uint8)
     for row in states:
         row[:] = walker.run(1).states[0]

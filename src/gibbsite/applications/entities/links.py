@@ -1,22 +1,21 @@
-"""Skip-chains: equal names of a document are linked, so that what one sentence tells helps another.
+"""Skip-chains: links between equal names of a document share evidence between sentences [1]_.
 
-A link of two tokens scores the class that both have: ``weights[c]`` if both are labelled with class c (outside of all
-entities is a class, too), and nothing if their classes differ. The weights are learnt by maximum likelihood given the
-chain, on documents that the chain has not seen: the gradient is what links have in the labels, less what they have in
-states of chains that are moved on at every step (persistent contrastive divergence).
+A link adds ``weights[c]`` to the log-potential if both of its tokens are labelled with class c, where "outside" is a
+class, too. The weights are learnt by maximum likelihood given the chain, on documents that the chain was not learnt
+from: the gradient is the mean number of links of each class in the labels, less that in states of persistent chains
+(persistent contrastive divergence [2]_).
 
 References
 ----------
-.. [1] Sutton, C. and McCallum, A. (2004). Collective segmentation and labeling of distant entities. ICML
-workshop. .. [2] Tieleman, T. (2008). Training restricted Boltzmann machines using approximations to the
-likelihood gradient.
+.. [1] Sutton, C. and McCallum, A. (2004). Collective segmentation and labeling of distant entities. ICML workshop.
+.. [2] Tieleman, T. (2008). Training restricted Boltzmann machines using approximations to the likelihood gradient.
    ICML.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,14 +27,13 @@ from gibbsite.learn.crf.chain import Chain
 from gibbsite.learn.crf.labels import split_label
 from gibbsite.learn.crf.sequences import Sequences
 
-_NEAREST = 4  # later occurrences that an occurrence is linked to
+_NEAREST = 4  # number of later occurrences to which an occurrence is linked
+_STEPS, _CHAINS = 60, 2  # gradient steps, and chains that are advanced by one sweep at each of them
+_RIDGE = 0.5  # penalty on squared weights
 
 
-def find_links(documents: Sequence[Document], similar: bool = True) -> Ints:
-    """Return pairs of tokens of a document with the same name, counted through all documents.
-
-    ``documents``: the text; ``similar``: whether names that differ in small and capital letters are the same.
-    """
+def find_links(documents: Sequence[Document]) -> Ints:
+    """Return pairs of tokens of a document with equal names, up to case; tokens are numbered through all documents."""
     found: list[tuple[int, int]] = []
     at = 0
     for document in documents:
@@ -43,7 +41,7 @@ def find_links(documents: Sequence[Document], similar: bool = True) -> Ints:
         for sentence in document.sentences:
             for word in sentence.tokens:
                 if is_capitalised(word):
-                    places[word.lower() if similar else word].append(at)
+                    places[word.lower()].append(at)
                 at += 1
         for same in places.values():
             found += [(a, b) for k, a in enumerate(same) for b in same[k + 1 : k + 1 + _NEAREST]]
@@ -51,7 +49,7 @@ def find_links(documents: Sequence[Document], similar: bool = True) -> Ints:
 
 
 def classes_of(labels: Sequence[str]) -> tuple[list[str], Ints]:
-    """Return the classes, "O" among them, and that of each label."""
+    """Return the classes, "O" first, and the class of each label."""
     names = ["O", *sorted({split_label(label)[1] for label in labels} - {""})]
     return names, np.array([names.index(split_label(label)[1] or "O") for label in labels])
 
@@ -63,32 +61,19 @@ def link_table(labels: Sequence[str], weights: Floats) -> Floats:
 
 
 def link_model(chain: Chain, sequences: Sequences, pairs: Ints, weights: Floats) -> gs.FactorGraph:
-    """Return the law of all labels with links as a model; "links" is the group of links."""
+    """Return the distribution of all labels as a model, with the links as the group "links"."""
     groups = chain.factors(sequences)
     if len(pairs):
         groups.append(gs.factors.TableFactors(pairs, link_table(chain.labels, weights)[None], name="links"))
     return gs.FactorGraph(sequences.n_positions, groups=groups, states=chain.labels)
 
 
-def learn_links(
-    chain: Chain,
-    sequences: Sequences,
-    codes: Bytes,
-    pairs: Ints,
-    *,
-    steps: int = 60,
-    chains: int = 2,
-    l2: float = 0.5,
-    rng: int = 1,
-    watch: Callable[[int, Floats], None] | None = None,
-) -> Floats:
-    """Learn the weights of links from labelled documents.
+def learn_links(chain: Chain, sequences: Sequences, codes: Bytes, pairs: Ints) -> Floats:
+    """Learn the weights of links from labelled documents that the chain was not learnt from.
 
-    ``chain``: scores of tokens and neighbours; they stay as they are; ``sequences``, ``codes``: documents that the
-    chain was not learnt from, and their labels; ``pairs`` (links, 2): which tokens are linked; ``steps``: steps of
-    the gradient; the weights are averaged over the last half; ``chains``: chains that are moved on, one sweep a step;
-    ``l2``: penalty on the squared weights; ``rng``: seed; ``watch``: called with the number of steps and the weights.
-    There is one weight per class, "O" first.
+    ``chain``: fixed scores of tokens and neighbours; ``sequences``, ``codes``: the documents and their labels;
+    ``pairs`` (links, 2): the linked tokens. There is one weight per class, "O" first, averaged over the second half of
+    the steps.
     """
     names, of = classes_of(chain.labels)
     weights = np.zeros(len(names))
@@ -102,19 +87,17 @@ def learn_links(
 
     target = count(codes.astype(np.int64))
     model = link_model(chain, sequences, pairs, weights)
-    start = np.tile(chain.best(sequences)[0].astype(np.int64), (chains, 1))
-    walkers = gs.PersistentChains(model, chains=chains, rng=rng, start=start)
+    start = np.tile(chain.best(sequences)[0].astype(np.int64), (_CHAINS, 1))
+    walkers = gs.PersistentChains(model, chains=_CHAINS, rng=1, start=start)
     walkers.run(5)
     kept: list[Floats] = []
     size = 4.0 / np.maximum(np.sqrt(target * len(pairs)), 10.0)
-    for step in range(steps):
+    for step in range(_STEPS):
         mean = count(walkers.states)
-        weights = weights + size / (1.0 + 4.0 * step / steps) * (target - mean - l2 * weights)
+        weights = weights + size / (1.0 + 4.0 * step / _STEPS) * (target - mean - _RIDGE * weights)
         weights = np.clip(weights, -3.0, 3.0)
-        if step >= steps // 2:
+        if step >= _STEPS // 2:
             kept.append(weights)
-        if watch is not None:
-            watch(step + 1, weights)
         walkers.reweight(links=link_table(chain.labels, weights))
         walkers.run(1)
     average: Floats = np.mean(kept, axis=0)
@@ -122,7 +105,7 @@ def learn_links(
 
 
 def components(sequences: Sequences, pairs: Ints) -> Ints:
-    """Return for each sequence the number of the part that it belongs to; parts share no link."""
+    """Return the number of the connected part to which each sequence belongs."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

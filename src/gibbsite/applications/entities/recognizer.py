@@ -25,9 +25,8 @@ from gibbsite.applications.methods import ENTITIES
 from gibbsite.applications.storage import read_file, write_file
 from gibbsite.errors import ArgumentError, FormatError, ModelError
 from gibbsite.formats.parsing.text import PathLike, shortened
-from gibbsite.learn.crf.chain import MOST_LABELS, Chain, Training, fit_chain, prune
+from gibbsite.learn.crf.chain import MOST_LABELS, Chain, Training, Weights, fit_chain, prune
 from gibbsite.learn.crf.labels import SCHEMES, allowed_moves, check_labels, check_scheme, find_spans, write_spans
-from gibbsite.learn.crf.objective import Weights
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Structure
 from gibbsite.sampling.executor import read_threads

@@ -1,4 +1,4 @@
-"""How good labels are: precision, recall and F1 of entities as in CoNLL, with bootstrap intervals."""
+"""Accuracy of labels: precision, recall and F1 of entities as in CoNLL, with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _REPEATS = 1000
 class Figures:
     """Precision, recall and F1, with 95 % intervals from resampled documents."""
 
-    precision: float  # 0 where nothing was found or nothing is there
+    precision: float  # 0 if nothing was found, and recall 0 if there is nothing to find
     recall: float
     f1: float
     intervals: dict[str, tuple[float, float]]  # figure -> (low, high)
-    true: int  # entities in the text, entities that were found, and both
-    found: int
-    right: int
+    true: int  # number of entities in the text
+    found: int  # number of entities that were found
+    right: int  # number of entities that were found and are right
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -148,9 +148,9 @@ def _ratios(counts: Floats) -> Floats:
 
 
 def paired_difference(
-    true: Sequence[Any], first: Sequence[Any], second: Sequence[Any], *, repeats: int = _REPEATS, rng: int = 1
+    true: Sequence[Any], first: Sequence[Any], second: Sequence[Any], *, repeats: int = _REPEATS
 ) -> tuple[float, float, float]:
-    """Return how much higher the F1 of the second labels is, and a 95 % interval of resampled documents."""
+    """Return the difference of F1 (second less first), and a 95 % bootstrap interval over documents."""
     tables = []
     for labels in (first, second):
         table = np.zeros((len(true), 3))
@@ -159,8 +159,7 @@ def paired_difference(
                 here, there = set(find_spans(gold)), set(find_spans(guess))
                 table[d] += len(here), len(there), len(here & there)
         tables.append(table)
-    stream = np.random.default_rng(rng)
-    draws = stream.integers(0, len(true), (repeats, len(true)))
+    draws = np.random.default_rng(1).integers(0, len(true), (repeats, len(true)))
     old, new = (_ratios(np.array([t[draw].sum(axis=0) for draw in draws]))[:, 2] for t in tables)
     low, high = np.quantile(new - old, [0.025, 0.975])
     plain = [float(_ratios(t.sum(axis=0)[None])[0, 2]) for t in tables]

@@ -23,12 +23,12 @@ from gibbsite.errors import FormatError, ModelError, UnknownFormatError
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import PathLike, check_writable, save
 
-#: Most labels a file with a palette holds, beside "no label".
+#: Largest number of labels in a file with a palette.
 MOST_LABELS = 255
-#: What a pixel without label is in a file.
+#: Value of a pixel without label in a file.
 NO_LABEL = 255
-_VOID = (0, 0, 0)
-# far apart from each other for readers with and without defects of colour vision (Okabe and Ito, 2008)
+_TINT = 0.45  # share of the colour of a label in an overlay
+# distinguishable with all kinds of colour vision (Okabe and Ito, 2008)
 _FIRST = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#f0e442", "#999999")
 
 
@@ -72,9 +72,9 @@ def make_legend(names: Sequence[str], colours: Any = None) -> Legend:
     Parameters
     ----------
     names : sequence of str
-        Of the labels 0, 1, ..., 255 at most.
+        Names of the labels 0, 1, ..., at most 255.
     colours : uint8 array (labels, 3), optional
-        Colours that are told apart easily by default.
+        By default, easily distinguishable colours.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def make_legend(names: Sequence[str], colours: Any = None) -> Legend:
     [[0, 114, 178], [230, 159, 0]]
     """
     if len(names) > MOST_LABELS:
-        raise ModelError(f"there are {len(names)} labels; a label image has room for {MOST_LABELS}.")
+        raise ModelError(f"there are {len(names)} labels; a label image holds at most {MOST_LABELS}.")
     chosen = _distinct(len(names)) if colours is None else np.asarray(colours, np.uint8).reshape(-1, 3)
     if len(chosen) != len(names):
         raise ModelError(f"{len(names)} labels need as many colours, got {len(chosen)}.")
@@ -91,7 +91,7 @@ def make_legend(names: Sequence[str], colours: Any = None) -> Legend:
 
 
 def _distinct(count: int) -> Bytes:
-    """Return colours: some chosen ones, then hues in steps that never repeat."""
+    """Return distinct colours: chosen ones first, then hues in irrational steps."""
     colours = [tuple(bytes.fromhex(text[1:])) for text in _FIRST[:count]]
     for k in range(count - len(colours)):
         parts = colorsys.hsv_to_rgb((0.05 + 0.618034 * k) % 1.0, (0.85, 0.5)[k % 2], (0.95, 0.65)[k // 2 % 2])
@@ -179,20 +179,18 @@ def encode_labels(labels: Array, legend: Legend, facts: str = "") -> bytes:
     return file.getvalue()
 
 
-def draw_overlay(image: Bytes, labels: Array, legend: Legend, weight: float = 0.45) -> Bytes:
-    """Return the image tinted in the colours of its labels, their borders drawn, and the legend below.
+def draw_overlay(image: Bytes, labels: Array, legend: Legend) -> Bytes:
+    """Return the image tinted in the colours of its labels, with their borders, and the legend below.
 
-    ``image`` (height, width, 3): what was segmented; ``labels`` (height, width): its labels; a negative one is none,
-    and not tinted; ``legend``: their names and colours; ``weight``: how much of the colour of a label is mixed in,
-    between 0 and 1.
+    ``image`` (height, width, 3): the image; ``labels`` (height, width): its labels, negative ones are not tinted.
     """
     height, width = labels.shape
     tinted = np.empty((height, width, 3), np.uint8)
-    # mixing is looked up: one small table for each channel, instead of floats for all pixels
+    # a table of mixed values for each channel avoids arithmetic for all pixels
     values = np.arange(256)
     codes = np.where(labels < 0, len(legend.names), labels).astype(np.uint8)
     for channel in range(3):
-        mixed = (1 - weight) * values + weight * legend.colours[:, channel, None]
+        mixed = (1 - _TINT) * values + _TINT * legend.colours[:, channel, None]
         table = np.vstack([mixed, values]).astype(np.uint8)
         tinted[..., channel] = table[codes, image[..., channel]]
     thick = max(1, round(max(height, width) / 1200))
@@ -205,7 +203,7 @@ def draw_overlay(image: Bytes, labels: Array, legend: Legend, weight: float = 0.
 
 
 def _draw_legend(legend: Legend, codes: Array, width: int, longest: int) -> Bytes:
-    """Return the legend as a strip: a field of colour and the name of every label that occurs."""
+    """Return a strip with the colour and the name of every label that occurs."""
     from PIL import ImageDraw, ImageFont
 
     size = int(np.clip(longest / 40, 10, 80))

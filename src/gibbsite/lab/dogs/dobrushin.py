@@ -144,9 +144,7 @@ def guarantee(
     return curves, once
 
 
-def measure_bias(
-    model: gs.FactorGraph, scan: gs.scans.Scan, lengths: Ints, *, chains: int, rng: int, site: int = 0
-) -> Floats:
+def measure_bias(model: gs.FactorGraph, scan: gs.scans.Scan, lengths: Ints, *, chains: int, rng: int) -> Floats:
     """Return E[x] of a site after each number of steps from 1 everywhere, in a model where it should be 0.
 
     Two chains, one from 1 and one from -1 everywhere, get the same random numbers. Where couplings are not
@@ -156,7 +154,7 @@ def measure_bias(
     """
     high, low = (
         run_short(
-            model, scan, lengths, np.array([site]), chains=chains, start=np.full(model.n_sites, code, np.int8), rng=rng
+            model, scan, lengths, np.array([0]), chains=chains, start=np.full(model.n_sites, code, np.int8), rng=rng
         )
         for code in (1, 0)
     )

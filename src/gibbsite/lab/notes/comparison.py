@@ -68,11 +68,12 @@ def autoregressive(n: int, r: float) -> Target:
     )
 
 
-def mean_and_precision(rows: int = 20) -> Target:
+def mean_and_precision() -> Target:
     """Return the posterior of mean m and precision t of normal data, with priors N(0, 10) and Gamma(2, 1).
 
     Both full conditionals are known, m given t normal and t given m a gamma; their joint law has no name.
     """
+    rows = 20
     data = np.random.default_rng(1).normal(1.0, 0.7, rows)
     n, total, spread = float(rows), float(data.sum()), float(np.square(data).sum())
     shape = 2.0 + 0.5 * n

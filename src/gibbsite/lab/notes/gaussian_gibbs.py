@@ -47,10 +47,10 @@ def random_map(covariance: Floats, steps: int) -> Floats:
     return np.linalg.matrix_power(mean, steps)
 
 
-def autocorrelation(covariance: Floats, sweep: Floats, lags: int, site: int = 0) -> Floats:
-    """Return the autocorrelations of a site, 1, 2, ... sweeps apart."""
+def autocorrelation(covariance: Floats, sweep: Floats, lags: int) -> Floats:
+    """Return the autocorrelations of the first site at lags 1, 2, ...."""
     powers = [np.linalg.matrix_power(sweep, k) for k in range(1, lags + 1)]
-    return np.array([(power @ covariance)[site, site] / covariance[site, site] for power in powers])
+    return np.array([(power @ covariance)[0, 0] / covariance[0, 0] for power in powers])
 
 
 TARGETS = {"page 6": np.array([[1.0, 0.8], [0.8, 2.0]]), "page 2": np.array([[1.0, 0.9], [0.9, 1.0]])}

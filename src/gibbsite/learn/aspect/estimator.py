@@ -20,8 +20,7 @@ from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.learn.aspect.bags import Bags, is_counts, read_bags
 from gibbsite.learn.aspect.maximisation import Ascent, Aspects, climb, fit_mixtures, make_tokens, start_words
-from gibbsite.learn.crf.tables import not_fitted
-from gibbsite.learn.parameters import Parameters
+from gibbsite.learn.estimators import Parameters, not_fitted
 from gibbsite.sampling.plan import read_entropy
 
 

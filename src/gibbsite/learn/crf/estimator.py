@@ -9,9 +9,8 @@ import numpy as np
 from gibbsite._common.arguments import check_number
 from gibbsite.errors import ModelError
 from gibbsite.learn.crf.chain import Chain, fit_chain
-from gibbsite.learn.crf.tables import is_table, not_fitted, read_table
-from gibbsite.learn.crf.vocabulary import Vocabulary, read_labels
-from gibbsite.learn.parameters import Parameters
+from gibbsite.learn.crf.sequences import Vocabulary, read_labels
+from gibbsite.learn.estimators import Parameters, is_table, not_fitted, read_table
 from gibbsite.sampling.executor import read_threads
 
 

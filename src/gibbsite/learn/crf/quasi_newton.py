@@ -1,8 +1,8 @@
 """Minimisation of smooth functions with many parameters, with an L1 penalty or without: OWL-QN and L-BFGS.
 
-Smooth functions are left to SciPy. With an L1 penalty, directions come from the two loops of Nocedal (1980)
-over the latest pairs of steps and gradients; the gradient is the pseudo-gradient, directions that disagree
-with it in sign are cut, and steps do not leave the orthant they begin in (Andrew and Gao 2007).
+Smooth functions are minimised by SciPy. With an L1 penalty, directions come from the two loops of Nocedal (1980)
+over the latest pairs of steps and gradients; the gradient is the pseudo-gradient, components of directions whose sign
+disagrees with it are set to zero, and steps stay within their orthant (Andrew and Gao 2007).
 
 References
 ----------
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arrays import Bools, Floats
+from gibbsite._common.arrays import Floats
 
 Function = Callable[[Floats], tuple[float, Floats]]
 
@@ -30,13 +30,13 @@ _MEMORY = 6
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a minimisation ended."""
+    """The result of a minimisation."""
 
     x: Floats  # the parameters
     value: float  # the function there, with penalty
-    iterations: int  # steps made, and how often the function was computed
-    evaluations: int
-    converged: bool  # whether the gradient, or the decrease, had become as small as asked for
+    iterations: int  # number of steps
+    evaluations: int  # number of evaluations of the function
+    converged: bool  # whether the gradient or the decrease was below its tolerance
 
 
 def minimise(
@@ -44,7 +44,6 @@ def minimise(
     start: Floats,
     *,
     l1: float = 0.0,
-    penalised: Bools | None = None,
     iterations: int = 100,
     tolerance: float = 1e-5,
     flatness: float = 0.0,
@@ -52,11 +51,11 @@ def minimise(
 ) -> Minimum:
     """Find a minimum of a function with gradient, plus ``l1`` times the sum of absolute values.
 
-    ``function``: parameters -> value and gradient, an array of its own; ``start``: where to begin; ``l1``: weight of
-    the penalty; ``penalised``: parameters that the penalty is about; by default all; ``iterations``: most steps;
-    ``tolerance``: ended is where the norm of the gradient is below this times the norm of the parameters, or times 1;
-    ``flatness``: ended is, too, where ten steps lowered the value by less than this share of it; 0: not asked;
-    ``watch``: called with the number of steps and the value; ends the search by returning True.
+    ``function``: parameters -> value and gradient, a new array; ``start``: first parameters; ``l1``: weight of the
+    penalty; ``iterations``: largest number of steps; ``tolerance``: stop if the norm of the gradient is below this
+    times the larger of 1 and the norm of the parameters; ``flatness``: also stop if ten steps decrease the value by
+    less than this share of it, unless 0; ``watch``: called with the number of steps and the value; the search stops
+    if it returns True.
 
     Returns
     -------
@@ -65,15 +64,12 @@ def minimise(
     """
     judge = _Judge(tolerance, flatness, watch)
     if l1 > 0.0:
-        shrink = np.full(start.size, float(l1))
-        if penalised is not None:
-            shrink[~penalised] = 0.0
-        return _minimise_in_orthants(function, start, shrink, iterations, judge)
+        return _minimise_in_orthants(function, start, np.full(start.size, float(l1)), iterations, judge)
     return _minimise_smooth(function, start, iterations, judge)
 
 
 class _Judge:
-    """Tells when to end."""
+    """The stopping rule."""
 
     def __init__(self, tolerance: float, flatness: float, watch: Callable[[int, float], bool] | None) -> None:
         self.tolerance, self.flatness, self.watch = tolerance, flatness, watch
@@ -81,7 +77,7 @@ class _Judge:
         self.done, self.converged = 0, False
 
     def is_over(self, x: Floats, value: float, slope: Floats) -> bool:
-        """Take note of a step; tell whether it was the last."""
+        """Record a step; return whether it is the last."""
         self.done += 1
         flat = len(self.earlier) == 10 and self.earlier[0] - value <= self.flatness * abs(value)
         self.converged = self.is_flat(x, slope) or (self.flatness > 0.0 and flat)
@@ -90,7 +86,7 @@ class _Judge:
         return self.converged or stop
 
     def is_flat(self, x: Floats, slope: Floats) -> bool:
-        """Tell whether the gradient is small."""
+        """Tell whether the gradient is below the tolerance."""
         return _norm(slope) <= self.tolerance * max(1.0, _norm(x))
 
 
@@ -111,7 +107,7 @@ def _minimise_smooth(function: Function, start: Floats, iterations: int, judge: 
 
     options = {"maxcor": _MEMORY, "maxiter": iterations, "maxfun": 20 * iterations + 20, "ftol": 0.0, "gtol": 0.0}
     found = minimize(keeping, start, jac=True, method="L-BFGS-B", options=options, callback=after)
-    # where rounding leaves nothing to gain, SciPy ends by itself
+    # SciPy stops by itself where rounding prevents progress
     converged = judge.converged or (judge.done < iterations and found.status != 99)
     return Minimum(found.x, float(found.fun), int(found.nit), int(found.nfev), bool(converged))
 
@@ -130,7 +126,7 @@ def _minimise_in_orthants(function: Function, start: Floats, shrink: Floats, ite
         found = _search(function, x, value, slope, direction, step, shrink)
         evaluations += found.trials
         if not found.better:
-            if not pairs:  # not even down the gradient: rounding leaves nothing to gain
+            if not pairs:  # not even along the gradient: rounding prevents progress
                 judge.converged = True
                 break
             pairs.clear()
@@ -146,7 +142,7 @@ def _minimise_in_orthants(function: Function, start: Floats, shrink: Floats, ite
 
 
 def _dot(a: Floats, b: Floats) -> float:
-    """Return the inner product, on this thread: BLAS would take the threads of the function's own."""
+    """Return the inner product on this thread; BLAS would compete with the threads of the function."""
     return float(np.einsum("i,i->", a, b))
 
 
@@ -167,7 +163,7 @@ def _pseudo(x: Floats, gradient: Floats, shrink: Floats) -> Floats:
 
 
 def _direction(slope: Floats, pairs: deque[tuple[Floats, Floats, float]]) -> Floats:
-    """Return minus the slope times the inverse Hessian that the latest pairs suggest."""
+    """Return minus the slope times the L-BFGS approximation of the inverse Hessian."""
     direction = -slope
     if not pairs:
         return direction
@@ -185,7 +181,7 @@ def _direction(slope: Floats, pairs: deque[tuple[Floats, Floats, float]]) -> Flo
 
 @dataclass
 class _Found:
-    """What a line search found."""
+    """The result of a line search."""
 
     x: Floats
     value: float

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats, Ints, Ints32
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32
+from gibbsite.errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -45,3 +50,110 @@ class Sequences:
         inside = slice(int(first[0]), int(first[-1]))
         value = self.value[inside] if self.value.size else self.value
         return Sequences(begin - begin[0], first - first[0], self.feature[inside], value)
+
+
+BIAS = "(bias)"
+
+
+class Vocabulary:
+    """Names of features, and sequences in terms of their numbers.
+
+    ``names``: names that are known; others are unknown, unless the vocabulary is growing.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self.numbers: dict[str, int] = {name: k for k, name in enumerate(names)}
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def names(self) -> list[str]:
+        """All names, by number."""
+        return list(self.numbers)
+
+    def read(self, given: Any, *, grow: bool = False, bias: bool = False) -> Sequences:
+        """Return sequences as arrays.
+
+        ``given``: a sequence is a list of positions, each with its features: names, or a mapping from names to numbers
+        (the value), flags, or texts (the feature "name=text"); or an array (positions, features) of numbers; ``grow``:
+        take unknown names in; otherwise they are left out; ``bias``: give every position the feature "(bias)", too.
+        """
+        begin, first = array("q", [0]), array("q", [0])  # lists would take many times the memory
+        features, values = array("i"), array("d")
+        for s, sequence in enumerate(_iterate(given, "X must be a list of sequences")):
+            rows = _dense_rows(sequence) if isinstance(sequence, np.ndarray) else sequence
+            for t, position in enumerate(_iterate(rows, f"sequence {s} must be a list of positions")):
+                for name, number_given in _name_values(position, s, t):
+                    number = self._number(name, grow)
+                    if number is not None:
+                        features.append(number)
+                        values.append(number_given)
+                if bias and (number := self._number(BIAS, grow)) is not None:
+                    features.append(number)
+                    values.append(1.0)
+                first.append(len(features))
+            begin.append(len(first) - 1)
+        value: Floats = np.frombuffer(values) if len(values) else np.zeros(0)
+        if (value == 1.0).all():
+            value = np.zeros(0)
+        return Sequences(np.array(begin, np.int64), np.array(first, np.int64), np.array(features, np.int32), value)
+
+    def _number(self, name: str, grow: bool) -> int | None:
+        return self.numbers.setdefault(name, len(self.numbers)) if grow else self.numbers.get(name)
+
+
+def _iterate(given: Any, otherwise: str) -> Iterable[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ModelError(f"{otherwise}, got {given!r:.80}.")
+    return given
+
+
+def _dense_rows(table: Array) -> list[dict[str, float]]:
+    if table.ndim != 2:
+        raise ModelError(f"a sequence of numbers must have shape (positions, features), got {table.shape}.")
+    names = [str(k) for k in range(table.shape[1])]
+    return [dict(zip(names, row, strict=True)) for row in table.tolist()]
+
+
+def _name_values(position: Any, s: int, t: int) -> Iterable[tuple[str, float]]:
+    if isinstance(position, Mapping):
+        for name, value in position.items():
+            if isinstance(value, str):
+                yield f"{name}={value}", 1.0
+            elif isinstance(value, bool | np.bool_):
+                if value:
+                    yield str(name), 1.0
+            else:
+                yield str(name), _number(name, value, s, t)
+        return
+    where = f"position {t} of sequence {s} must be a mapping or a list of names of features"
+    for name in _iterate(position, where):
+        if not isinstance(name, str):
+            raise ModelError(f"{where}, but one is {name!r:.80}.")
+        yield name, 1.0
+
+
+def _number(name: Any, value: Any, s: int, t: int) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ModelError(
+            f"the feature {name!r} of position {t} of sequence {s} is {value!r:.80}; "
+            "values are finite numbers, flags or texts."
+        )
+    return number
+
+
+def read_labels(given: Any, sequences: Sequences) -> list[list[str]]:
+    """Return the labels of sequences; refuse those whose number does not fit."""
+    rows = [list(_iterate(row, f"labels {s} must be a list")) for s, row in enumerate(given)]
+    if len(rows) != len(sequences):
+        raise ModelError(f"there are {len(sequences)} sequences and {len(rows)} rows of labels.")
+    lengths: Sequence[int] = np.diff(sequences.begin).tolist()
+    for s, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+        if len(row) != length:
+            raise ModelError(f"sequence {s} has {length} positions and {len(row)} labels.")
+    return rows

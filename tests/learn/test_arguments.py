@@ -1,8 +1,8 @@
-"""Functions of ``gibbsite.learn.inputs`` on small inputs whose results are known."""
+"""Functions of ``gibbsite.learn.arguments`` on small inputs whose results are known."""
 
 from __future__ import annotations
 
-from gibbsite.learn.inputs import read_codes, read_numbers, read_pairs
+from gibbsite.learn.arguments import read_codes, read_numbers, read_pairs
 
 
 def test_read_numbers_returns_an_array_of_finite_numbers() -> None:

@@ -1,9 +1,10 @@
-"""Tables of numbers: rows that are sequences of one position, checked by scikit-learn where it is there."""
+"""Conventions of scikit-learn: parameters of estimators by name, checks of tables, and the error before fitting."""
 
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
+import inspect
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,8 +12,31 @@ from gibbsite.errors import ModelError
 from gibbsite.models.reals import read_reals
 
 
+class Parameters:
+    """Reads and changes parameters, the attributes named after the arguments of the constructor."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all parameters by name."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change some parameters."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"Invalid parameter {name!r}; there are {', '.join(known)}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        default = inspect.signature(type(self)).parameters
+        given = {name: repr(value) for name, value in self.get_params().items()}
+        changed = [f"{name}={text}" for name, text in given.items() if text != repr(default[name].default)]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
 def is_table(X: Any) -> bool:
-    """Tell whether X is a table of numbers, and no list of sequences."""
+    """Tell whether X is a table of numbers rather than a list of sequences."""
     if hasattr(X, "__array__") or hasattr(X, "toarray"):
         return True
     first = X[0] if isinstance(X, list | tuple) and X else None
@@ -24,7 +48,7 @@ def _has_sklearn() -> bool:
 
 
 def not_fitted(table: bool) -> type[Exception]:
-    """Return the error about an estimator that has learnt nothing; that of scikit-learn for its tables."""
+    """Return the type of error of an estimator that is not fitted; that of scikit-learn for tables."""
     if not table or not _has_sklearn():
         return ModelError
     from sklearn.exceptions import NotFittedError
@@ -34,7 +58,7 @@ def not_fitted(table: bool) -> type[Exception]:
 
 
 def read_table(X: Any, y: Any = None) -> tuple[Any, Any]:
-    """Return a table of finite numbers, and a label for each row where there are labels."""
+    """Return a table of finite numbers, and the label of each row if there are labels."""
     if _has_sklearn():
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import check_array, check_X_y
