@@ -356,5 +356,5 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
         check_outputs(tmp_path / "a.png")
     with pytest.raises(gs.errors.ModelError, match="label 3 has no name"):
         write_segmentation(tmp_path / "b.png", np.full((2, 2), 3), make_legend(["sky"]))
-    with pytest.raises(gs.errors.ModelError, match="room for 255"):
+    with pytest.raises(gs.errors.ModelError, match="holds at most 255"):
         make_legend(["x"] * 256)
