@@ -235,7 +235,7 @@ def test_regions_are_checked() -> None:
     for wrong, said in (((0, 0, 400, 100), "is not in the picture"), ((0, 0, 4, 4), "the centre of no patch")):
         with pytest.raises(gs.errors.ArgumentError, match=said):
             learnt().segment(image, "dogs", region=wrong)
-    with pytest.raises(gs.errors.ArgumentError, match="region is what method dogs is aimed at"):
+    with pytest.raises(gs.errors.ArgumentError, match="region is for method dogs"):
         learnt().segment(image, "systematic", region=(0, 0, 100, 100))
     with pytest.raises(gs.errors.ArgumentError, match="method"):
         learnt().segment(image, "nonsense")
@@ -307,7 +307,7 @@ def test_what_is_wrong_with_folders_is_told(tmp_path: Path) -> None:
         read_labelled(folder)
     write_folder(folder)
     (folder / "classes.json").write_text("{}")
-    with pytest.raises(gs.errors.FormatError, match="does not tell names of classes"):
+    with pytest.raises(gs.errors.FormatError, match="is no list of classes"):
         read_labelled(folder)
     blank = write_folder(tmp_path / "blank", 1)
     pillow.fromarray(np.zeros((213, 320), np.uint8)).save(blank / "p0_GT.png")
