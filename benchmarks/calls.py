@@ -62,7 +62,7 @@ def measure(*, quick: bool = False) -> Section:
     fields = np.random.default_rng(2).normal(size=(many, SITES))
     given: dict[str, Any] = {"sweeps": 100, "chains": 2, "progress": False}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so few sweeps are not enough, and runs say so
+        warnings.simplefilter("ignore")  # a run this short warns that it has not converged
         batch = _median(lambda: gs.sample_batch(model, fields=fields, rng=1, **given), 3)
         loop = _median(lambda: [gs.sample(model.reweight(fields=row), rng=1, **given) for row in fields], 3)
     targets.append(Target(f"a batch of {many} small models against a loop", loop / batch, 1.5, True, "times"))

@@ -14,7 +14,7 @@ from benchmarks.report import Section, Target
 from benchmarks.strips import CRITICAL
 
 _SQUARE = 2  # among the moments of the magnetisation
-# Of single sites, one sweep of so many is recorded: what is written down would cost more than the sweeps.
+# One of this number of sweeps of single sites is recorded: recording all would cost more than the sweeps.
 _THIN = 32
 
 
@@ -57,7 +57,7 @@ def measure(*, quick: bool = False) -> Section:
 
 
 def draw_start(model: gs.FactorGraph, rng: int) -> Any:
-    """Return a typical state: nobody has to come from afar."""
+    """Return a typical state, so that no contestant starts far from equilibrium."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.errors.ConvergenceWarning)
         found = gs.sample(

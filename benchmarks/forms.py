@@ -104,7 +104,7 @@ class Bundle:
 
 
 def make_form(case: Case, workload: Spins | Agreements, record: list[Any] | None = None) -> ChainLayout:
-    """Return the form of a case; it records marginals unless told what."""
+    """Return the layout of a case, which records marginals by default."""
     model = workload.uniform() if case.uniform else workload.model(case.kind)
     graph = gs.graphs.compile_graph(model)
     layout = lay_out(model, graph, GIBBS, record)

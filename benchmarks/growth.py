@@ -35,7 +35,7 @@ class Family:
     most: int = 10**7
 
     def case(self, name: str, sites: int) -> Case:
-        """Return the case with about so many sites."""
+        """Return the case with approximately ``sites`` sites."""
         size = sites if self.kind == "ising" else round(sites**0.5)
         return Case(name, lambda: self.make(name, size), self.kind, 0.0, uniform=self.uniform)
 

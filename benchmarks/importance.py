@@ -28,7 +28,7 @@ FASTER, ERROR = 20.0, 0.005
 NETWORKS = tuple(f"bif/{name}-posterior" for name in ("alarm", "insurance", "hailfinder", "win95pts"))
 CASES = ("uai2008_bn/cpcs54", "uai2008_bn/cpcs360b", "uai2006_bn/BN_0", "uai2006_bn/BN_78", "uai2006_bn/BN_94")
 
-Drawer = Callable[[int], int]  # draws about so many, returns how many
+Drawer = Callable[[int], int]  # draws approximately this many, returns the number
 
 
 def ours(file: Path) -> Drawer:

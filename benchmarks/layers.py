@@ -60,7 +60,7 @@ class Machine:
 
 
 class Ours:
-    """gibbsite, in the form and the bundles a run of so many chains has; or in another form."""
+    """The chains of gibbsite, in the layout and bundles of a run of as many chains, or in another layout."""
 
     sweeps = 1
 

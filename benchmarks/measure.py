@@ -118,7 +118,7 @@ def race(contestants: Sequence[Contestant], *, repetitions: int, seconds: float)
     gc.disable()
     try:
         for repetition in range(repetitions):
-            # nobody always follows the same one
+            # so that no contestant always follows the same one
             first = repetition % len(contestants)
             for contestant in (*contestants[first:], *contestants[:first]):
                 turns = rounds[contestant.name]

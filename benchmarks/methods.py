@@ -56,7 +56,7 @@ def measure(
     except gs.GibbsiteError as error:
         return {**row, "refused": str(error)[:300], "seconds": round(clock() - begun, 2)}
     if answer.interrupted:
-        raise KeyboardInterrupt  # what there is is no answer of a run of this length
+        raise KeyboardInterrupt  # partial results are no answer of a run of this length
     return {
         **row,
         "chosen": answer.method,

@@ -118,7 +118,7 @@ def measure(*, quick: bool = False) -> Section:
             ratio(name, f"{n}: Gibbs, couplings computed", f"{n}: Poisson-Gibbs", bound)
     name, stored = "3,969 sites, Gibbs with stored couplings against", "3,969 sites: Gibbs, couplings stored"
     ratio(f"{name} Poisson-Gibbs", stored, "3,969 sites: Poisson-Gibbs", 20.0)
-    # couplings of so few sites are stored by themselves
+    # couplings of this few sites are stored separately
     few = "400 sites: Poisson-Gibbs, couplings stored"
     ratio("400 sites, NumPy against Poisson-Gibbs", "400 sites: NumPy", few, 100.0)
     if not quick:

@@ -240,7 +240,7 @@ class MessageReference:
         self.next = self.message.copy() if at_once else None
 
     def run(self, sweeps: int) -> None:
-        """Renew all messages so many times."""
+        """Update all messages ``sweeps`` times."""
         g = self.graph
         library().message_sweeps(
             ctypes.c_int64(self.order.size),

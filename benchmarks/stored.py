@@ -38,7 +38,7 @@ def _peak() -> float:
 
 
 def grow(edges: int, folder: str, equal: bool = False) -> dict[str, Any]:
-    """Build a model of so many edges and sample it; return seconds and megabytes.
+    """Build a model of a number of edges and sample it; return seconds and megabytes.
 
     The first run, of one sweep, is timed by the clock. A sweep is what runs of several take longer than runs
     of one, in processor time, the least of seven of each; files have been read before.

@@ -1,4 +1,4 @@
-"""Other samplers on the same models, in the same race as ours; whoever is not installed is left out.
+"""Other samplers on the same models, in the same race as ours; those that are not installed are left out.
 
 All run on one thread and are called as their users would for speed: model and compilation before the race,
 many sweeps to a call, so that what a call costs beside them does not matter. The last column would show a

@@ -41,7 +41,7 @@ def keep_to_one_thread() -> None:
 
 
 class Ours:
-    """gibbsite, in the form and the bundles a run of so many chains has."""
+    """The chains of gibbsite, in the layout and bundles of a run of as many chains."""
 
     sweeps = 1
 

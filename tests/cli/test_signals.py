@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C: what there is is saved and written, with one exit code."""
+"""SIGTERM and Ctrl-C: partial results are saved and written, with one exit code."""
 
 from __future__ import annotations
 

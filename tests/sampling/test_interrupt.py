@@ -1,4 +1,4 @@
-"""Ctrl-C: once returns what there is, twice stops."""
+"""Ctrl-C returns partial results the first time and stops the second time."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ def _of_numbers(cells: Floats, cell: Ints, number: Bools) -> Floats:
 
 
 def _second_moments(table: SiteTable, number: Bools, cards: Ints) -> dict[str, Bools]:
-    """Return what is told of numbers besides the mean, and in which rows: of angles, the resultant length."""
+    """Return the second moment of each number, and its rows: the resultant length of angles."""
     circular = number & np.repeat(table.domains.periods > 0.0, cards)
     rows = {Interval.moments[1]: number & ~circular, Angle.moments[1]: circular}
     return {str(moment): has for moment, has in rows.items() if has.any()}

@@ -65,10 +65,10 @@ def make_datatree(result: Result) -> xarray.DataTree:
     that are words; the attribute ``labels`` of a variable lists them. The attribute ``site`` is the name of a
     site whose variable had to be called otherwise: "/" is not allowed, and a name may be taken. Variables of
     angles have the attributes ``circular`` (1), ``period`` and ``low``: means and intervals on the line, as
-    ``arviz.summary`` gives them, say nothing about them. Take ``moments``, or in ArviZ before version 1 and
+    ``arviz.summary`` gives them, have no meaning for angles. Take ``moments``, or in ArviZ before version 1 and
     for angles in radians, ``arviz.summary(tree, circ_var_names=[...])``.
 
-    ArviZ before version 1, if it is installed, is told how to read a DataTree.
+    ArviZ before version 1, if it is installed, is extended to read a DataTree.
 
     Parameters
     ----------

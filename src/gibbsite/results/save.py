@@ -286,7 +286,7 @@ def _check_sets(arrays: dict[str, Array], cards: Array, cells: int, joint: int) 
     if start.size != cell.size + 1 or start[0] != 0 or start[-1] != member.size or (np.diff(start) < 0).any():
         raise ValueError("the rows of recorded sets do not match")
     if joint > cell.size:
-        raise ValueError("there are fewer recorded sets than told")
+        raise ValueError("there are fewer recorded sets than the header says")
     for first, low, high in zip(cell.tolist(), start[:-1].tolist(), start[1:].tolist(), strict=True):
         if first + math.prod(cards[member[low:high]].tolist()) > cells:
             raise ValueError("the cells of recorded sets do not exist")

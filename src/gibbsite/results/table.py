@@ -100,7 +100,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         return f"SiteTable({{{', '.join(shown)}{more}}}, {len(self)} sites)"
 
     def is_number(self, site: str | int) -> bool:
-        """Whether a site is a number, told by mean and standard deviation, as against one with states."""
+        """Whether a site is a number, which has a mean and a standard deviation, and not one with states."""
         if isinstance(site, str) and site in self.observed:
             return False
         return isinstance(self.domains.kind(self.domains.position(site)), Interval)

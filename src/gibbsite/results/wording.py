@@ -91,7 +91,7 @@ def number_text(value: float, error: float) -> str:
 
 
 def tell_apart(one: float, other: float) -> tuple[str, str]:
-    """Return two different numbers as texts with so many digits that the difference shows.
+    """Return two different numbers as texts with enough digits to show the difference.
 
     Examples
     --------

@@ -165,7 +165,7 @@ OPEN_FORM = 3
 
 
 def is_binned(block: Floats, draws: int) -> bool:
-    """Tell whether a block, which may come from a file, has the form that it has after so many draws.
+    """Return whether a block, which may come from a file, has the form of one after ``draws`` draws.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def is_binned(block: Floats, draws: int) -> bool:
 
 
 def grow_series(block: Floats, draws: int) -> Floats:
-    """Return a block with room for the series of so many draws."""
+    """Return a block with room for the series of ``draws`` draws."""
     k, room = int(block[VALUES]), int(block[SERIES])
     if room >= draws:
         return block

@@ -40,7 +40,7 @@ _STREAMS = 1 << 41
 def tune_kernel(
     setup: Setup, starts: list[Array], entropy: int, threads: int, budget: Budget | None, tuned: dict[str, Array] | None
 ) -> Kernel:
-    """Return the kernel of a run with what pilot runs tell, or what earlier ones have told (``tuned``)."""
+    """Return the kernel of a run, tuned by pilot runs or by the results of earlier ones (``tuned``)."""
     kernel: Any = setup.kernel
     if tuned is None:
         whole = Budget(None, None, setup.graph.n_units, 0, math.inf) if budget is None else budget

@@ -71,7 +71,7 @@ class Status:
 
 
 class Progress(Protocol):
-    """Something that is told how a run stands."""
+    """Something that shows the progress of a run."""
 
     def show(self, status: Status) -> None:
         """Take notice of the status."""
@@ -256,7 +256,7 @@ def catch_interrupt(notify: Callable[[str], None]) -> Iterator[Flag]:
             raise KeyboardInterrupt
         flag.up = True
         with suppress(RuntimeError):  # a signal in the middle of a write: Python refuses another one
-            after = "stopping" if _WHOLE.get() else "returning what there is"
+            after = "stopping" if _WHOLE.get() else "returning partial results"
             notify(f"interrupted: finishing the current block and {after} (again: stop now)")
 
     signals = (signal.SIGINT, signal.SIGTERM)

@@ -328,7 +328,7 @@ def lay_out_chains(
 def lay_out_plainly(
     model: Model, kernel: Kernel | None = None, scan: Scan | None = None, record: Any = None, graph: Graph | None = None
 ) -> Setup:
-    """Lay chains out one by one, sites in the order of the model, for those who need just that."""
+    """Lay chains out one by one, sites in the order of the model, for callers that need no other layout."""
     if graph is None:
         graph = compile_graph(model, among=() if kernel is None else kernel.kinds)
         kernel = default_kernel(graph) if kernel is None else kernel

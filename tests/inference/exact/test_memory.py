@@ -1,4 +1,4 @@
-"""What exact solving may take follows what there is: limits of the process and of its control groups."""
+"""Exact solving respects the memory limits of the process and of its control groups."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_a_disk_that_fills_up_leaves_the_old_checkpoint(
 
     def fill_up(file: Any, **arrays: Any) -> None:
         if len(written) == 3:
-            file.write(b"what there is room for")
+            file.write(b"a part of the archive")
             raise OSError(28, "No space left on device")
         written.append(len(arrays))
         write(file, **arrays)

@@ -47,7 +47,7 @@ def sample_weighted(
     threads: int | None = None,
     progress: Any = None,
 ) -> WeightedResult:
-    """WeightedEstimate marginals and the log-partition function from independent weighted draws.
+    """Estimate marginals and the log-partition function from independent weighted draws.
 
     Parameters
     ----------

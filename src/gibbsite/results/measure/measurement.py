@@ -127,7 +127,7 @@ def count_chances(found: CellNumbers, times: Floats, sweeps: float) -> CellNumbe
 
 
 def source_of_errors(errors: str, chains: int) -> str:
-    """Return what standard errors are taken from in a run of so many chains.
+    """Return what standard errors are taken from in a run of a number of chains.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def spread_error(means: Floats, errors: str) -> Floats:
 
 
 def widen(chains: int) -> float:
-    """Return by how much to widen a standard error that comes from the spread of so many chains.
+    """Return the factor by which to widen a standard error that comes from the spread of a number of chains.
 
     The ratio of an error to it has Student's law. Four widened standard errors are exceeded as seldom as four
     standard deviations of a normal law.

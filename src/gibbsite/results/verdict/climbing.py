@@ -121,7 +121,7 @@ def _slopes(values: Values, gradients: Values | None, x: Floats, now: Floats, ev
 
 
 def _update(shape: Floats, plain: Bools, at: Positions, steps: Floats, falls: Floats, known: Bools) -> None:
-    """Teach the inverse curvature what a step has told: the gradient fell by so much along it."""
+    """Update the inverse curvature by the fall of the gradient along a step."""
     s, y = steps[at], falls[known]
     p = np.einsum("ki,ki->k", s, y)
     size = np.linalg.norm(s, axis=1) * np.linalg.norm(y, axis=1)

@@ -50,7 +50,7 @@ from gibbsite.results.verdict.criteria import STANDARD_ERRORS
 from gibbsite.results.verdict.sentences import describe_look, describe_unreached, put_first
 from gibbsite.results.wording import rhat_text, verdict_word
 
-MOST_JUDGED = 1 << 18  # cells; of a larger model so many evenly spaced ones are judged
+MOST_JUDGED = 1 << 18  # cells; of a larger model, this number of evenly spaced ones
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
 #: The same where other sites were asked for: their errors contain what follows from slow moves of these.
@@ -186,7 +186,7 @@ def judge(
         reasons.append(
             "one chain has no standard error, because only its sums were kept; take two chains or more."
             if errors == "sums"
-            else f"there is no standard error of so few chains ({chains}), because their draws are more even "
+            else f"there is no standard error of only {chains} chains, because their draws are more even "
             f"than random ones; take {FEWEST_REPLICATES} chains or more."
         )
     if period is not None and draws != period and not blind:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 CHAINS = 64
 SHARE = 0.1  # of the cost of a run, for this check
 _FIRST = 8  # sweeps after which short chains are compared with the run for the first time
-# Sweeps that are made, if need be, even where they cost more than that share: so many, of small models.
+# Sweeps of small models that may be made even where they cost more than that share.
 _ENOUGH, _SMALL = 128, 2e8  # updates of sites, all chains together
 _BETAS = (0.1, 0.2, 0.35, 0.55, 0.75)  # inverse temperatures of the chains that are cooled down
 _WITH_COOLING = 1.5  # what starting and cooling cost besides, about
@@ -83,7 +83,7 @@ class DispersedStarts:
         recording, result
             The run, and what is known of it.
         stop : function
-            Tells whether there is no time for something that takes so many seconds.
+            Returns whether there is no time left for something that takes a number of seconds.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class DispersedStarts:
     # ---- the chains
 
     def _begin(self, sweeps: int, recording: Recording, stop: Callable[[float], bool]) -> None:
-        """Find starts, and cool half of them down by so many sweeps at each temperature."""
+        """Find starts, and cool half of them down by a number of sweeps at each temperature."""
         setup = self.setup
         graph = setup.graph
         self.lay_out(_choose_cells(setup, _MOST_CELLS // CHAINS, self.asked))
@@ -335,7 +335,7 @@ def _choose_cells(setup: Setup, most: int, asked: Positions | None) -> Positions
 
 
 def _spread_evenly(cells: Positions, most: int) -> Positions:
-    """Return at most so many cells, evenly spread."""
+    """Return evenly spread cells, at most ``most`` of them."""
     return cells if cells.size <= most else cells[np.linspace(0, cells.size - 1, most).astype(np.intp)]
 
 

@@ -43,7 +43,7 @@ _PATIENCE = 1.1  # of a time limit: the dispersed-start check may take this long
 _TELLING_CELLS = 1 << 14  # cells from which is seen how long it takes to judge them all
 _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
 # Before a discrete run may end early, a state whose probability is the accuracy, and whose visits last twenty
-# sweeps, is entered nine times on average; large models may end after so many updates of single sites.
+# sweeps, is entered nine times on average; large models may end after this number of updates of single sites.
 _VISIT, _ENTRIES, _MOST_UPDATES = 20, 9, 4e7
 
 

@@ -188,7 +188,7 @@ class _Search:
         return z[good], heights[good]
 
     def _within_bounds(self, away: Floats) -> Floats:
-        """Return places so many standard deviations of the run away, counted in the model's coordinates."""
+        """Return places at several distances, in standard deviations of the run and in the coordinates of the model."""
         land, rng = self.land, self.rng
         sd = self.places.std(axis=0)
         x = self.places.mean(axis=0) + away * np.where(sd > 0.0, sd, 1.0) * np.sqrt(self.n)

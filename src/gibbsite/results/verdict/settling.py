@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MOST_SITES = 4096
 CHAINS = 32
 _SHARE = 0.1  # of the sweeps of a run, for these chains
-# So many sweeps are made in any case, the more where functions are compiled: so many updates of sites.
+# Sweeps that are made in any case; the larger number where functions are compiled, up to a number of updates.
 _SWEEPS, _CHEAP = (16, 256), 1 << 18
 _FIRST = 16
 _RADII = (1.0, 3.0, 10.0, 30.0, 100.0)
@@ -151,7 +151,7 @@ class _Settlers:
         return size / max(float((self.spread @ (gap / size)).std()), 0.1)
 
     def _own_distance(self, window: int) -> float:
-        """Return how far means of the run's own chains are, at most, over so many draws."""
+        """Return the largest distance of means over ``window`` draws of the run's own chains."""
         far = 0.0
         for chain in self.features:
             for first in range(0, len(chain) - window + 1, window):

@@ -46,7 +46,7 @@ _FEWEST_SWEEPS = 8  # for which a visit has to be followed
 _LONGEST = 4096  # sweeps after which a visit is not followed any more
 _SHARE = 0.05  # of the sweeps of a run, for visits
 _FREE = 1e7  # updates of single sites that may be made whatever the run has cost, about 0.2 seconds
-_TELLING = 1.01  # smaller times are not told from one sweep
+_TELLING = 1.01  # smaller times are not distinguished from one sweep
 _OVER = 0.02  # share of the chains still in the state at which visits count as over
 _MOST_HELD = 0.05  # share of the sites that one chain holds at the same time
 _STAGE = 64  # of the random numbers; those of the dispersed-start check have smaller numbers
@@ -86,7 +86,7 @@ class Visits:
         recording, result
             The run, and what is known of it.
         stop : function
-            Tells whether there is no time for something that takes so many seconds.
+            Returns whether there is no time left for something that takes a number of seconds.
         """
         if can_measure(self.setup) and not self._update(recording, result, stop):
             return None
@@ -228,7 +228,7 @@ class PlainGibbs:
         self.rows, self.held, self.sweeps = rows, held, 0
 
     def follow(self, goal: int, stop: Callable[[float], bool]) -> Floats | None:
-        """Go on to so many sweeps after the release; return the share spent in the states, None if late."""
+        """Continue to ``goal`` sweeps after the release; return the share spent in the states, None if late."""
         if stop(0.0):
             return None
         cells = self.rows.move(goal - self.sweeps)
@@ -245,7 +245,7 @@ class OwnKernel(NamedTuple):
     binary: bool
 
     def follow(self, goal: int, stop: Callable[[float], bool]) -> Floats | None:
-        """Go on to so many sweeps after the release; return the share spent in the states, None if late."""
+        """Continue to ``goal`` sweeps after the release; return the share spent in the states, None if late."""
         if not self.short.extend(goal, stop):
             return None
         there = self.short.means[self.held.chain, np.searchsorted(self.cells, self.held.cell)]

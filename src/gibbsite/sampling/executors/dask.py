@@ -199,7 +199,7 @@ class DaskExecutor(RemoteExecutor):
             self.packed, self.sent = cloudpickle.dumps(recipe), None
         except (TypeError, AttributeError, pickle.PicklingError) as reason:
             raise ArgumentError(
-                f"What is sampled cannot be sent to workers: {reason}. Functions of yours must not use open "
+                f"What is sampled cannot be sent to workers: {reason}. Your functions must not use open "
                 "files, locks and the like."
             ) from None
         self._await_workers()
@@ -263,7 +263,7 @@ class DaskExecutor(RemoteExecutor):
         return max(1, sum(int(worker["nthreads"]) for worker in self.workers().values()))
 
     def threads_each(self, bundles: int) -> int:
-        """Return how many threads of a worker each of so many bundles can have."""
+        """Return the number of threads of a worker for each of a number of bundles."""
         known = [int(worker["nthreads"]) for worker in self.workers().values()]
         return max(1, min(min(known, default=1), sum(known) // bundles))
 
@@ -359,8 +359,8 @@ class DaskExecutor(RemoteExecutor):
     def _wait(self, futures: list[Any], needed: Sequence[str] = (), first: bool = False) -> None:
         """Wait for tasks, or for the ``first`` of them; until one of the workers that are needed is lost.
 
-        A cluster without workers is given up after a while. Tasks that nobody is at for some time, though
-        there are workers, are handed out again.
+        A cluster without workers is given up after a while. Tasks that no worker has taken after some
+        time, though there are workers, are submitted again.
         """
         if not first:
             self.seen = time.monotonic()
@@ -386,7 +386,7 @@ class DaskExecutor(RemoteExecutor):
                 return
 
     def _patience(self, futures: list[Any]) -> float:
-        """Return how many seconds tasks that nobody is at are waited for; forever, if somebody is.
+        """Return how many seconds to wait for unassigned tasks; infinite, if a worker has taken one.
 
         Workers that do something else may come to them later. Tasks that were meant for workers that are gone
         by now would wait in vain, though others are idle.

@@ -87,7 +87,7 @@ class RemoteExecutor(Executor):
 
     @abstractmethod
     def threads_each(self, bundles: int) -> int:
-        """Return how many threads a worker can give to each of so many bundles."""
+        """Return the number of threads of a worker for each of a number of bundles."""
 
     def _refuse(self, returned: Returned) -> None:
         """Do without a worker that has other versions; one that is there from the beginning is an error."""

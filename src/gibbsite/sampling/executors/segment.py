@@ -97,7 +97,7 @@ def cut_segment(state: State, tape: Tape, size: int, rounds: int, length: int, k
 
 
 def count_merges(tape: Tape, rounds: int) -> int:
-    """Return how often so many draws will halve the trace of a tape.
+    """Return how often ``rounds`` further draws will halve the trace of a tape.
 
     Examples
     --------

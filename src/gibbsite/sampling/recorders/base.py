@@ -81,11 +81,11 @@ class OpenRecorder(Recorder, ABC):
         """Return what the result gives, from the blocks of all chains (chains, numbers)."""
 
     def grow(self, block: Floats, draws: int) -> Floats:
-        """Return the block with room for so many draws; by default it needs none."""
+        """Return the block with room for ``draws`` draws; by default it needs none."""
         return block
 
     def admits(self, fresh: Floats, block: Floats, draws: int) -> bool:
-        """Tell whether a block that comes from a file can be gone on with after so many draws.
+        """Return whether a run can be continued with a block from a file after ``draws`` draws.
 
         ``fresh`` is a block before the first draw. A step that takes numbers of its block for places in it
         must look at them here; by default every block is good that is not shorter than a fresh one.

@@ -141,7 +141,7 @@ class Observable(OpenRecorder):
         return grow_series(block, draws) if self.series else block
 
     def admits(self, fresh: Floats, block: Floats, draws: int) -> bool:
-        """Tell whether a block from a file has the form that averages have after so many draws."""
+        """Return whether a block from a file has the form that averages have after ``draws`` draws."""
         return is_binned(block, draws) and bool((block[:OPEN_FORM] == fresh[:OPEN_FORM]).all())
 
     def concludes(self, block: Floats, draws: int) -> bool:

@@ -45,7 +45,7 @@ class Share:
         return int((self.ranges[:, 1] - self.ranges[:, 0]).sum()) if self.chosen is None else self.chosen.size
 
     def room(self, draws: int) -> Array:
-        """Return room for what is kept of so many draws."""
+        """Return an array for what is kept of a number of draws."""
         if self.bits:
             return np.empty((draws, -(-self.sites // 8)), np.uint8)
         return np.empty((draws, self.sites), self.dtype)
@@ -120,7 +120,7 @@ class Demand:
         return self.everything or self.positions.size > 0
 
     def size(self, n_sites: int) -> int:
-        """Return about how many bytes are kept of every draw of a model of so many sites."""
+        """Return the approximate number of bytes kept of each draw of a model of ``n_sites`` sites."""
         sites = n_sites if self.everything else self.positions.size
         return -(-sites // 8) if self.bits else sites * self.dtype.itemsize
 

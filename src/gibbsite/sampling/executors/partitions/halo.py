@@ -24,8 +24,8 @@ class Halo:
     sent, received : list of dicts
         For each color, positions by host: what the other needs of this one, and the other way round.
     inner, outer : list of int (ranges, 2)
-        Ranges of each color of which nobody else needs anything, so that they can be moved while states
-        travel; and all others.
+        Ranges of each color that no other host needs, which can be moved while states travel; and all
+        others.
     """
 
     ranges: Ints
@@ -36,7 +36,7 @@ class Halo:
 
 
 def host_ranges(packed: PackedModel, parts: int, hosts: int) -> Ints:
-    """Return what each host owns (hosts, segments, 2), if so many parts are shared out to them.
+    """Return what each host owns (hosts, segments, 2), if ``parts`` parts are divided among them.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def _within(positions: Ints, ranges: Ints) -> Ints:
 
 
 def _widest_gap(needed: Ints, low: int, high: int) -> tuple[int, int]:
-    """Return the longest range of positions between low and high that nobody else needs."""
+    """Return the longest range of positions between low and high that no other host needs."""
     inside = needed[slice(*np.searchsorted(needed, [low, high]))]
     begin = np.concatenate([[low], inside + 1])
     end = np.concatenate([inside, [high]])

@@ -42,7 +42,7 @@ class Stretch(NamedTuple):
 
 
 def find_stretches(ranges: Ints, planes: int) -> list[Stretch]:
-    """Return the stretches of what a host owns.
+    """Return the ranges of positions that a host owns, plane by plane.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Standing(NamedTuple):
 
 @dataclass
 class _Chain:
-    """A chain as far as a host sees it: its state, and its own stretches of the tape.
+    """The part of a chain that a host sees: its state, and its own ranges of the tape.
 
     ``counting`` counts draws, ``told`` are the counters when the client last had everything; ``draws`` and
     ``pulses`` is what it needs since then of every draw, and of those whose log-potentials are kept.

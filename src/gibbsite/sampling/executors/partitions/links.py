@@ -131,7 +131,7 @@ class Link:
 
 
 def read_bytes(end: socket.socket, size: int) -> bytes:
-    """Return so many bytes, or fewer where the connection ends before."""
+    """Return ``size`` bytes, or fewer if the connection ends before."""
     said = b""
     while len(said) < size and (more := end.recv(size - len(said))):
         said += more

@@ -1,4 +1,4 @@
-"""How the hosts of a run find each other, and how strangers are told from them.
+"""How the hosts of a run find each other and recognise strangers.
 
 A run has a token, random bytes that reach its hosts by the connections of the cluster. It never travels
 between hosts: whoever calls proves to know it by a keyed hash of both numbers, and is answered by another.
@@ -125,7 +125,7 @@ def _await_callers(door: socket.socket, number: int, callers: int, token: bytes,
 
 
 class _Lobby:
-    """Callers that have not said everything yet; those who say nothing keep nobody waiting."""
+    """Callers whose greeting is incomplete; a silent caller does not delay the others."""
 
     def __init__(self, door: socket.socket) -> None:
         door.setblocking(False)

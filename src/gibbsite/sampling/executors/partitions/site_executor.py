@@ -227,7 +227,7 @@ class PartitionExecutor(TogetherExecutor):
                 told = [each for each in found or () if each is not None]
             finally:
                 if len(told) < len(hosts.workers):
-                    hosts.close()  # nobody is to wait for what does not come
+                    hosts.close()  # so that no host waits for what does not come
             if len(told) < len(hosts.workers):
                 return None
             try:

@@ -1,4 +1,4 @@
-"""A stretch of a chain, moved and recorded by itself: what several processes need to share one chain.
+"""A slice of a chain, moved and recorded by itself: what several processes need to share one chain.
 
 The random number of a site depends on chain, sweep and position alone where many sites move at once, so it
 makes no difference who moves which positions of a color, or in which order.
@@ -70,7 +70,7 @@ def state_potential(arrays: Any, x: Array) -> float:
 
 
 def tape_of_cells(tape: Tape, size: int, recent: Array, counters: Ints, pulse: Floats) -> Tape:
-    """Return an empty tape of so many marginal cells, which are recorded as on a given one, and nothing else.
+    """Return an empty tape of ``size`` marginal cells, recorded as on a given one, and of nothing else.
 
     ``recent`` is where their conditionals are added up, and empty where they are not; a cell of binary sites,
     or of one state of others, counts how often it is one.

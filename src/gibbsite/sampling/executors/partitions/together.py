@@ -10,7 +10,7 @@ from typing import Any
 
 from gibbsite.sampling.executors.dask import LOOK, DaskExecutor, allow_large_messages
 
-_FAREWELL = 5.0  # seconds in which workers are told that they can forget something
+_FAREWELL = 5.0  # seconds for asking workers to forget something
 
 
 class TogetherExecutor(DaskExecutor):
