@@ -226,7 +226,7 @@ class PackedLayout(AtOnceLayout):
 
 @dataclass(frozen=True, eq=False)
 class ReplicatedLayout(AtOnceLayout):
-    """Many chains side by side, in bundles of at most so many; records marginals only."""
+    """Many chains side by side, in bundles of limited size; records marginals only."""
 
     bundle: int
 
@@ -316,7 +316,7 @@ def renumber_sites(
 
 
 def pack_chains(model: Model, graph: Graph, kernel: Kernel, record: TapeLayout, bundle: int) -> ReplicatedLayout | None:
-    """Lay many chains out side by side, in bundles of at most so many, if there is a way to move them."""
+    """Lay many chains out side by side, in bundles of at most ``bundle``, if a batched update moves them."""
     found = find_batched_update(kernel, model, graph, chains=True)
     return None if found is None else ReplicatedLayout(graph, kernel, record, *found, bundle)
 
