@@ -1,4 +1,4 @@
-"""Denoising of images: the clean image is a Markov random field, seen through noise [1]_.
+"""Denoising of images: the clean image is a Markov random field, observed with noise [1]_.
 
 References
 ----------
@@ -49,7 +49,7 @@ class Denoised:
     method : str
         The method used.
     sigma, flip : float or None
-        The noise, given or estimated; only one of them is a number.
+        The noise level, given or estimated; the other one is None.
     means : tuple of float
         The dark and the bright level; with more than two, the lowest and the highest.
     error : dict or None
@@ -59,7 +59,7 @@ class Denoised:
     model : FactorGraph
         The posterior.
     result : Result, MeanFieldResult or None
-        What the average is from. Few sweeps from the noisy image have not converged, and were not judged.
+        The run behind the average. A few sweeps from the noisy image do not converge, so there is no verdict.
     seconds : float
         Time taken.
     """
@@ -76,7 +76,7 @@ class Denoised:
     seconds: float
 
     def line(self) -> str:
-        """Return what was done in one line."""
+        """Return a summary in one line."""
         height, width = self.image.shape
         noise = f"sigma {self.sigma:.4g}" if self.flip is None else f"flip {self.flip:.4g}"
         text = f"{width} x {height} pixels, {self.method}, {noise}"
@@ -92,12 +92,12 @@ class Denoised:
 
 
 class _Task(NamedTuple):
-    """What to do: the posterior, where to start, and how codes become values."""
+    """The posterior, and the mapping from codes to values."""
 
     model: gs.FactorGraph
-    noisy: Ints16  # every pixel by itself
+    noisy: Ints16  # the nearest level of every pixel
     levels: Floats
-    shown: Floats  # what the levels look like in the answer
+    shown: Floats  # values of the levels in the answer
     sigma: float | None
     flip: float | None
 
@@ -231,7 +231,7 @@ def denoise(
 def _pose(
     pixels: Pixels, sigma: Any, flip: Any, means: Any, coupling: float, levels: Any, prior: Any, truncation: Any
 ) -> _Task:
-    """Read what was said about the noise, estimate the rest, and build the posterior."""
+    """Read the parameters of the noise, estimate the others, and build the posterior."""
     if sigma is not None and flip is not None:
         raise ArgumentError(
             f"give {argument('sigma')} for Gaussian noise or {argument('flip')} for flipped pixels, not both."
@@ -256,7 +256,7 @@ def _pose(
     low, high = ends or (0.0, pixels.top)
     steps = np.linspace(low, high, count)
     if sigma is None:
-        # to be set to a level is noise as well: uniform, as wide as the levels are apart
+        # rounding to levels adds uniform noise as wide as the spacing of the levels
         sigma = math.hypot(estimate_sigma(pixels.values), (steps[1] - steps[0]) / math.sqrt(12.0))
     reach = 1
     if prior == "truncated-linear":
@@ -300,7 +300,7 @@ def _pose_two(
 
 
 def _as_spins(values: Floats, low: float, high: float) -> Floats:
-    """Return pixels on a scale on which dark is -1 and bright is +1."""
+    """Return pixels rescaled so that dark is -1 and bright is +1."""
     return (values - 0.5 * (low + high)) / (0.5 * (high - low))
 
 
@@ -315,7 +315,7 @@ def _read_cells(cells: Floats, task: _Task, shape: tuple[int, ...]) -> tuple[Arr
 
 
 def _measure_error(pixels: Pixels, task: _Task, codes: Array, expected: Floats, clean: Pixels) -> dict[str, float]:
-    """Compare with the clean image."""
+    """Return errors against the clean image."""
     if task.levels.size == 2:
         low, high = clean.pair
         aim: Floats = (clean.values > 0.5 * (low + high)).astype(np.float64)

@@ -1,7 +1,7 @@
-"""dimod's sampler interface: Gibbs sampling for programs that speak of BQMs and sample sets.
+"""The sampler interface of dimod, for programs that use BQMs and sample sets.
 
-A read is the outcome of a chain of its own: the best state it saw while it was cooled down, or its last state
-at a given inverse temperature. dimod is imported when a sampler is made.
+Each read is the result of a separate chain: the best state of an annealed chain, or the last state at a given inverse
+temperature. dimod is imported when a sampler is created.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class DimodSampler:
 
     @property
     def parameters(self) -> dict[str, list[str]]:
-        """What the methods take beside a problem, each with the properties it depends on."""
+        """Parameters of the methods, each with the properties on which it depends."""
         names = ("num_reads", "num_sweeps", "beta_range", "beta", "initial_state", "seed", "threads", "progress")
         return {name: ["default_sweeps"] if name == "num_sweeps" else [] for name in names}
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What there is to know about the sampler."""
+        """Properties of the sampler."""
         return {"default_sweeps": _SWEEPS, "version": package_version()}
 
     def sample(
@@ -83,10 +83,10 @@ class DimodSampler:
         num_reads : int
             Number of reads.
         num_sweeps : int
-            Sweeps over all variables in each of them.
+            Number of sweeps of each read.
         beta_range : pair of float, optional
-            First and last inverse temperature of the annealing, which grow from sweep to sweep by the same
-            factor. By default every variable moves freely at first, and none does in the end.
+            First and last inverse temperature of a geometric annealing schedule. By default, all variables move freely
+            at first and none at the end.
         beta : float, optional
             Sample at this inverse temperature instead of annealing: each read is the state of a chain after
             ``num_sweeps`` from a random state, for ``p(x) ~ exp(-beta * E(x))`` if these are enough.
@@ -158,7 +158,7 @@ def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
         then; an answer of ``gs.infer(model, "MAP")``, a row for each of its best states; or state codes such
         as ``gs.solve_exact(model, task="PR").draw(100)`` gives.
     model : FactorGraph or dimod.BinaryQuadraticModel
-        What was sampled, which energies are of: the model, or the BQM it was made from.
+        The model that was sampled, or the BQM it was made from, whose energies are reported.
     beta : float
         Inverse temperature: the energy of a model is ``-log_potential / beta``.
 
@@ -214,7 +214,7 @@ def _sample_set(codes: Array, bqm: Any, info: dict[str, Any]) -> Any:
 
 
 def _outcomes(recording: Recording, best: bool) -> Array:
-    """Return a state of each chain: the best it saw, or its last."""
+    """Return the best or the last state of each chain."""
     return np.stack([tape.best_x for tape in recording.tapes] if best else recording.states)
 
 

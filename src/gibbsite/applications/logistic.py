@@ -1,9 +1,9 @@
 """Bayesian logistic regression of very many rows: box priors, and control variates for small minibatches.
 
-The log-likelihood is a parabola at its mode plus what is left, row by row. The parabola is one factor, known
-exactly from one pass over the data. What is left of a row is of third order in the distance from the mode, so
-its bound on the box of the posterior is tiny, and minibatch kernels need to look at few rows: L is the sum of
-the bounds. Nothing is approximated; the parabola only decides what is summed up beforehand.
+The log-likelihood is its parabola at the mode plus a remainder of each row. The parabola is one factor, known exactly
+from one pass over the data. The remainder of a row is of third order in the distance from the mode, so its bound on the
+box of the posterior is tiny, and minibatch kernels evaluate few rows: L is the sum of the bounds. Nothing is
+approximated; the parabola only determines what is summed up in advance.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def logistic_regression(
     box : (low, high)
         The prior of every coefficient.
     reach : float
-        Coefficients further from the mode than so many standard deviations are left out of the box: at 6, a
-        mass of about 2e-9 for each.
+        The box is cut off at this number of standard deviations from the mode; at 6, each coefficient loses a mass of
+        about 2e-9.
     names : sequence of str, optional
         Names of the coefficients.
 
@@ -108,7 +108,7 @@ def logistic_regression(
 
 
 def _rest(signed: Floats, mode: Floats) -> gs.factors.FunctionFactors:
-    """Return what is left of each row without its parabola at the mode."""
+    """Return the remainder of each row without its parabola at the mode."""
 
     def farthest(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         across = p[:, :-1]
@@ -203,7 +203,7 @@ def quadratic(value: Floats, parameters: Floats) -> Any:
 
 
 def _quadratic_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Safe, not tight: every product by itself."""
+    """Bound every product separately, which is valid but not tight."""
     n = low.shape[1]
     reach = np.maximum(np.abs(low - p[:, :n]), np.abs(high - p[:, :n]))
     curve = np.abs(p[:, 2 * n :]).reshape(-1, n, n)

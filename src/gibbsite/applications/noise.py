@@ -1,8 +1,8 @@
-"""How noisy is an image? Estimates from the image alone.
+"""Estimates of the noise of an image from the image alone.
 
-Noise that is independent from pixel to pixel drops out of averages of products of *different* pixels. What
-remains are moments of the clean image, seen at some distance between the pixels; two distances are
-extrapolated to none, for a picture of few edges changes in proportion to the distance.
+Noise that is independent from pixel to pixel cancels in averages of products of *different* pixels. The remaining
+moments of the clean image are extrapolated from distances of 1 and 2 pixels to distance 0, because for a picture with
+few edges they change linearly with the distance.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from gibbsite.errors import ArgumentError
 _MEDIAN_OF_NORMAL = 0.6744897501960817  # of the absolute value of a standard normal variable
 _FLIP_RANGE = (1e-3, 0.49)
 _STANDARD_ERRORS = 6.0
-_NOT_TWO = 0.03  # of the squared difference of two levels: more is not their noise
-_WITHIN = 0.05  # of the same: a scan varies by so much around dark and bright
-_SMALLEST = 1e-2  # sigma as a part of the difference of two levels: nothing is without any noise
+# relative to the (squared) difference of two levels:
+_NOT_TWO = 0.03  # excess of the mean square distance from the nearer level that is refused
+_WITHIN = 0.05  # largest variance around dark and bright of a scan
+_SMALLEST = 1e-2  # least sigma
 
 
 def estimate_flip(spins: Floats) -> float:

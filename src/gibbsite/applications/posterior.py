@@ -1,4 +1,4 @@
-"""The law of a clean image given a noisy one, and the ways to average over it.
+"""The posterior of a clean image given a noisy one, and averages over it.
 
 Two levels, x in {-1, +1}: log p(x | y) = J sum_(i~j) x_i x_j + sum_i h_i x_i, so that the log-odds of
 x_i = +1 are 2 J sum_j x_j + 2 h_i. Gaussian noise around -1 and +1 gives h = y / sigma^2, flips with
@@ -27,7 +27,7 @@ from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.progress import choose_progress, name_kernel
 from gibbsite.sampling.setup import prepare, read_length
 
-#: The first visit to a conditional takes its more probable state: better over few sweeps than chance.
+#: With centred weights, the first visit to a conditional takes its more probable state, which is best for few sweeps.
 _KERNELS: dict[str, gs.kernels.Kernel] = {
     "herded-shared": gs.HerdedGibbs(keys="shared", start="centred"),
     "herded": gs.HerdedGibbs(keys="blanket", start="centred"),
@@ -44,7 +44,7 @@ def two_level_model(spins: Floats, coupling: float, strength: float) -> gs.Facto
 def grey_model(image: Floats, levels: Floats, coupling: float, sigma: float, reach: int) -> gs.FactorGraph:
     """Return the posterior of a grey image; ``reach`` is T above."""
     states, n = levels.size, image.size
-    # in place: there is one such array of (pixels, levels), and it is the largest of all
+    # in place, because this array of (pixels, levels) is the largest one
     unary = image[..., None] - levels
     unary *= unary
     unary *= -0.5 / sigma**2
@@ -73,14 +73,14 @@ def average(
     rng: Any,
     progress: Any,
 ) -> tuple[Floats, Any]:
-    """Return probabilities of all states (of state 1 if there are two), and the result they are from.
+    """Return probabilities of all states (of state 1 if there are two), and the result of the run.
 
-    ``start`` None is a random one. ``states`` averages the states after every sweep instead of the
-    conditional probabilities they were drawn from. A method that looks for the best state gives that state.
+    If ``start`` is None, it is random. ``states`` averages the states after every sweep instead of their conditional
+    probabilities. A method that searches for the best state gives that state.
     """
     if isinstance(method, str) and method.startswith("mean-field"):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # so many sweeps were asked for
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of sweeps is given
             field = gs.mean_field(
                 model,
                 parallel=method.endswith("parallel"),
@@ -109,7 +109,7 @@ def average(
             length=read_length(sweeps=sweeps, warmup=0),
         )
         recording = record_chains(setup, threads=read_threads(None), progress=show)
-    # no verdict: it would say that so few sweeps have not converged, and takes longer than they do
+    # without a verdict, which would take longer than these few sweeps
     result = make_result(recording)
     if not kernel.estimates:
         return _indicators(model, result.best_x), result
@@ -118,12 +118,12 @@ def average(
 
 
 def _kernel(method: str, sweeps: int) -> gs.kernels.Kernel:
-    """Return the kernel of a method; temperatures fall over all sweeps."""
+    """Return the kernel of a method; annealing takes all sweeps."""
     return gs.AnnealedGibbs(sweeps=sweeps, start=1.0) if method == "annealed" else _KERNELS[method]
 
 
 def _indicators(model: gs.FactorGraph, codes: Array) -> Floats:
-    """Return a state as probabilities, laid out as marginals are."""
+    """Return a state as probabilities in the layout of marginals."""
     states = int(model.domains.cards[0])
     if states == 2:
         return codes.astype(np.float64)

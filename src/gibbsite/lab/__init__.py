@@ -1,4 +1,4 @@
-"""The lab: experiments of papers, run again, with what they printed beside what is found here.
+"""The lab: experiments of papers are run again, and their results are compared with the published ones.
 
 >>> import gibbsite as gs
 >>> gs.lab.NAMES[0]

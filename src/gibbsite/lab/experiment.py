@@ -1,4 +1,4 @@
-"""Experiments: the list of all, and running one.
+"""Experiments: the list of all experiments and their papers, and the function that runs one.
 
 A new experiment is a module in the folder of its paper that ends in ``EXPERIMENT = Experiment(...)``, and a name
 in the list below: "herded-two-variables" is ``herded/two_variables.py``. The first line of the module's docstring
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -72,7 +73,7 @@ NAMES = (
 
 @dataclass
 class Meter:
-    """Shows how many parts of an experiment are done, and runs them on workers if there are any."""
+    """Shows the progress of an experiment, and runs its parts on workers if there are any."""
 
     name: str
     display: Progress
@@ -82,7 +83,7 @@ class Meter:
     executor: Executor | None = None
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """Apply a pure function to each item, which is one part each; workers do not change the results."""
+        """Apply a pure function to each item, a part each; the results do not depend on workers."""
         return map_tasks(self.executor, function, items, take=lambda item, found: self.tick(), say=self.display.say)
 
     def expect(self, parts: int) -> None:
@@ -105,11 +106,11 @@ class Experiment:
     source : str
         The paper, with figure or table.
     run : function (quick, rng, meter) -> Findings
-        Runs it, with the paper's settings or in seconds. ``rng`` is a seed.
+        Runs it with the settings of the paper, or a smaller version. ``rng`` is a seed.
     draw : function (findings, figure)
         Draws the figure.
     size : (width, height)
-        Of the figure, in inches.
+        Size of the figure in inches.
     name, title : str
         The name on the command line, and one line on what it shows; filled in by :func:`find`.
     """
@@ -124,7 +125,7 @@ class Experiment:
     def save(self, findings: Findings, folder: str | Path) -> list[Path]:
         """Write ``NAME.json`` and ``NAME.png`` into a folder; return the paths.
 
-        Without matplotlib there is no picture, and a warning says so.
+        Without matplotlib there is no picture, and a warning is given.
         """
         from gibbsite.results.plots._canvas import new_figure, save_figure
 
@@ -175,9 +176,9 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
     name : str
         One of ``gs.lab.NAMES``.
     quick : bool
-        Run a smaller version, in seconds, instead of the paper's settings, which take minutes.
+        Run a smaller version instead of the settings of the paper, which take minutes.
     rng : int
-        Seed; the findings depend on nothing else.
+        Seed, which determines the findings.
     progress : optional
         As in :func:`gibbsite.sample`.
     on : optional
@@ -191,7 +192,7 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
     Raises
     ------
     KeyboardInterrupt
-        If Ctrl-C or SIGTERM ends one of its runs; incomplete experiments have no findings.
+        If Ctrl-C or SIGTERM interrupts it; incomplete experiments have no findings.
 
     Examples
     --------
@@ -212,6 +213,13 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
         display.close()
     seconds = time.monotonic() - begun
     return replace(findings, name=name, quick=bool(quick), rng=rng, seconds=seconds)
+
+
+def find_data(*names: str) -> list[Path]:
+    """Return the paths of data in the folder that ``GIBBSITE_DATA`` names; none unless all of them exist."""
+    root = os.environ.get("GIBBSITE_DATA")
+    paths = [Path(root) / name for name in names] if root else []
+    return paths if all(path.exists() for path in paths) else []
 
 
 def make_folder(folder: str | Path) -> Path:

@@ -58,15 +58,15 @@ class Rows(list[tuple[Any, ...]]):
 
 
 class Claim(NamedTuple):
-    """What a paper says, what is found here, and whether it holds: true, false, None for in part, or in words."""
+    """A claim of a paper and what is found here."""
 
     paper: str
     ours: str
-    holds: Any
+    holds: Any  # True, False, None for "in part", or a text
 
 
 def compare_claims(*claims: Claim, subject: str = "") -> Table:
-    """Return the table of what a paper says, what is found here, and whether it holds."""
+    """Return the table of claims of a paper, what is found here, and whether they hold."""
     answers = [
         "in part" if c.holds is None else _show(c.holds if isinstance(c.holds, str) else bool(c.holds)) for c in claims
     ]
@@ -90,7 +90,7 @@ class Findings:
     settings : mapping
         Parameters of the run.
     pictures : mapping
-        Images for the figure, which are too large for the JSON file.
+        Images of the figure, which are not saved in the JSON file because of their size.
     name, quick, rng, seconds
         Filled in by :func:`gibbsite.lab.run`.
     """

@@ -1,7 +1,7 @@
-"""What is said about a word: its letters, shape and affixes; and about a token: what its document tells.
+"""Attributes of words (letters, shape, affixes) and of tokens in their document.
 
-Attributes of words are functions of the word alone and computed once for each. Attributes of documents look
-at all sentences of a document, but at no label.
+Attributes of words depend on the word alone and are computed once for each word. Attributes of documents use all
+sentences of a document, but no labels.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 
 from gibbsite.applications.entities.documents import Document
+from gibbsite.errors import ModelError
 
 Values = tuple[str, ...]
 _RUN = re.compile(r"(.)\1+")
@@ -20,13 +21,13 @@ _SEPARATORS = str.maketrans("", "", ".,-'/&")
 
 
 def shape(word: str) -> str:
-    """Return the kinds of letters of a word, runs shortened to two."""
+    """Return the kinds of the letters of a word, with runs shortened to two."""
     letters = "".join("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word[:40])
     return _RUN.sub(r"\1\1", letters)
 
 
 def kind(word: str) -> str:
-    """Return one word for the shape."""
+    """Return the shape of a word in one word."""
     plain = word.translate(_SEPARATORS)
     if not plain:
         return "sign"
@@ -79,7 +80,7 @@ def _occurrences(document: Document) -> dict[str, list[tuple[int, int]]]:
 
 
 def _neighbours(document: Document) -> list[list[Values]]:
-    """Return what stands before and behind the other occurrences of a capitalised word."""
+    """Return the words before and after the other occurrences of a capitalised word."""
     answer: list[list[Values]] = [[()] * len(sentence.tokens) for sentence in document.sentences]
     for places in _occurrences(document).values():
         if len(places) < 2:
@@ -97,7 +98,7 @@ def _neighbours(document: Document) -> list[list[Values]]:
 
 
 def _runs(document: Document) -> list[list[Values]]:
-    """Whether a capitalised word is part of a longer run of capitalised words elsewhere, and of which."""
+    """Return the longer runs of capitalised words that contain a capitalised word elsewhere in the document."""
     answer: list[list[Values]] = [[()] * len(sentence.tokens) for sentence in document.sentences]
     runs: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for sentence in document.sentences:
@@ -123,14 +124,14 @@ def _runs(document: Document) -> list[list[Values]]:
 
 
 def _cases(document: Document) -> list[list[Values]]:
-    """How a word is written in the rest of its document: in small letters, too, or always with a capital."""
+    """Return whether a word also occurs in lower case, or always capitalised, in the rest of its document."""
     small: dict[str, int] = defaultdict(int)
     large: dict[str, int] = defaultdict(int)
     for sentence in document.sentences:
         for t, word in enumerate(sentence.tokens):
             if word.islower():
                 small[word] += 1
-            elif is_capitalised(word) and t:  # a capital at the beginning says nothing
+            elif is_capitalised(word) and t:  # the first word of a sentence is always capitalised
                 large[word.lower()] += 1
     answer = []
     for sentence in document.sentences:
@@ -148,7 +149,7 @@ def _cases(document: Document) -> list[list[Values]]:
 
 
 def _sentence_kind(document: Document) -> list[list[Values]]:
-    """Whether a sentence is all capitals, or mostly words with capitals."""
+    """Return whether a sentence is in capitals, or has mostly capitalised words."""
     answer: list[list[Values]] = []
     for sentence in document.sentences:
         words = [word for word in sentence.tokens if any(c.isalpha() for c in word)]
@@ -161,7 +162,7 @@ def _sentence_kind(document: Document) -> list[list[Values]]:
     return answer
 
 
-#: Attributes of tokens that need their document, by name: document -> values by sentence and token.
+#: Attributes of tokens in their document, by name: document -> values by sentence and token.
 DOCUMENT: dict[str, Callable[[Document], list[list[Values]]]] = {
     "neighbours": _neighbours,
     "runs": _runs,
@@ -171,7 +172,7 @@ DOCUMENT: dict[str, Callable[[Document], list[list[Values]]]] = {
 
 
 def match_phrases(tokens: Sequence[str], phrases: dict[str, set[str]], longest: int) -> list[Values]:
-    """Return where phrases of lists stand among tokens, the longest first."""
+    """Return the lists that contain the phrases at each token; the longest phrase wins."""
     found: list[Values] = [()] * len(tokens)
     small = [token.lower() for token in tokens]
     t = 0
@@ -190,9 +191,7 @@ def match_phrases(tokens: Sequence[str], phrases: dict[str, set[str]], longest: 
 
 
 def read_values(given: object, where: str) -> Values:
-    """Return what a function of a user said as texts; None and empty say nothing."""
-    from gibbsite.errors import ModelError
-
+    """Return the values of a user-defined attribute as texts; None and False give no value."""
     if given is None or given is False:
         return ()
     if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""Labelled files: a token and its label a line, an empty line between sentences.
+"""Labelled files: a token and its label per line, an empty line between sentences.
 
 Two formats are read. Columns separated by tabs have the token first and its label second (others are ignored). Columns
 separated by spaces, as of the CoNLL shared tasks, have the label last. ``-DOCSTART-`` opens a document.
@@ -18,7 +18,7 @@ from gibbsite.learn.crf.labels import find_fault, find_spans, write_spans
 
 _START = "-DOCSTART-"
 _MOST_TOKEN = 1000  # characters
-_RARE = 1e-3  # share of sentences whose labels may break BIO
+_RARE = 1e-3  # largest share of sentences whose labels may violate BIO
 
 
 def read_columns(
@@ -31,16 +31,16 @@ def read_columns(
     path : str or path
         The file; ``"-"`` is standard input.
     labelled : bool, optional
-        Whether every line must have a label (True) or labels are ignored (False); by default the first line tells.
+        Require a label in every line (True) or ignore labels (False); by default the first line decides.
     classes : mapping, optional
-        Other names for classes; an empty one drops a class.
+        New names of classes; an empty name drops the class.
     scheme : {"bio", "bioes", "iob1", "io"}, optional
-        What the labels follow; by default BIO, or BIOES if there are labels E- or S-.
+        Labelling scheme of the file; by default BIO, or BIOES if there are labels E- or S-.
 
     Returns
     -------
     list of Document
-        With labels in BIO, whatever the file has.
+        With labels converted to BIO.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def read_columns(
                 source.name,
                 number,
             )
-        if not columns[0].strip():  # a sign that some conversion has lost
+        if not columns[0].strip():  # a character that was lost in a conversion
             columns[0] = "\ufffd"
         tokens.append(columns[0])
         lines.append(number)
@@ -112,7 +112,7 @@ def read_columns(
 
 
 def _normalise(documents: Iterable[Document], name: str, classes: Mapping[str, str], given: str | None) -> None:
-    """Turn all labels into BIO with the names that are asked for; refuse what follows no scheme."""
+    """Convert all labels to BIO and rename classes; refuse labels that follow no scheme."""
     sentences = [sentence for document in documents for sentence in document.sentences]
     scheme = _find_scheme([sentence.labels or [] for sentence in sentences], given)
     if scheme is None:
@@ -125,7 +125,7 @@ def _normalise(documents: Iterable[Document], name: str, classes: Mapping[str, s
 
 
 def _judge_faults(sentences: list[Sentence], name: str, scheme: str) -> None:
-    """Refuse labels that break BIO; a few in a large file are read as scoring programs do, with a warning."""
+    """Refuse labels that violate BIO; a few in a large file are read as scoring programs do, with a warning."""
     if any(label[:1] in "ES" for s in sentences for label in s.labels or []) and scheme == "bio":
         scheme = "bioes"
     find = _iob1_fault if scheme == "iob1" else partial(find_fault, scheme=scheme)
@@ -154,10 +154,9 @@ def _find_scheme(rows: list[list[str]], given: str | None) -> str | None:
 
 
 def _iob1_fault(row: list[str]) -> tuple[int, str] | None:
-    """Return the first position whose label is not of IOB1, and what is wrong; None if all is well.
+    """Return the first position whose label is not of IOB1, and what is wrong; None if there is none.
 
-    There B stands only where a span follows one of the same class at once. B elsewhere has no other meaning:
-    a span begins.
+    In IOB1, B is used only where a span directly follows another one of the same class; elsewhere it is accepted.
     """
     for at, label in enumerate(row):
         if label != "O" and (len(label) < 3 or label[:2] not in ("B-", "I-")):

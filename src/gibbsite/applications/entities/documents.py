@@ -1,4 +1,4 @@
-"""Text in documents, sentences and tokens, and the tokenizer, which keeps where every token stands."""
+"""Documents, sentences and tokens, and a tokenizer that keeps the position of every token."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-# letters with inner marks (U.S., O'Neill, al-Qaeda), numbers with inner marks, web addresses, runs of one
-# sign
+# words and numbers with inner punctuation (U.S., O'Neill, al-Qaeda, 1,000), web addresses, runs of one character
 _CLITIC = "(?:s|re|ve|ll|d|m|S)"
 _TITLES = "Mr|Mrs|Ms|Dr|Prof|St|Sen|Rep|Gov|Gen|Lt|Col|Capt|Sgt|Rev|Jr|Sr|Inc|Corp|Co|Ltd|No|vs"
 _WORD = r"[^\W_]+(?:[-'’&][^\W_]+)*"
@@ -29,23 +28,23 @@ _TOKEN = re.compile(
 )
 _ENDS = frozenset([".", "!", "?", "...", "…", "。"])
 _CLOSING = frozenset(['"', "'", "''", "”", "’", ")", "]"])
-_LONGEST = 200  # tokens of a sentence that nothing ends
+_LONGEST = 200  # largest number of tokens of a sentence
 
 
 @dataclass
 class Sentence:
-    """Tokens of a sentence, with their labels and places where these are known.
+    """Tokens of a sentence, with their labels and positions if known.
 
     Attributes
     ----------
     tokens : list of str
-        The words and signs.
+        Words and punctuation.
     labels : list of str or None
         One for each token.
     offsets : list of (start, end) or None
-        Where they stand in the text.
+        Their positions in the text.
     line : int
-        Line of the file at which the sentence begins; 0 if unknown.
+        Line of the file where the sentence begins; 0 if unknown.
     """
 
     tokens: list[str]
@@ -61,11 +60,11 @@ class Document:
     Attributes
     ----------
     name : str
-        What the file calls it.
+        Its name in the file.
     sentences : list of Sentence
         In their order.
     text : str or None
-        The text they come from.
+        The text of the document.
     """
 
     name: str = ""
@@ -79,12 +78,12 @@ class Document:
 
 
 def tokenize(text: str) -> list[tuple[int, int]]:
-    """Return where the tokens of a text begin and end; between them is nothing but space."""
+    """Return the start and end of each token of a text; only white space is between tokens."""
     return [found.span() for found in _TOKEN.finditer(text)]
 
 
 def read_text(text: str, name: str = "") -> Document:
-    """Cut a text into sentences and tokens.
+    """Divide a text into sentences and tokens.
 
     Parameters
     ----------
@@ -96,7 +95,7 @@ def read_text(text: str, name: str = "") -> Document:
     Returns
     -------
     Document
-        Offsets refer to the text, of which nothing is lost.
+        With offsets that refer to the text.
 
     Examples
     --------

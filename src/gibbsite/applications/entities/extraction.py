@@ -1,7 +1,7 @@
-"""From documents to features by number, following a template.
+"""Numbered features of the tokens of documents, as a template defines them.
 
-Attributes of words are computed once for each word, and every value is looked up once for each place; what
-is left to do for a token is compiled.
+Attributes of words are computed once for each word, and every value is looked up once for each offset; the remaining
+work for each token is compiled.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from gibbsite.learn.crf.sequences import Sequences
 
 
 class Column(NamedTuple):
-    """An attribute at a place."""
+    """An attribute at an offset."""
 
-    key: Ints32  # (tokens,): by what the values of a token are found: its word, or itself
+    key: Ints32  # (tokens,): key of the values of a token: its word, or the token itself
     first: Ints  # (keys + 1,): where the values of a key begin
-    value: Ints32  # numbers of values; 0 and 1 stand for places before and behind a sentence
+    value: Ints32  # numbers of values; 0 and 1 stand for positions before and after the sentence
     number: Ints32  # (values,): the feature of each value; -1 if there is none
-    offset: int  # how far from the token it is looked at
+    offset: int  # position relative to the token
 
 
 @inlined
 def _place(t: Integer, low: Integer, high: Integer, offset: Integer) -> Integer:
-    """Return the token to look at, or -1 and -2 where the sentence has not begun or has ended."""
+    """Return the token at an offset, or -1 before and -2 after the sentence."""
     at = t + offset
     return -1 if at < low else -2 if at >= high else at
 
 
 @compiled_loop
 def count(column: Column, begin: Ints, many: Ints) -> None:
-    """Add how many features a column gives every token."""
+    """Add the number of features of a column to the count of every token."""
     for s in range(begin.size - 1):
         for t in range(begin[s], begin[s + 1]):
             at = _place(t, begin[s], begin[s + 1], column.offset)
@@ -54,7 +54,7 @@ def count(column: Column, begin: Ints, many: Ints) -> None:
 
 @compiled_loop
 def fill(column: Column, begin: Ints, cursor: Ints, feature: Ints32) -> None:
-    """Write the features of a column; the cursor of a token says where its next feature goes."""
+    """Write the features of a column; the cursor of a token is the position of its next feature."""
     for s in range(begin.size - 1):
         for t in range(begin[s], begin[s + 1]):
             at = _place(t, begin[s], begin[s + 1], column.offset)
@@ -73,21 +73,21 @@ def fill(column: Column, begin: Ints, cursor: Ints, feature: Ints32) -> None:
 
 
 _EDGES = ("<s>", "</s>")
-_MOST_WORDS = 1 << 20  # that are remembered
+_MOST_WORDS = 1 << 20  # largest number of words whose attributes are kept
 
 UserFunction = Callable[[Sequence[str], int], Any]
 
 
 @dataclass
 class _Attribute:
-    """Values of an attribute, by number, and those of all words seen so far."""
+    """Numbered values of an attribute, and the values of all keys so far."""
 
     values: dict[str, int] = field(default_factory=lambda: {edge: k for k, edge in enumerate(_EDGES)})
     lengths: list[int] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
 
     def add(self, values: Values) -> None:
-        """Append the values of one more key."""
+        """Append the values of a key."""
         if not values:
             self.lengths.append(0)
             return
@@ -137,10 +137,10 @@ class Extractor:
         return list(self.numbers)
 
     def read(self, documents: Sequence[Document], *, grow: bool = False, learning: bool = False) -> Sequences:
-        """Return the features of all tokens; a sentence is a sequence.
+        """Return the features of all tokens; each sentence is a sequence.
 
-        ``documents``: the text; ``grow``: take in features that are not known yet; ``learning``: the documents are
-        those that the lexicon was learnt from: what it says of a word is said without the document at hand.
+        ``grow`` adds unknown features. With ``learning``, the documents are those that the lexicon was learnt from, and
+        each document is left out of the counts of its own words.
         """
         sentences = [sentence.tokens for document in documents for sentence in document.sentences]
         begin = np.zeros(len(sentences) + 1, np.int64)
@@ -168,13 +168,13 @@ class Extractor:
         return Sequences(begin, first, feature, np.zeros(0))
 
     def keep(self, kept: Bools) -> None:
-        """Forget all features but some."""
+        """Keep some features and drop the others."""
         names = [name for name, keep in zip(self.numbers, kept.tolist(), strict=True) if keep]
         self.numbers = {name: k for k, name in enumerate(names)}
         self._found = {}
 
     def _word_keys(self, words: Sequence[str]) -> Ints32:
-        """Return the number of each word; compute the attributes of new ones."""
+        """Return the number of each word, and compute the attributes of new words."""
         if len(self._words) > _MOST_WORDS:
             self._forget()
         known = self._words
@@ -190,7 +190,7 @@ class Extractor:
         return keys
 
     def _token_values(self, name: str, documents: Sequence[Document], learning: bool) -> Iterable[Values]:
-        """Yield what an attribute says about every token of all documents."""
+        """Yield the values of an attribute for every token of all documents."""
         for number, document in enumerate(documents):
             if name in DOCUMENT:
                 for row in DOCUMENT[name](document):
@@ -207,7 +207,7 @@ class Extractor:
                         yield read_values(function(sentence.tokens, t), f"the function {name!r}")
 
     def _column(self, line: Line, here: dict[str, tuple[Any, _Attribute, Any]], begin: Ints, grow: bool) -> Column:
-        """Return one line of the template for the documents at hand."""
+        """Return the column of a line of the template."""
         if len(line.parts) > 1:
             return self._joined(line, here, begin, grow)
         ((name, offset),) = line.parts
@@ -229,7 +229,7 @@ class Extractor:
         return np.fromiter((known.get(name, -1) for name in names), np.int32, many)
 
     def _joined(self, line: Line, here: dict[str, tuple[Any, _Attribute, Any]], begin: Ints, grow: bool) -> Column:
-        """Return several attributes together, the first value of each."""
+        """Return the column of a conjunction of attributes, with the first value of each."""
         n = int(begin[-1])
         low, high = np.repeat(begin[:-1], np.diff(begin)), np.repeat(begin[1:], np.diff(begin))
         code = np.zeros(n, np.int64)

@@ -1,4 +1,4 @@
-"""Lists of words: gazetteers that are given, a lexicon learnt from labels, clusters given or learnt."""
+"""Lists of words: gazetteers, a lexicon learnt from labels, and clusters that are given or learnt."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from gibbsite.errors import FormatError
 from gibbsite.formats.parsing.text import PathLike, load
 from gibbsite.learn.crf.labels import split_label
 
-_CONTEXT, _DIMENSIONS = 400, 40  # frequent words whose nearness describes a word, and what that is reduced to
+_CONTEXT, _DIMENSIONS = 400, 40  # number of context words, and of dimensions of word vectors
 
 
 @dataclass
 class WordLists:
     """Gazetteers, lexicon and clusters."""
 
-    phrases: dict[str, set[str]] = field(default_factory=dict)  # phrase in small letters -> the lists that have it
-    # word -> class -> number of training documents in which it is so labelled; "O" among the classes
+    phrases: dict[str, set[str]] = field(default_factory=dict)  # phrase in lower case -> the lists that contain it
+    # word -> class (or "O") -> number of training documents in which the word has this label
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    clusters: dict[str, str] = field(default_factory=dict)  # word in small letters -> cluster
+    clusters: dict[str, str] = field(default_factory=dict)  # word in lower case -> cluster
     _own: list[dict[str, set[str]]] = field(default_factory=list, repr=False)
 
     @property
     def longest(self) -> int:
-        """Words of the longest phrase."""
+        """Number of words of the longest phrase."""
         return max((phrase.count(" ") + 1 for phrase in self.phrases), default=0)
 
     def cluster_of(self, word: str) -> Values:
@@ -41,7 +41,7 @@ class WordLists:
         return () if found is None else (found,)
 
     def lexicon_of(self, tokens: Sequence[str], document: int | None) -> Iterable[Values]:
-        """Yield what is known about capitalised words from the labels of other documents."""
+        """Yield the labels of capitalised words in other documents."""
         own = self._own[document] if document is not None and document < len(self._own) else {}
         for token in tokens:
             counts = self.counts.get(token)
@@ -62,7 +62,7 @@ class WordLists:
             )
 
     def learn_lexicon(self, documents: Sequence[Document]) -> None:
-        """Count in how many documents capitalised words have which class."""
+        """Count the documents in which each capitalised word has each class."""
         counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._own = []
         for document in documents:
@@ -78,26 +78,25 @@ class WordLists:
         self.counts = {word: dict(found) for word, found in counts.items() if set(found) != {"O"} or found["O"] > 1}
 
     def add_phrases(self, path: PathLike) -> None:
-        """Read a gazetteer: a list's name, a tab and a phrase a line."""
-        for number, first, second in _read_pairs(path, "the name of a list, a tab and a phrase"):
-            del number
+        """Read a gazetteer: the name of a list, a tab and a phrase per line."""
+        for first, second in _read_pairs(path, "the name of a list, a tab and a phrase"):
             self.phrases.setdefault(" ".join(second.lower().split()), set()).add(first)
 
     def add_clusters(self, path: PathLike) -> None:
-        """Read clusters: a word, a tab and its cluster a line."""
-        for _, first, second in _read_pairs(path, "a word, a tab and its cluster"):
+        """Read clusters: a word, a tab and its cluster per line."""
+        for first, second in _read_pairs(path, "a word, a tab and its cluster"):
             self.clusters[first.lower()] = second
 
-    def learn_clusters(self, documents: Sequence[Document], clusters: int, rng: int = 1) -> None:
-        """Cluster words by their neighbours in text, which needs no labels.
+    def learn_clusters(self, documents: Sequence[Document], clusters: int) -> None:
+        """Cluster words by their neighbours in text, without labels.
 
-        A word is described by how often each of the most frequent words stands before and behind it, more
-        often than by chance (positive pointwise mutual information), reduced to a few dimensions.
+        The vector of a word is its positive pointwise mutual information with the most frequent words before and
+        after it, reduced to a few dimensions.
         """
-        self.clusters = _cluster(documents, clusters, rng)
+        self.clusters = _cluster(documents, clusters, 1)
 
 
-def _read_pairs(path: PathLike, what: str) -> Iterable[tuple[int, str, str]]:
+def _read_pairs(path: PathLike, what: str) -> Iterable[tuple[str, str]]:
     source = load(path)
     for number, line in enumerate(source.decoded().splitlines(), 1):
         if not line.strip():
@@ -105,7 +104,7 @@ def _read_pairs(path: PathLike, what: str) -> Iterable[tuple[int, str, str]]:
         parts = [part.strip() for part in line.split("\t")]
         if len(parts) != 2 or not all(parts):
             raise FormatError(f"expected {what}, got {line!r:.80}.", source.name, number)
-        yield number, parts[0], parts[1]
+        yield parts[0], parts[1]
 
 
 def _cluster(documents: Sequence[Document], clusters: int, rng: int) -> dict[str, str]:
@@ -144,6 +143,6 @@ def _cluster(documents: Sequence[Document], clusters: int, rng: int) -> dict[str
     points = points / np.where(norm > 0.0, norm, 1.0)
     start = points[stream.choice(len(points), clusters, replace=False)]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # an empty cluster does no harm
+        warnings.simplefilter("ignore", UserWarning)  # about empty clusters, which are harmless
         _, label = kmeans2(points, start, iter=20, minit="matrix", missing="warn", rng=rng)
     return {word: str(label[k]) for word, k in words.items()}

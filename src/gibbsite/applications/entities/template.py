@@ -1,12 +1,12 @@
-"""Templates: which attributes of which neighbours are the features of a token, in a small file.
+"""Templates, small files that define the features of a token by attributes of its neighbours.
 
-A line names an attribute and where it is looked at, relative to the token:
+A line names an attribute and its position relative to the token:
 
     word[0]
-    lower[-2..2]          # from two tokens before to two behind
-    lower[-1] & lower[0]  # both together
+    lower[-2..2]          # from two tokens before to two after
+    lower[-1] & lower[0]  # a conjunction
 
-Empty lines and what follows ``#`` (behind a space, or at the beginning of a line) are ignored.
+Empty lines and comments after ``#`` (preceded by a space, or at the beginning of a line) are ignored.
 """
 
 from __future__ import annotations
@@ -47,27 +47,24 @@ _DOCUMENT = (
     "sentence[0]",
 )
 
-#: Templates that come with the package: words alone, and with what documents tell.
+#: Templates of the package: attributes of words alone, and also attributes of documents.
 TEMPLATES = {"window": "\n".join(_WINDOW), "document": "\n".join((*_WINDOW, *_DOCUMENT))}
 
 
 @dataclass(frozen=True)
 class Line:
-    """Attributes at places, taken together."""
+    """A conjunction of attributes at offsets."""
 
-    parts: tuple[tuple[str, int], ...]  # one, or several that make a feature together
+    parts: tuple[tuple[str, int], ...]  # (attribute, offset)
 
     @property
     def name(self) -> str:
-        """As it is written in a template."""
+        """The line as it is written in a template."""
         return "&".join(f"{name}[{offset}]" for name, offset in self.parts)
 
 
 def parse_template(text: str, source: str = "template", functions: Iterable[str] = ()) -> tuple[Line, ...]:
-    """Read a template.
-
-    ``text``: the lines; ``source``: what messages call it; ``functions``: names of further attributes.
-    """
+    """Parse a template; ``source`` is its name in messages, and ``functions`` are names of further attributes."""
     known = (*WORD, *DOCUMENT, *LISTS, *functions)
     found: dict[Line, None] = {}
     for number, raw in enumerate(text.split("\n"), 1):
@@ -99,7 +96,7 @@ def parse_template(text: str, source: str = "template", functions: Iterable[str]
 
 
 def read_template(given: str | PathLike, functions: Iterable[str] = ()) -> str:
-    """Return the text of a template: one that comes with the package, by name, or a file."""
+    """Return the text of a template of the package, or of a file."""
     if isinstance(given, str) and given in TEMPLATES:
         return TEMPLATES[given] + "\n"
     source = load(given)

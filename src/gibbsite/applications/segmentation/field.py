@@ -6,7 +6,7 @@ For the labels x of pixels (or superpixels) i,
     g_ij = exp(-|c_i - c_j|^2 / (2 m)) / d_ij,
 
 over pairs of neighbours at distance d_ij with colours c, m being the mean of |c_i - c_j|^2 over all pairs
-[1]_; without contrast, g_ij = 1 / d_ij. What is known of some pixels is evidence: they are no sites of the
+[1]_; without contrast, g_ij = 1 / d_ij. Pixels with known labels are evidence: they are not sites of the
 model, and their couplings become fields of their neighbours.
 
 References
@@ -25,15 +25,15 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Floats32, Ints, Ints32
 
-#: Neighbours of a pixel that come after it, with distance: 4 or 8 in all directions.
+#: Offsets of the neighbours of a pixel that follow it, by the number of neighbours.
 _AFTER = {4: ((0, 1), (1, 0)), 8: ((0, 1), (1, 0), (1, 1), (1, -1))}
 NEIGHBOURS = tuple(_AFTER)
 
 
 class Neighbourhood(NamedTuple):
-    """Nodes in pairs."""
+    """Nodes and pairs of neighbouring nodes."""
 
-    nodes: Ints  # (n,): what the nodes are: positions of pixels, row by row, or numbers of superpixels
+    nodes: Ints  # (n,): positions of pixels, row by row, or numbers of superpixels
     pairs: Ints32  # (m, 2): neighbours, as indices of nodes
     closeness: Floats32  # (m,): one over the distance of a pair
 
@@ -54,7 +54,7 @@ def grid_neighbourhood(free: Bools, neighbours: int) -> Neighbourhood:
             y, x = row + sign * down, column + sign * right
             inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
             here, there = sites[inside], (y * width + x)[inside]
-            if sign < 0:  # a pair of free pixels was seen from its first one
+            if sign < 0:  # pairs of free pixels were found from their first pixel
                 beyond = ~is_free[there]
                 here, there = here[beyond], there[beyond]
             kept[there] = True
@@ -62,7 +62,7 @@ def grid_neighbourhood(free: Bools, neighbours: int) -> Neighbourhood:
             others.append(there)
             closeness.append(np.full(here.size, near))
     nodes = np.flatnonzero(kept)
-    index = np.empty(free.size, np.int32)  # only entries of nodes are ever read
+    index = np.empty(free.size, np.int32)  # only entries of nodes are read
     index[nodes] = np.arange(nodes.size, dtype=np.int32)
     pairs = np.stack([index[np.concatenate(ends)], index[np.concatenate(others)]], axis=1)
     return Neighbourhood(nodes, pairs, np.concatenate(closeness))
@@ -86,7 +86,7 @@ def pair_weights(around: Neighbourhood, colours: Floats32, mean_square: float | 
 def potts_field(pairs: Ints32, coupling: Any, unary: Array, known: Array) -> gs.FactorGraph:
     """Return the field of the nodes whose labels are unknown, given those that are known.
 
-    ``pairs`` (m, 2): neighbours; ``coupling`` (m,): what a pair gains by equal labels; ``unary`` (unknown, labels):
+    ``pairs`` (m, 2): neighbours; ``coupling`` (m,): log-potential of equal labels; ``unary`` (unknown, labels):
     log-potentials of the nodes whose labels are unknown, in order; ``known`` (n,): the labels of nodes, -1 where
     unknown. The sites are the unknown nodes, in order; the groups are "couplings" and "fields".
     """
@@ -110,9 +110,9 @@ def potts_field(pairs: Ints32, coupling: Any, unary: Array, known: Array) -> gs.
 
 
 def natural_coupling(unary: Array, weights: Array, pairs: Ints32) -> float:
-    """Return the coupling J at which neighbours of one label outweigh what nine in ten pixels say themselves.
+    """Return the coupling J at which equal neighbours outweigh the unary terms of nine in ten pixels.
 
-    That is the 0.9 quantile of the differences between the two largest log-potentials, divided by the mean
+    It is the 0.9 quantile of the differences between the two largest log-potentials, divided by the mean
     sum of g over the neighbours of a node.
     """
     if not len(unary) or not len(pairs):
@@ -124,5 +124,5 @@ def natural_coupling(unary: Array, weights: Array, pairs: Ints32) -> float:
     return float(np.clip(strength, *_NATURAL))
 
 
-#: Between these bounds a coupling is chosen: labels join, and chains still move.
+#: Bounds of an automatic coupling: within them, regions form and chains still move.
 _NATURAL = (0.2, 4.0)

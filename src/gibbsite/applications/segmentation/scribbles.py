@@ -1,10 +1,10 @@
-"""Segmentation from scribbles: a few strokes say what is what, the rest follows.
+"""Segmentation from scribbles: labels of a few strokes are extended to all pixels.
 
 The unary terms of the field (:mod:`.field`) are u_i(l) = a log p_l(c_i, x_i) - b log(d_l(i) + 3): the density
-of the colour of pixel i for label l, learnt from its scribbles (:mod:`.colour_models`), and the geodesic
-distance from them (:mod:`.proximity`). Neighbouring pixels are no independent observations of their label, so
-the log-density counts less than fully, a = 0.2, b = 3. Large images are solved coarse to fine
-(:mod:`.levels`): only along borders are pixels drawn again, those further away being evidence.
+of the colour of pixel i for label l, learnt from its scribbles, and the geodesic distance from them (:mod:`.unary`).
+Because neighbouring pixels are not independent observations of their label, the log-density has a weight below 1,
+a = 0.2, and b = 3. Large images are solved coarse to fine (:mod:`.coarsening`): at finer levels, only pixels along
+borders are sampled, and the others are evidence.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from gibbsite.errors import ArgumentError
 
 _AVERAGED = {"herded": "herded-site"}  # names of methods in gibbsite.applications.posterior
 _BEST = ("annealed", "icm")
-# Levels are halved until they have so many pixels at most; distances along paths are found on fewer.
+# Largest numbers of pixels of the coarsest level, and of the level on which distances along paths are computed.
 _PIXELS, _PATHS = 300_000, 80_000
 _COLOUR, _PROXIMITY = 0.2, 3.0
 
@@ -57,17 +57,17 @@ class Segmented:
     legend : Legend
         Names and colours of the labels: the colours or numbers of the scribbles.
     certainty : float32 array (height, width) or None
-        The probability of the label; None where the method finds labels without probabilities.
+        The probability of the label; None if the method gives no probabilities.
     method : str
         The method used.
     coupling : float
         J, given or found.
     models : list of FactorGraph
-        The fields that were solved, from the coarsest level to the finest.
+        The fields of all levels, from the coarsest to the finest.
     result : Result, MeanFieldResult or None
         Of the finest level.
     image : uint8 array (height, width, 3)
-        What was segmented.
+        The image that was segmented.
     seconds : float
         Time taken.
     interrupted : bool
@@ -92,7 +92,7 @@ class Segmented:
         return {name: float(c) / self.labels.size for name, c in zip(self.legend.names, counts, strict=True)}
 
     def line(self) -> str:
-        """Return what was done in one line."""
+        """Return a summary in one line."""
         height, width = self.labels.shape
         shares = ", ".join(f"{name} {share:.1%}" for name, share in self.shares.items())
         sure = "" if self.certainty is None else f", mean certainty {float(self.certainty.mean()):.3f}"
@@ -102,7 +102,7 @@ class Segmented:
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return what was done as plain data."""
+        """Return a summary as plain data."""
         height, width = self.labels.shape
         return {
             "width": width,
@@ -125,7 +125,7 @@ class Segmented:
 
 @dataclass(frozen=True)
 class _Settings:
-    """What was asked for."""
+    """Arguments of :func:`segment_scribbles`."""
 
     coupling: float | None
     contrast: bool
@@ -141,7 +141,7 @@ class _Settings:
 
 @dataclass
 class _Solved:
-    """Labels and certainty of nodes, and what they are from."""
+    """Labels and certainty of nodes, with the model and its result."""
 
     labels: Bytes
     certainty: Floats32
@@ -183,27 +183,27 @@ def segment_scribbles(
         that is not background is a label. Background is transparent; or unchanged, if the scribbles are a copy of the
         image that was painted on; otherwise black or white, whichever covers more.
     coupling : float, optional
-        J, how much neighbours of the same colour prefer the same label. By default that at which equal
-        neighbours outweigh what nine in ten pixels say themselves.
+        J, how strongly neighbours of the same colour prefer the same label. By default, equal neighbours outweigh the
+        unary terms of nine in ten pixels.
     contrast : bool
         Weaken couplings where colours change.
     neighbours : {8, 4}
-        Of each pixel.
+        Number of neighbours of each pixel.
     colour, proximity : float
-        How much the log-density of the colour counts, and the logarithm of the distance from scribbles.
+        Weights of the log-density of the colour and of the logarithm of the distance from scribbles.
     superpixels : int, optional
-        Label about so many superpixels instead of pixels; needs scikit-image.
+        Label about this many superpixels instead of pixels; requires scikit-image.
     method : {"gibbs", "herded", "blocks", "mean-field", "annealed", "icm"} or Kernel
-        Gibbs sampling by color, herded, or by rows of pixels drawn jointly; mean field; Gibbs sampling at
-        falling temperatures, the best labels seen; uphill to the next maximum; or a kernel.
+        Gibbs sampling; herded Gibbs sampling; Gibbs sampling of whole rows of pixels; mean field; the best labels of
+        simulated annealing; ascent to the next maximum; or a kernel.
     sweeps : int
-        Sweeps of each level. They begin at the best label of every pixel by itself, and all are averaged.
+        Number of sweeps at each level, from the best label of every pixel by itself; all are averaged.
     average_states : bool
-        Take the label that most sweeps gave, instead of the most probable by the mean of the conditional probabilities.
+        Take the most frequent label, instead of that with the largest mean conditional probability.
     background : str, optional
         The colour of the background of the scribbles, as "#rrggbb".
     largest : int
-        An image of more pixels is solved coarse to fine.
+        Images with more pixels are solved coarse to fine.
     rng : int, Generator or SeedSequence, optional
         Seed.
     progress : optional
@@ -267,7 +267,7 @@ def segment_scribbles(
 
 
 class _Terms:
-    """Unary terms of pixels of all levels: seeds and distances come from coarse levels."""
+    """Unary terms of pixels of all levels; seeds and distances are computed on coarse levels."""
 
     def __init__(self, levels: list[tuple[Bytes, Ints16]], labels: int, settings: _Settings) -> None:
         image, scribbles = levels[-1]
@@ -278,7 +278,7 @@ class _Terms:
         rows, columns = np.indices((height, width), np.float32)
         places = np.stack([rows, columns], axis=-1) * np.float32(2**self.depth / self.longest)
         self.models = ColourModels.learn(self.colours, places, scribbles, labels)
-        # distances vary slowly: they are found on a coarser level, and looked up
+        # distances vary slowly, so those of a coarse level suffice
         small, marks, self.path_depth = image, scribbles, self.depth
         while small.shape[0] * small.shape[1] > _PATHS:
             small, marks, self.path_depth = halve_image(small), halve_scribbles(marks), self.path_depth + 1
@@ -301,7 +301,7 @@ class _Terms:
 def _solve_levels(
     image: Bytes, scribbles: Ints16, labels: int, most: int, settings: _Settings
 ) -> tuple[_Solved, list[gs.FactorGraph]]:
-    """Solve the coarsest level, and then borders of finer ones."""
+    """Label the coarsest level, and then the borders of finer levels."""
     levels = [(image, scribbles)]
     while levels[-1][1].size > most and min(levels[-1][1].shape) > 1:
         levels.append((halve_image(levels[-1][0]), halve_scribbles(levels[-1][1])))
@@ -318,7 +318,7 @@ def _solve_levels(
             found = enlarge(solved.labels, marks.shape)
             certainty = enlarge(solved.certainty, marks.shape)
             wrong = (marks >= 0) & (marks != found)
-            if wrong.any():  # a scribble that coarser levels did not see
+            if wrong.any():  # a scribble that is lost at coarser levels
                 free |= enlarge(border_band(halve_scribbles(np.where(wrong, 1, 0))), marks.shape)
         drawn = marks >= 0
         found[drawn], certainty[drawn] = marks[drawn], 1.0
@@ -339,7 +339,7 @@ def _solve_levels(
 def _solve_pixels(
     image: Bytes, found: Bytes, free: Bools, depth: int, terms: _Terms, coupling: float | None, settings: _Settings
 ) -> _Solved:
-    """Find the labels of the free pixels of a level, given those of the others."""
+    """Label the free pixels of a level, given the labels of the others."""
     width = free.shape[1]
     around = field.grid_neighbourhood(free, settings.neighbours)
     colours = to_lab(image.reshape(-1, 3)[around.nodes])
@@ -352,7 +352,7 @@ def _solve_pixels(
 def _solve_regions(
     image: Bytes, scribbles: Ints16, labels: int, count: int, settings: _Settings
 ) -> tuple[_Solved, list[gs.FactorGraph]]:
-    """Find the labels of superpixels; scribbled pixels keep their own."""
+    """Label superpixels; scribbled pixels keep their labels."""
     regions = find_superpixels(image, count)
     around = region_neighbourhood(regions, settings.neighbours)
     lab = to_lab(image)
@@ -364,7 +364,7 @@ def _solve_regions(
     models = ColourModels.learn(lab, places, scribbles, labels)
     unary = settings.colour * models.log_densities(colours, mean_of_regions(places, regions))
     unary += settings.proximity * log_proximity(around, colours, known, labels)
-    alone = np.arange(np.count_nonzero(known < 0))  # there are no rows: each is a block of its own
+    alone = np.arange(np.count_nonzero(known < 0))  # superpixels have no rows: each one is a block
     solved = _solve(around, colours, known, unary[known < 0], settings.coupling, alone, settings)
     each, sure = known.copy(), np.ones(known.size, np.float32)
     each[known < 0], sure[known < 0] = solved.labels, solved.certainty
@@ -383,7 +383,7 @@ def _solve(
     rows: Ints,
     settings: _Settings,
 ) -> _Solved:
-    """Find the labels of the nodes that are not known."""
+    """Label the nodes whose labels are unknown."""
     square = float(field.squared_steps(colours, around.pairs).mean()) if len(around.pairs) else 0.0
     weights = field.pair_weights(around, colours, square if settings.contrast else None)
     if coupling is None:

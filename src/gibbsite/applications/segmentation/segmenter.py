@@ -1,4 +1,4 @@
-"""Label images with classes that were learnt from whole images: a Markov field aspect model [1]_.
+"""Segmentation into classes that are learnt from whole images: a Markov field aspect model [1]_.
 
 References
 ----------
@@ -56,7 +56,7 @@ class Segmentation:
     patches : Labelled
         Labels and probabilities of patches.
     method : str
-        How they were found.
+        The method used.
     seconds : float
         Time taken.
     """
@@ -76,19 +76,19 @@ class Segmentation:
 
 
 class Segmenter:
-    """Learns classes from images of which only the set of classes is known, and labels others.
+    """Learns classes from images of which only the sets of classes are known, and labels other images.
 
     Parameters
     ----------
     texture, colour : int
         Number of visual words.
     coupling : float or "learn"
-        How much neighbouring patches prefer equal labels. "learn" takes the one of the largest
-        pseudo-likelihood; that looks at label maps of the training images, and not at sets of classes alone.
+        How strongly neighbouring patches prefer equal labels. "learn" maximises the pseudo-likelihood of the label maps
+        of the training images, instead of using their sets of classes alone.
     neighbours : {4, 8}
-        Which patches are neighbours.
+        Number of neighbours of a patch.
     smoothing, starts
-        Of the :class:`gibbsite.learn.AspectModel`.
+        Parameters of :class:`gibbsite.learn.AspectModel`.
     rng : int
         Seed.
 
@@ -101,7 +101,7 @@ class Segmenter:
     words : VisualWords
         The vocabularies.
     longest : int
-        Pixels of the longer side of training images; others are scaled to it.
+        Length of the longer side of training images in pixels, to which other images are scaled.
 
     Examples
     --------
@@ -146,9 +146,9 @@ class Segmenter:
         Parameters
         ----------
         images : LabelledImages
-            Those without any class are left out.
+            Images without any class are left out.
         described : sequence of Descriptors, optional
-            Of these images, where they are at hand; they are computed otherwise.
+            Descriptors of these images, which are computed by default.
         """
         self.longest = int(np.median([max(one.image.shape[:2]) for one in images.examples]))
         present = [one.present() for one in images.examples]
@@ -176,7 +176,7 @@ class Segmenter:
     def _learn_coupling(
         self, documents: list[Ints], described: Sequence[features.Descriptors], examples: list[Example]
     ) -> float:
-        """Learn the coupling from labels of patches: those of the pixels at their centres."""
+        """Learn the coupling from labels of patches, which are those of the pixels at their centres."""
         parts = []
         for document, found, example in zip(documents, described, examples, strict=True):
             rows, columns = found.shape
@@ -220,7 +220,7 @@ class Segmenter:
         method, rounds, label, rng
             As for :func:`label_field`.
         region : (x0, y0, x1, y1), optional
-            What method "dogs" is aimed at, in pixels; the middle by default.
+            The region for method "dogs", in pixels; the middle by default.
         """
         self._check()
         begun = time.perf_counter()
@@ -264,12 +264,11 @@ class Segmenter:
 
     def _scaled(self, image: Bytes) -> Bytes:
         """Scale an image to the size of the training images."""
-        height, width = image.shape[:2]
-        if max(height, width) == self.longest:
+        height, width = self._scaled_size(*image.shape[:2])
+        if (height, width) == image.shape[:2]:
             return image
-        pillow, share = need_pillow(), self.longest / max(height, width)
-        size = max(features.PATCH, round(width * share)), max(features.PATCH, round(height * share))
-        return np.asarray(pillow.fromarray(image).resize(size, pillow.Resampling.BILINEAR))
+        pillow = need_pillow()
+        return np.asarray(pillow.fromarray(image).resize((width, height), pillow.Resampling.BILINEAR))
 
     def _scaled_size(self, height: int, width: int) -> tuple[int, int]:
         if max(height, width) == self.longest:
@@ -301,7 +300,7 @@ class Segmenter:
             inside = np.flatnonzero((centres >= low) & (centres < up))
             if not inside.size:
                 raise ArgumentError(
-                    f"{argument('region')} {left},{top},{right},{bottom} has the centre of no patch in it; "
+                    f"{argument('region')} {left},{top},{right},{bottom} contains the centre of no patch; "
                     "choose a larger one."
                 )
             found.append((int(inside[0]), int(inside[-1]) + 1))
@@ -349,9 +348,9 @@ class Segmenter:
         return made
 
 
-_LONGEST = 1 << 13  # pixels of a side that images are scaled to
+_LONGEST = 1 << 13  # largest side in pixels to which images are scaled
 
-# What a header must be; see gibbsite._common.boundary.fits.
+# The pattern of a header; see gibbsite._common.boundary.fits.
 _HEADER = {
     "classes": lambda names: fits(names, [str]) and 0 < len(names) <= MOST_LABELS,
     "coupling": _not_negative,
@@ -365,7 +364,7 @@ _HEADER = {
 
 
 def _expect(header: dict[str, Any]) -> dict[str, Wanted]:
-    """Say which arrays belong to a header."""
+    """Return the arrays that belong to a header."""
     topics, real = len(header["classes"]), (np.float32, np.float64)
     return {
         "texture": Wanted(real, ("texture", 16 * features.DIRECTIONS)),

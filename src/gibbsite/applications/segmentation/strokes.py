@@ -1,8 +1,8 @@
-"""Scribbles: which pixels of a drawing have which label, and what is background.
+"""Scribbles: the labels that a drawing assigns to pixels.
 
-Every colour that is not background is a label. What background is, is found in this order: a colour that is
-named; transparent pixels, if there are any; value 0 of a palette; the photograph itself, if the drawing is
-a copy of it that was painted on; black or white, whichever covers more.
+Every colour other than the background is a label. The background is the first of these that applies: the colour that is
+given; transparent pixels; value 0 of a palette; unchanged pixels, if the drawing is a copy of the photograph that was
+painted on; black or white, whichever covers more.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from gibbsite._common.wording import argument
 from gibbsite.applications.segmentation.rendering import MOST_LABELS, Legend, make_legend
 from gibbsite.errors import ArgumentError, ModelError
 
-# a drawing that equals the photograph in so many of its pixels is a copy of it
+# a drawing that equals the photograph in at least this share of pixels is a copy of it
 _COPY = 0.5
-# a soft brush leaves mixed colours along its strokes: of more colours than this, only plain ones are labels
-_FEW = 8
-_PLAIN = 0.01
+# a soft brush leaves mixed colours along its strokes: if there are more than _FEW colours, only those that cover at
+# least the share _PLAIN are labels
+_FEW, _PLAIN = 8, 0.01
 
 
 class Strokes(NamedTuple):
-    """Scribbled pixels: labels 0, 1, ... by pixel, -1 where there are none; and their legend."""
+    """Scribbled pixels and their legend."""
 
-    labels: Ints16
+    labels: Ints16  # (height, width): 0, 1, ..., and -1 where there is no scribble
     legend: Legend
 
 
 def read_scribbles(
     drawing: Any, image: Bytes, background: str | None = None, first: tuple[int, int, int] | None = None
 ) -> Strokes:
-    """Tell the labels of a drawing.
+    """Return the labels of a drawing.
 
     ``drawing``: whole numbers (height, width), 0 being background; or uint8 colours (height, width, 3 or 4);
     ``image`` (height, width, 3): what was scribbled on; ``background``: the colour of the background, as "#rrggbb";
@@ -44,7 +44,7 @@ def read_scribbles(
     Raises
     ------
     ModelError
-        When sizes do not agree, or there are fewer than two labels, or too many.
+        If the sizes differ, or there are fewer than two labels or too many.
     """
     try:
         array = np.asarray(drawing)

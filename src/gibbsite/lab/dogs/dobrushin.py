@@ -18,7 +18,7 @@ from gibbsite.lab.drawing import COLORS, FAINT, Axes
 from gibbsite.sampling.sweep import State, start_chain
 from gibbsite.scans.base import period, refresh
 
-_THREADS, _PARTS = 2, 8  # parts have their own random numbers, so that threads change nothing
+_THREADS, _PARTS = 2, 8  # each part has its own random stream, so that results do not depend on threads
 
 
 @compiled_loop
@@ -34,7 +34,7 @@ def _start_over(
     sites: Ints,
     out: Ints16,
 ) -> None:
-    """Fill ``out`` (lengths, chains, sites); each chain is one run that is looked at after each length."""
+    """Fill ``out`` (lengths, chains, sites): each chain is one run, whose states are recorded after each length."""
     x, order, memory = state.x, state.order, state.memory
     rng, cycle = load(state.rng), np.uintp(period(schedule))
     for c in range(out.shape[1]):
@@ -61,10 +61,10 @@ def _start_over(
 def run_short(
     model: gs.FactorGraph, scan: gs.scans.Scan, lengths: Ints, sites: Ints, *, chains: int, start: Array, rng: int
 ) -> Ints16:
-    """Return the states of some sites after each number of steps, in many independent chains.
+    """Return the states of some sites after each number of steps, in many independent chains of Gibbs sampling.
 
-    ``model``, ``scan``: what to run, by the heat bath; ``lengths``: numbers of steps, increasing; ``sites``: the
-    sites looked at; ``start``: where all chains start. The state codes have the shape (lengths, chains, sites).
+    ``lengths``: numbers of steps, increasing; ``start``: the start of all chains. The state codes have the shape
+    (lengths, chains, sites). Only sites that the scan visits are reset between chains.
     """
     graph, kernel = gs.graphs.compile_graph(model), gs.Gibbs()
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)
@@ -85,7 +85,7 @@ def run_short(
     return out
 
 
-PASSES = 1000  # of iterated DoGS at most; it stops where nothing is gained, after ten or twenty
+PASSES = 1000  # largest number of passes of iterated DoGS, which stops earlier when there is no gain
 NOTES = (
     "The bias is E[X_1] from 1 everywhere, measured as the probability that chains from 1 and from -1 with "
     "the same random numbers still differ; the total variation of X_1 is half of it.",
@@ -116,7 +116,7 @@ def paper_order(sites: int) -> gs.Systematic:
 
 
 def paper_influence(model: gs.FactorGraph) -> gs.influence.Influence:
-    """Return the bounds of theorem 11, which the paper takes; gibbsite takes the influence itself if it can."""
+    """Return the bounds of theorem 11, as in the paper; by default gibbsite computes the influence if possible."""
     return gs.influence.bound_influence(model, method="bound")
 
 
@@ -125,7 +125,7 @@ def guarantee(
 ) -> tuple[dict[str, Floats], list[gs.influence.DogsScan]]:
     """Bound the bias after each number of steps: uniform, systematic, DoGS made from it, iterated DoGS.
 
-    A scan is optimised for each length by itself; those of DoGS are returned too.
+    A scan is optimised for each length separately; the scans of DoGS are returned, too.
     """
     drawn, order = gs.RandomScan(), paper_order(model.n_sites)
 
@@ -165,7 +165,7 @@ def measure_bias(model: gs.FactorGraph, scan: gs.scans.Scan, lengths: Ints, *, c
 
 
 def compare_gains(bounds: tuple[float, float], biases: tuple[float, float], chains: int) -> tuple[str, str]:
-    """Say how much smaller the bound and the bias of the second scan are; a bias of zero is below 3 / chains."""
+    """Return the ratios of the bounds and biases of two scans as texts; a bias of zero counts as below 3 / chains."""
     gain = f"{bounds[0] / bounds[1]:.3g}"
     if biases[1] > 0:
         return gain, f"{biases[0] / biases[1]:.3g}"
@@ -173,7 +173,7 @@ def compare_gains(bounds: tuple[float, float], biases: tuple[float, float], chai
 
 
 def draw_bias(axes: Axes, steps: Ints, biases: Mapping[str, Floats], chains: int) -> None:
-    """Draw what :func:`measure_bias` found for some scans, with two standard errors, where it is not zero."""
+    """Draw the nonzero biases of scans, with two standard errors."""
     for scan, found in biases.items():
         seen = found > 0
         error = 2.0 * np.sqrt(found * (1.0 - found) / chains)[seen]

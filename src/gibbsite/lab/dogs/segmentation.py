@@ -9,9 +9,7 @@ chains. Errors are shares of labelled pixels; a pixel has the label of the neare
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +22,7 @@ from gibbsite.applications.segmentation.labelled import LabelledImages, confuse,
 from gibbsite.applications.segmentation.segmenter import Segmenter
 from gibbsite.lab.dogs.dobrushin import run_short
 from gibbsite.lab.drawing import COLORS, Figure, tidy
-from gibbsite.lab.experiment import DOGS, Experiment, Meter
+from gibbsite.lab.experiment import DOGS, Experiment, Meter, find_data
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 
 METHODS = ("PLSA", "systematic", "DoGS", "one systematic chain", "50 sweeps", "50 sweeps, coupling 1")
@@ -44,10 +42,8 @@ MADE_UP_NOTE = (
 
 
 def find_pictures(quick: bool) -> tuple[LabelledImages, str]:
-    """Return photographs from the folder that ``GIBBSITE_DATA`` names; without them, pictures made up."""
-    root = os.environ.get("GIBBSITE_DATA")
-    folders = [Path(root) / name for name in _FOLDERS] if root else []
-    if folders and all(folder.is_dir() for folder in folders):
+    """Return photographs from the folder that ``GIBBSITE_DATA`` names; without them, synthetic pictures."""
+    if folders := find_data(*_FOLDERS):
         parts = [read_labelled(folder) for folder in folders]
         if len({part.classes for part in parts}) == 1:
             every = [example for part in parts for example in part.examples]

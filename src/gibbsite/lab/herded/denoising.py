@@ -8,10 +8,9 @@ tanh(y / sigma^2). The error is the mean of (P(x = +1) - truth)^2 over pixels, a
 
 from __future__ import annotations
 
-import os
+import contextlib
 import warnings
 from itertools import combinations, pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +19,14 @@ import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Floats, Ints
 from gibbsite.lab.chains import follow
 from gibbsite.lab.drawing import COLORS, Figure, show_picture, tidy
-from gibbsite.lab.experiment import HERDED, Experiment, Meter
+from gibbsite.lab.experiment import HERDED, Experiment, Meter, find_data
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
 
 _SILHOUETTE = "images/mpeg7/beetle-1.png"
 
 
 def draw_strokes(side: int) -> Bools:
-    """Draw a circle, a zigzag, a spiral and a letter with strokes of five pixels."""
+    """Draw a circle, a zigzag, a spiral and a letter with strokes five pixels wide."""
     turn = np.linspace(0.0, 2.0 * np.pi, 40)
     wind = np.linspace(0.0, 4.5 * np.pi, 90)
     circle = np.stack([0.25 + 0.15 * np.sin(turn), 0.25 + 0.15 * np.cos(turn)], axis=1)
@@ -44,22 +43,15 @@ def draw_strokes(side: int) -> Bools:
 
 
 def find_silhouette(step: int) -> tuple[str, Bools] | None:
-    """Return name and pixels of a real silhouette, every ``step``-th row and column, if it is at hand.
+    """Return name and pixels of a real silhouette from ``GIBBSITE_DATA``, every ``step``-th row and column, if any."""
+    for path in find_data(_SILHOUETTE):
+        with contextlib.suppress(ImportError, OSError):
+            from PIL import Image
 
-    It is looked for in the folder that ``GIBBSITE_DATA`` names, and nowhere else.
-    """
-    folder = os.environ.get("GIBBSITE_DATA")
-    if not folder:
-        return None
-    path = Path(folder) / _SILHOUETTE
-    try:
-        from PIL import Image
-
-        with Image.open(path) as image:
-            pixels = np.asarray(image.convert("L"))
-    except (ImportError, OSError):
-        return None
-    return path.stem, (pixels >= 128)[::step, ::step]
+            with Image.open(path) as image:
+                pixels = np.asarray(image.convert("L"))
+            return path.stem, (pixels >= 128)[::step, ::step]
+    return None
 
 
 SWEEPS = 30
@@ -115,11 +107,11 @@ def restore(method: gs.kernels.Kernel | MeanField, y: Floats, sigma: float, swee
 
 
 def _iterate(model: gs.FactorGraph, how: MeanField, sweeps: Ints) -> Floats:
-    """Return the laws of mean field after some sweeps; it has no memory, so it goes on from where it was."""
+    """Return the mean-field distributions after each number of sweeps, continuing from the previous one."""
     law: Any = "unary"
     found = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", gs.ConvergenceWarning)  # thirty sweeps are what there is
+        warnings.simplefilter("ignore", gs.ConvergenceWarning)  # the number of sweeps is fixed
         for more in np.diff(sweeps, prepend=0).tolist():
             law = gs.mean_field(
                 model,

@@ -7,10 +7,8 @@ between equal names of a document there is no Viterbi; long runs that draw whole
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +20,7 @@ from gibbsite.applications.entities.links import find_links
 from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.entities.scoring import paired_difference, score_labels
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
-from gibbsite.lab.experiment import HERDED, Experiment, Meter
+from gibbsite.lab.experiment import HERDED, Experiment, Meter, find_data
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 
 _TRAIN, _DEV = "ner/worldwide-newswire/train.tsv.gz", "ner/worldwide-newswire/devtest.tsv.gz"
@@ -44,7 +42,7 @@ _CLASSES = {"P": "PERSON", "L": "LOCATION", "O": "ORGANIZATION"}
 
 
 class News(NamedTuple):
-    """Documents to learn from, to try out, and to test, and where they are from."""
+    """Documents for training, development and test, and their source."""
 
     train: list[Document]
     dev: list[Document]
@@ -53,7 +51,7 @@ class News(NamedTuple):
 
 
 def make_news(documents: int, seed: int) -> list[Document]:
-    """Make up news in which names are ambiguous, but mean the same all through a document."""
+    """Generate news in which names are ambiguous, but have one meaning throughout a document."""
     rng = np.random.default_rng(seed)
     found = []
     for d in range(documents):
@@ -73,13 +71,11 @@ def make_news(documents: int, seed: int) -> list[Document]:
 
 
 def find_news(quick: bool) -> News:
-    """Return real news from the folder that ``GIBBSITE_DATA`` names; without it, news that are made up."""
-    folder = os.environ.get("GIBBSITE_DATA")
-    if folder and all((Path(folder) / name).exists() for name in (_TRAIN, _DEV, *_TEST)):
+    """Return real news from the folder that ``GIBBSITE_DATA`` names; without it, synthetic news."""
+    if paths := find_data(_TRAIN, _DEV, *_TEST):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # four sentences of the training text break BIO
-            train, dev = (read_all([Path(folder) / name]) for name in (_TRAIN, _DEV))
-        test = read_all([Path(folder) / name for name in _TEST])
+            warnings.simplefilter("ignore", UserWarning)  # four sentences of the training text violate BIO
+            train, dev, test = read_all(paths[:1]), read_all(paths[1:2]), read_all(paths[2:])
         if quick:
             train, dev, test = train[::8], dev[::8], test[::8]
         return News(train, dev, test, "worldwide-newswire, IE-ER")

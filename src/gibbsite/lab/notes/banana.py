@@ -30,13 +30,13 @@ def log_density(z: Any) -> Any:
 
 
 def gradient(z: Any) -> Any:
-    """Return its gradient."""
+    """Return the gradient of the log-density."""
     bend = z[1] - z[0] ** 2
     return np.array([-z[0] / 5.0 + 8.0 * z[0] * bend, -0.4 * z[1] ** 3 - 4.0 * bend])
 
 
 def printed_gradient(z: Any) -> Any:
-    """Return what the notes print for it; it is the gradient of nothing."""
+    """Return the gradient as printed in the notes, which is not the gradient of any function."""
     bend = z[1] - z[0] ** 2
     return np.array([-2.0 * z[0] / 5.0 + 4.0 * z[0] * bend, -0.4 * z[1] ** 3 - 4.0 * bend])
 
@@ -55,7 +55,7 @@ def evaluate(x: Floats, y: Floats) -> Floats:
 def grid(half: float = 4.0, cells: int = 1600) -> tuple[Floats, Floats]:
     """Return the midpoints of a square grid, and the probabilities of its cells (x, y).
 
-    The density falls so fast that the sum over midpoints has the accuracy of the numbers themselves.
+    The density decays so fast that the sum over midpoints is accurate to rounding.
     """
     middle = np.asarray((np.arange(cells) + 0.5) * (2.0 * half / cells) - half, np.float64)
     p: Floats = np.exp(log_density(np.stack(np.meshgrid(middle, middle, indexing="ij"))))

@@ -35,7 +35,7 @@ class Job(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a run told: means and their errors by coefficient, and what it cost."""
+    """Means and their errors by coefficient, and the cost of a run."""
 
     means: Floats
     errors: Floats

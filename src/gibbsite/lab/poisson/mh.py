@@ -1,6 +1,6 @@
 """The posterior of a mixture by Metropolis-Hastings with Poisson minibatches.
 
-The model of :mod:`.poisson_mixture`; both coordinates move at once, by normal steps of deviation 0.45. TunaMH
+The model of :mod:`.mixture`; both coordinates move at once, by normal steps of deviation 0.45. TunaMH
 (Zhang, Cooper and De Sa, 2020) draws more factors for longer moves and needs no bounds, but slopes.
 """
 

@@ -45,11 +45,11 @@ NOTES = (
 
 
 class Trial(NamedTuple):
-    """What a method has found: draws (draws, 2), figures, milliseconds of an update."""
+    """Results of a method."""
 
-    draws: Floats
+    draws: Floats  # (draws, 2)
     report: Mapping[str, float]
-    each: float
+    each: float  # milliseconds of an update
 
 
 def list_methods() -> dict[str, gs.kernels.ContinuousGibbs]:
