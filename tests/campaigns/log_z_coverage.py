@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
-from gibbsite.inference.importance.pareto import pareto_k
+from gibbsite.inference.importance.estimate import pareto_k
 from tests.inference.importance.networks import random_network
 
 FORWARD = ("prior", "evidence", "adaptive", "auto")

@@ -153,7 +153,7 @@ def test_a_best_state(run: Any, folder: Path, tmp_path: Path) -> None:
     assert lines[60].startswith("log-potential")
     code, _, err = run(*words, "--best", "2")
     assert code == 2
-    assert "--best 2 is not there for stored models" in err
+    assert "--best 2 is not possible for stored models" in err
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from gibbsite.cli import group, info, main
 from gibbsite.cli.wording import in_options
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.graphs.elimination.order import EliminationOrder
-from gibbsite.inference.choosing import choose
+from gibbsite.inference.asking import choose
 from gibbsite.inference.exact.cost import cost_of_order
 
 

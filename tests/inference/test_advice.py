@@ -9,7 +9,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.inference import advice
-from gibbsite.inference.efficiency import measure_efficiency
+from gibbsite.inference.advice import measure_efficiency
 
 
 def test_independent_draws_are_best() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.inference.efficiency import measure_efficiency
+from gibbsite.inference.advice import measure_efficiency
 from gibbsite.lab.notes.banana import (
     LOOKED_AT,
     METHODS,

@@ -15,7 +15,7 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import save
 from gibbsite.formats.uai_results import write_uai_map, write_uai_mar, write_uai_mmap, write_uai_pr
-from gibbsite.inference.showing import answer_lines, is_network
+from gibbsite.inference.answer import answer_lines, is_network
 
 if TYPE_CHECKING:
     from gibbsite.inference import Inference

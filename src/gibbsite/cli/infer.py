@@ -287,7 +287,7 @@ def _read_method(given: dict[str, Any]) -> Any:
     from dataclasses import replace
 
     if method in WEIGHTED:
-        from gibbsite.inference.importance.registry import make_proposal
+        from gibbsite.inference.importance.base import make_proposal
 
         return replace(make_proposal(method), **chosen)  # type: ignore[type-var]
     from gibbsite.kernels.registry import make_kernel

@@ -1,7 +1,7 @@
 """``gibbsite.infer``: a question about a model, answered by the method that fits.
 
-Tables of methods (``methods.py``), checks of arguments, the choice, the solution by one method, best states,
-and the answer with its verdict; methods themselves are imported when they are used.
+``asking`` chooses a method, ``methods`` lists them and checks arguments, ``solving`` answers by one of them, ``trying``
+tries several in turn, and ``answer`` is the answer. The methods themselves are imported when they are used.
 """
 
 from gibbsite._common.public_names import attach_stub

@@ -14,10 +14,10 @@ from gibbsite.inference.belief import BeliefResult as BeliefResult
 from gibbsite.inference.belief import belief_propagation as belief_propagation
 from gibbsite.inference.compatibility import Compatibility as Compatibility
 from gibbsite.inference.compatibility import check_conditionals as check_conditionals
+from gibbsite.inference.coupling.couple import Coupling as Coupling
 from gibbsite.inference.coupling.couple import couple as couple
-from gibbsite.inference.coupling.result import Coupling as Coupling
+from gibbsite.inference.mean_field.fixed_point import MeanFieldResult as MeanFieldResult
 from gibbsite.inference.mean_field.fixed_point import mean_field as mean_field
-from gibbsite.inference.mean_field.result import MeanFieldResult as MeanFieldResult
 from gibbsite.inference.methods import ARGUMENTS as ARGUMENTS
 from gibbsite.inference.methods import KERNELS as KERNELS
 from gibbsite.inference.methods import METHODS as METHODS

@@ -1,4 +1,4 @@
-"""``gibbsite.infer``: choose a method, answer a question, say why it was done so."""
+"""``gibbsite.infer``: choose a method, answer the question, and give the reason for the method."""
 
 from __future__ import annotations
 
@@ -12,11 +12,21 @@ from gibbsite._common.loading import load_for_threads
 from gibbsite._common.wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.answer import Inference
-from gibbsite.inference.arguments import check_arguments, check_exact, check_model, is_stored, read_best, with_unused
-from gibbsite.inference.choosing import choose
-from gibbsite.inference.maximising import best_states, count_ties, prove, search
-from gibbsite.inference.methods import DEFAULT_SECONDS, OF_ANY_METHOD, OTHERWISE, TASKS, is_weighted
-from gibbsite.inference.solving import bound_below, solve
+from gibbsite.inference.methods import (
+    DEFAULT_SECONDS,
+    OF_ANY_METHOD,
+    OTHERWISE,
+    TASKS,
+    check_arguments,
+    check_exact,
+    check_model,
+    is_stored,
+    is_weighted,
+    known_methods,
+    read_best,
+    with_unused,
+)
+from gibbsite.inference.solving import Question, best_states, bound_below, count_ties, prove, search, solve
 from gibbsite.results.verdict.criteria import DEFAULT_ACCURACY, Criteria, read_criteria
 from gibbsite.sampling.length import Steps, Sweeps
 
@@ -26,8 +36,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.models.stored import StoredPairs
 
-# Sites of a stored model up to which means of batches are kept, 33 MB for each chain.
-_MOST_BATCHED = 1 << 18
+_MOST_BATCHED = 1 << 18  # sites of a stored model up to which batch means are kept, 33 MB for each chain
 
 
 def infer(
@@ -49,11 +58,11 @@ def infer(
     Parameters
     ----------
     model : FactorGraph or StoredPairs
-        The model, with evidence folded in. A stored one (:func:`gibbsite.open_model`) answers MAR and MAP by
-        methods that sample it site by site; means of batches are kept up to 262,144 sites.
+        The model, with evidence folded in. A stored one (:func:`gibbsite.open_model`) answers MAR and MAP by methods
+        that sample it site by site; batch means are kept up to 262,144 sites.
     task : {"MAR", "MAP", "PR", "MMAP"}
-        Marginals, a most probable state, the log-partition function, or marginal MAP: a best state of the
-        sites in ``maximise``, with all others summed out.
+        Marginals, a most probable state, the log-partition function, or marginal MAP: a best state of the sites in
+        ``maximise``, with all others summed out.
     method : str, Kernel or ImportanceProposal
         "auto" solves exactly if the predicted cost fits time and memory, otherwise samples, anneals for a most probable
         state, or tempers for the log-partition function; these are also the methods "exact", "gibbs", "annealed" and
@@ -74,26 +83,25 @@ def infer(
         half of the time, and lets toulbar2 prove that there is no better state, or find it (``pip install
         gibbsite[proved]``). Any kernel samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
-        Budget; 10 seconds by default. A search with that default ends earlier where all chains keep finding
-        the same state.
+        Budget; 10 seconds by default. A search with that default ends earlier if all chains agree.
     criteria : Criteria, optional
-        The accuracy, 0.01 by default, the sites that are asked for (MAR), and whether chains from dispersed
-        starts are compared with a run. Sampling ends as soon as the answer is known to the accuracy, and is
+        The accuracy, 0.01 by default, the sites that are asked for (MAR), and whether chains from dispersed starts are
+        compared with a run. Sampling ends as soon as the answer is known to the accuracy, and is
         called converged only then.
     best : int
-        How many of the best states to give (MAP): the most probable ones in order where the model is solved
-        exactly, otherwise distinct local maxima that "annealed" has seen.
+        How many of the best states to give (MAP): the most probable ones in order if the model is solved exactly,
+        otherwise distinct local maxima that "annealed" has seen.
     maximise : sequence of sites, optional
         The sites to maximise over (MMAP), as names or positions.
     exact : bool
-        Whether "auto" may solve exactly; False answers as if that did not fit.
+        Whether "auto" may solve exactly.
     progress : optional
         As in :func:`gibbsite.sample`.
     **run
         Further arguments of :func:`gibbsite.sample` (chains, rng, scan, checkpoint, ...), of
         :func:`gibbsite.sample_weighted` (draws, rng, threads), of :func:`gibbsite.mean_field` or of
-        :func:`gibbsite.belief_propagation`. A method refuses those it has no use for; those that say how to
-        sample may be given with "auto", which checks them, and names them in ``reason`` if it did not sample.
+        :func:`gibbsite.belief_propagation`. A method refuses arguments that it does not use. Those of sampling may be
+        given with "auto", which checks them, and names them in ``reason`` if it did not sample.
 
     Returns
     -------
@@ -102,9 +110,9 @@ def infer(
     Raises
     ------
     ArgumentError
-        If an argument makes no sense, or the method has no use for it.
+        If an argument is invalid, or the method does not use it.
     TooLargeError
-        If an exact answer is demanded, and would be too large.
+        If an exact answer is demanded and would be too large.
 
     Examples
     --------
@@ -158,10 +166,11 @@ def infer(
     criteria = replace(criteria, query=_read_query(model, criteria.query, task))
     chosen, reason = choose(model, task, method, limit, exact)
     of_states = "MAP" if task == "MMAP" else task
+    question = Question(model, of_states, limit, sweeps, criteria, progress, run)
     solved = None
     if chosen == "exact" and method == "auto":
         try:
-            solved = solve(model, of_states, chosen, limit, sweeps, criteria, progress, run)
+            solved = solve(question, chosen)
         except MemoryError:  # other processes may have taken it meanwhile
             chosen, reason = OTHERWISE[task], f"an exact solution did not fit into memory: {reason}"
     if chosen == "exact":
@@ -174,21 +183,20 @@ def infer(
     in_turn = in_turn and set(given) <= OF_ANY_METHOD and not stored
     if task == "PR" and chosen not in ("exact", "mean-field") and not is_weighted(chosen) and not in_turn:
         bound, limit = bound_below(model, limit)
-        bounds = (bound, math.inf)
+        question, bounds = question._replace(seconds=limit), (bound, math.inf)
     until_sure = seconds is None and sweeps is None
-    count = None if isinstance(sweeps, Sweeps | Steps) else sweeps  # searches refuse anything but a number
     if chosen == "proved":
-        found = prove(model, limit, count, progress, run)
+        found = prove(question)
     elif task in ("MAP", "MMAP") and chosen == "annealed" and not stored:
-        found = search(model, limit, count, best, progress, run, until_sure)
+        found = search(question, best, until_sure)
     elif in_turn:
         from gibbsite._numba.jit import announcing_once
         from gibbsite.inference.trying import try_in_turn
 
         with announcing_once():
-            chosen, reason, found, bounds = try_in_turn(model, task, reason, limit, criteria, progress, run)
+            chosen, reason, found, bounds = try_in_turn(question, reason)
     else:
-        found = solved or solve(model, of_states, chosen, limit, sweeps, criteria, progress, run)
+        found = solved or solve(question, chosen)
     ranked = best_states(model, found, best) if task in ("MAP", "MMAP") else ()
     if task == "MMAP":
         ranked = tuple(replace(one, assignment={**one.assignment, **whole.evidence}) for one in ranked)
@@ -212,3 +220,43 @@ def _read_query(model: Any, query: Any, task: str) -> list[str] | None:
         )
     names = model.domains.names
     return [names[site] for site in read_query(model, query) or ()]
+
+
+def choose(
+    model: FactorGraph, task: str, method: str | Kernel | ImportanceProposal, seconds: float | None, exact: bool = True
+) -> tuple[str | Kernel | ImportanceProposal, str]:
+    """Return the method and the reason for it."""
+    if not isinstance(method, str):
+        from gibbsite.kernels.base import Kernel
+        from gibbsite.kernels.protocols import Replicated
+
+        answers: tuple[str, ...] = ("MAR", "PR")
+        if isinstance(method, Kernel):
+            answers = ("MAR", "MAP") if method.estimates else ("MAP",)
+            answers = (*answers, "PR") if isinstance(method, Replicated) else answers
+        elif not is_weighted(method):
+            raise ArgumentError(f"{argument('method')} must be a name or a kernel such as gs.Gibbs(), got {method!r}.")
+    elif method in known_methods():
+        answers = known_methods()[method]
+    else:
+        raise ArgumentError(unknown("method", method, known_methods()))
+    if task not in answers:
+        others = [name for name, tasks in known_methods().items() if task in tasks]
+        name = repr(method) if isinstance(method, str) else type(method).__name__
+        raise ArgumentError(f"method {name} does not answer {task}; choose one of {', '.join(others)}.")
+    if method not in ("auto", "exact"):
+        return method, "as asked"
+    if is_stored(model):
+        return OTHERWISE[task], "a stored model is sampled"
+    if not exact:
+        return OTHERWISE[task], "an exact solution was not asked for"
+    from gibbsite.inference.exact import predict_exact
+    from gibbsite.inference.exact.memory import usable_memory
+
+    cost = predict_exact(model)
+    size = cost.line()
+    time_limit = max(60.0, 0.0 if seconds is None else seconds)
+    fits = cost.bytes <= 0.5 * usable_memory() and cost.seconds <= time_limit
+    if fits or method == "exact":
+        return "exact", size
+    return OTHERWISE[task], f"an exact solution does not fit: {size}"

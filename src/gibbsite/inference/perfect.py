@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng: Any = None) -> Integers:
-    """Return independent draws from the law of a model itself, by coupling from the past.
+    """Return independent draws from a model itself, by coupling from the past.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng:
     n : int
         Number of draws.
     sweeps : int, optional
-        How far back a draw may go, see :class:`gibbsite.kernels.Perfect`.
+        How far back a draw may start, see :class:`gibbsite.kernels.Perfect`.
     rng : int, Generator or SeedSequence, optional
         Seed.
 
@@ -41,7 +41,7 @@ def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng:
     Raises
     ------
     SamplingError
-        If a draw does not come within so many sweeps; ``error.result`` has those before it, if any.
+        If a draw takes more sweeps; ``error.result`` has the draws before it, if any.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng:
         model, kernel, None, keep_marginals("draws", kernel), rng=rng, length=read_length(sweeps=count, warmup=0)
     )
     try:
-        with whole_runs_only():  # no verdict: it would be about marginals, which were not asked for
+        with whole_runs_only():  # there is no verdict, which would be about marginals
             recording = record_chains(setup, threads=read_threads(None), progress=choose_progress(False))
     except SamplingError as wrong:
         wrong.result = None if wrong.recording is None else make_result(wrong.recording)

@@ -14,11 +14,11 @@ from gibbsite.formats.parsing.text import path_text, shortened
 # Kinds of files, the version that is read, and the module and function that read it.
 _READERS = {
     "gibbsite result": (2, "gibbsite.results.save", "read_result"),
-    "gibbsite result of weighted draws": (1, "gibbsite.inference.importance.save", "read_weighted"),
+    "gibbsite result of weighted draws": (1, "gibbsite.inference.importance.result", "read_weighted"),
     "gibbsite answer": (1, "gibbsite.results.answer", "read_answer"),
-    "gibbsite scan": (2, "gibbsite.inference.influence.stored", "read_scan"),
+    "gibbsite scan": (2, "gibbsite.inference.influence.optimise", "read_stored"),
 }
-# What building an object from data that do not fit together may raise.
+# Exceptions of building an object from inconsistent data.
 _INCONSISTENT = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
@@ -58,7 +58,7 @@ def save(answer: Any, path: str | Path) -> None:
 
 @checked
 def load(path: str | Path) -> Any:
-    """Load what :func:`save` has saved.
+    """Load an answer or a scan that :func:`save` has saved.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def load(path: str | Path) -> Any:
     Returns
     -------
     Answer or DogsScan
-        A result of ``sample`` or of weighted draws, or a scan, is equal to the saved one in everything but
-        ``seconds``. Answers of other methods keep their marginals, log Z, assignment and diagnostics.
+        A result of ``sample`` or of weighted draws, or a scan, is equal to the saved one except for ``seconds``.
+        Answers of other methods keep their marginals, log Z, assignment and diagnostics.
 
     Raises
     ------

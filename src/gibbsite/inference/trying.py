@@ -1,4 +1,11 @@
-"""Methods one after the other, until one converges and a second agrees."""
+"""Models that cannot be solved exactly: methods are tried in turn until one converges and a second agrees.
+
+Every method judges its own answer, and the first that converges is taken. Forward draws come first where the factors
+are those of a Bayesian network. Mini-buckets come early where there are many zeros, which trap chains. One block of all
+sites comes before chains of single sites where its tables are small. Replica exchange comes last: it crosses between
+modes that chains of single sites have found. Blocks of some of the sites are not tried: their draws are correlated like
+those of single sites where couplings are strong, and cost more where they are weak.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +18,85 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gibbsite._common.wording import Text
 from gibbsite._numba.clock import clock
 from gibbsite.errors import ConvergenceWarning, GibbsiteError
-from gibbsite.inference.choosing import Attempt, plan_attempts
 from gibbsite.inference.methods import is_weighted
-from gibbsite.inference.solving import solve
+from gibbsite.inference.solving import Question, solve
 from gibbsite.results.verdict.criteria import STANDARD_ERRORS
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.results.answer import Diagnostics
     from gibbsite.results.verdict.convergence import Check
-    from gibbsite.results.verdict.criteria import Criteria
 
-# Share of a time limit that a check may take, if the answer itself has taken less.
-_CHECK_SHARE = 0.2
-# Share that has to be left for another method to be tried.
-_LEAST_SHARE = 0.05
+_CHECK_SHARE = 0.2  # of a time limit, which a check may take if the answer itself has taken less
+_LEAST_SHARE = 0.05  # of a time limit, which must be left for another method to be tried
 _HEAVY_TAIL = 0.7  # of weights: from this Pareto k on, their errors mean nothing
+
+
+_MOST_SITES = 20_000  # of models for which other methods than single sites are prepared, which takes long
+_MANY_ZEROS = 0.1  # share of the factors of several sites that have zeros, from which on single sites come later
+_WHOLE_ENTRIES = 2.0**21  # of all tables of a block of all sites, which is drawn in some hundredths of a second
+
+
+class Attempt(NamedTuple):
+    """A method, the share of the time left that it may take, and why it is tried."""
+
+    method: str
+    share: float
+    why: str
+
+
+def plan_attempts(model: FactorGraph, task: str = "MAR") -> tuple[Attempt, ...]:
+    """Return the methods to try for marginals, or for log Z (PR), one after the other until one converges.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> [attempt.method for attempt in plan_attempts(gs.ising_grid((30, 30), coupling=0.3))]
+    ['gibbs', 'mini-bucket', 'tempered']
+    """
+    last = Attempt("tempered", 1.0, "several modes are possible")
+    if model.n_sites > _MOST_SITES:
+        return (last if task == "PR" else Attempt("gibbs", 1.0, "large"),)
+    if task == "PR":
+        return Attempt("mini-bucket", 0.5, "bounds come with it"), last
+    from gibbsite.inference.exact.plan import outline
+
+    network = [Attempt("forward", 0.3, "a Bayesian network")] if _is_network(model) else []
+    fits = outline(model).order.total <= _WHOLE_ENTRIES  # mini-buckets need the order of elimination anyway
+    whole = [Attempt("blocks", 0.5, "all sites are drawn at once")] if fits else []
+    if _share_with_zeros(model) >= _MANY_ZEROS:
+        others = [Attempt("mini-bucket", 0.85, "many zeros"), *whole, Attempt("gibbs", 0.3, "single sites")]
+    else:
+        single = Attempt("gibbs", 0.3, "single sites")
+        others = [*whole, single, Attempt("mini-bucket", 0.7, "independent draws")]
+    return *network, *others, last
+
+
+def _is_network(model: FactorGraph) -> bool:
+    from gibbsite.errors import ModelError
+    from gibbsite.inference.importance.network import find_network
+
+    try:
+        find_network(model)
+    except ModelError:
+        return False
+    return True
+
+
+def _share_with_zeros(model: FactorGraph) -> float:
+    """Return the share of the factors of several sites that have zeros."""
+    import numpy as np
+
+    from gibbsite.models import TableFactors
+
+    having = several = 0
+    for group in model.groups:
+        if group.arity > 1:
+            several += group.size
+            if isinstance(group, TableFactors):
+                entries = group.log_tables(model.cards).reshape(group.size, -1)
+                having += int(np.isneginf(entries).any(axis=1).sum())
+    return having / max(several, 1)
 
 
 class Tried(NamedTuple):
@@ -41,30 +111,23 @@ class Tried(NamedTuple):
         return self.found.diagnostics  # type: ignore[no-any-return]
 
 
-def try_in_turn(
-    model: FactorGraph,
-    task: str,
-    reason: str,
-    seconds: float | None,
-    criteria: Criteria,
-    progress: Any,
-    run: dict[str, Any],
-) -> tuple[str, str, Any, tuple[float, float] | None]:
+def try_in_turn(question: Question, reason: str) -> tuple[str, str, Any, tuple[float, float] | None]:
     """Try the methods of :func:`plan_attempts` until one converges; if none does, take the least uncertain.
 
-    Bounds of log Z that a method has found hold whichever is taken. Marginals from chains are checked by the
-    next method where time is left: what speaks for chains is that they agree, while weighted draws are
-    judged by what they can have missed.
+    Returns the method, the reason for it, its answer, and bounds of log Z, which hold whichever method found them.
+    Marginals from chains are checked by the next method if time is left, because chains are judged by their agreement
+    alone; weighted draws are judged by what they can have missed.
     """
+    task, seconds = question.task, question.seconds
     assert seconds is not None  # there is a default
-    attempts, begun = plan_attempts(model, task), clock()
+    attempts, begun = plan_attempts(question.model, task), clock()
     tried: list[Tried] = []
     others: list[str] = []
 
     def answer(attempt: Attempt, limit: float) -> Tried:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # another method may follow
-            return Tried(attempt, solve(model, task, attempt.method, limit, None, criteria, progress, run))
+            return Tried(attempt, solve(question._replace(seconds=limit), attempt.method))
 
     for number, attempt in enumerate(attempts, 1):
         before = clock()
@@ -85,10 +148,11 @@ def try_in_turn(
             now = clock()
             limit = min(seconds - (now - begun), max(now - before, _CHECK_SHARE * seconds))
             if task == "MAR" and number < len(attempts) and needs_check(one) and limit > 0.0:
-                with suppress(GibbsiteError):  # what cannot take the model says nothing about the answer
+                with suppress(GibbsiteError):  # a method that cannot take the model says nothing about the answer
                     second = answer(attempts[number], limit)
                     stopped = one.found.interrupted or second.found.interrupted
-                    found = one.found.judged(check=compare_answers(one, second, criteria.query), interrupted=stopped)
+                    query = question.criteria.query
+                    found = one.found.judged(check=compare_answers(one, second, query), interrupted=stopped)
                     tried[-1] = Tried(attempt, found)
             break
         others.append(attempt.method)
@@ -110,10 +174,10 @@ def try_in_turn(
 
 
 def uncertainty(one: Tried, task: str) -> float:
-    """Return how far off an answer may be by what its own method says, at most 1 for marginals.
+    """Return how far off an answer may be according to its own method, at most 1 for marginals.
 
-    Errors of weighted draws mean nothing where the tail of the weights is heavy; the share of what was not
-    drawn, which is a bound and mostly far too large, counts there.
+    If the tail of weights is heavy, their errors mean nothing, and the largest probability of states that were not
+    drawn counts.
     """
     numbers = one.verdict.figures
     missed = float(numbers["unseen"]) if numbers.get("pareto_k", 0.0) > _HEAVY_TAIL else 0.0
@@ -122,13 +186,13 @@ def uncertainty(one: Tried, task: str) -> float:
 
 
 def standard_error(one: Tried, task: str) -> float:
-    """Return the largest standard error that a method gives, infinite if none; it decides between equals."""
+    """Return the largest standard error of an answer, infinite if there is none; it decides between equals."""
     error = one.found.log_z_error if task == "PR" else one.verdict.figures.get("mcse_max")
     return float(error) if error is not None and math.isfinite(error) else math.inf
 
 
 def needs_check(one: Tried) -> bool:
-    """Whether a second method has to look at an answer: not where draws were independent."""
+    """Whether a second method has to check an answer: not if draws were independent."""
     if is_weighted(one.attempt.method):
         return False
     from gibbsite.results.verdict.convergence import WITHOUT_LOOK
@@ -139,8 +203,8 @@ def needs_check(one: Tried) -> bool:
 def compare_answers(first: Tried, second: Tried, query: Iterable[Any] | None = None) -> Check:
     """Compare marginals with those of a second method: all of them, or those of the sites asked for.
 
-    Two answers that were both called converged differ by at most twice the accuracy; otherwise one of them is
-    wrong, and neither can be relied upon.
+    Two converged answers differ by at most twice the accuracy; otherwise one of them is wrong, and neither can be
+    relied upon.
     """
     from gibbsite.results import compare
     from gibbsite.results.verdict.convergence import Check

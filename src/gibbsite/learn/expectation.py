@@ -14,7 +14,7 @@ from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.inference.exact import predict_exact, solve_exact
 from gibbsite.inference.influence import Influence, bound_influence, certify, dogs
-from gibbsite.inference.influence.certificate import make_site_decay
+from gibbsite.inference.influence.certificate import make_decay
 from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.learn.family import Family
 from gibbsite.models import FactorGraph, TableFactors
@@ -149,7 +149,7 @@ class Sampled:
         influence = bound_influence(model)
         scan, length = self._choose(model, influence)
         _check_visits(scan, length, model)
-        decay = make_site_decay(model, scan, np.ones(model.n_sites), influence)
+        decay = make_decay(model, scan, np.ones(model.n_sites), influence)
         return scan, length, decay.bounds(length)
 
     def _choose(self, model: FactorGraph, influence: Influence) -> tuple[Scan, int]:

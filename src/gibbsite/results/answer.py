@@ -96,6 +96,9 @@ def _plain(value: Any) -> Any:
 class Answer:
     """The names that the answers of all methods share; what an answer does not have is None.
 
+    Most answers also have the ``model``, a ``plan`` (all that decided the numbers, as plain data), and the time taken
+    in ``seconds``, without compilation.
+
     Attributes
     ----------
     marginals, mcse : SiteTable or None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -18,7 +19,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from gibbsite._common.wording import argument, escaped
-from gibbsite.errors import ArgumentError
+from gibbsite.errors import ArgumentError, ConvergenceWarning
 
 _QUIET_SECONDS = 1.0  # shorter runs show nothing
 _LOG_SECONDS = 10.0  # between two lines in a log
@@ -223,6 +224,20 @@ def whole_runs_only() -> Iterator[None]:
         yield
     finally:
         _WHOLE.reset(token)
+
+
+@contextmanager
+def inner_runs() -> Iterator[None]:
+    """Let runs inside the block be parts of another computation: whole or interrupted, and without warnings.
+
+    Examples
+    --------
+    >>> with inner_runs():
+    ...     warnings.warn("not converged", ConvergenceWarning)
+    """
+    with warnings.catch_warnings(), whole_runs_only():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 @dataclass

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.inference.belief.forests import grow_forests
-from gibbsite.inference.belief.layout import lay_out, raise_to, sealed
+from gibbsite.inference.belief.layout import grow_forests, lay_out, raise_to, sealed
 from gibbsite.inference.belief.messages import LogMessages, PlainMessages, new_messages
 from gibbsite.inference.belief.schedule import ALL, move, new_residuals, order_messages
 
@@ -384,7 +383,7 @@ def test_what_beliefs_do_not_know() -> None:
         maxima.joint("x0")
     assert maxima.marginals is sums.assignment is sums.log_potential is None
     assert list(maxima.to_dataframe().columns) == ["site", "state"]
-    with pytest.raises(gs.errors.ArgumentError, match="No factor has the sites 'x1' and 'x4'"):
+    with pytest.raises(gs.errors.ArgumentError, match="No factor contains the sites 'x1' and 'x4'"):
         sums.joint("x1", "x4")
     with pytest.raises(gs.errors.ArgumentError, match="needs a model"):
         gs.belief_propagation("asia")  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.inference.best_states.marginal import sum_out
-from tests.inference.best_states.test_blocks import random_model
+from tests.inference.best_states.test_moves import random_model
 
 
 def sums(model: gs.FactorGraph, keep: list[str]) -> dict[tuple[int, ...], float]:

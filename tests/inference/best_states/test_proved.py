@@ -10,7 +10,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.inference.best_states.proved import prove_best
-from tests.inference.best_states.test_blocks import random_model
+from tests.inference.best_states.test_moves import random_model
 
 needs_toulbar = pytest.mark.skipif(importlib.util.find_spec("pytoulbar2") is None, reason="pytoulbar2 is not installed")
 

@@ -9,7 +9,7 @@ import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.elimination.rings import LogSum, Max, Ring, Sum
 from gibbsite.inference.exact.propagate import propagate
-from gibbsite.inference.exact.states import assign, make_slate, trace_best, trace_draws, weigh
+from gibbsite.inference.exact.states import assign, make_slate, rank_states, trace_draws, weigh
 from gibbsite.testing import law_p_value
 from tests.inference.exact.naive import all_states, plan_of, random_model
 
@@ -93,8 +93,7 @@ def test_the_best_state_does_not_depend_on_how_cliques_are_merged(seed: int) -> 
         plan = plan_of(model, most_own)
         loaded = plan.load(Max())
         propagate(Max(), plan.tree, plan.operands, loaded.workspace, loaded.pool)
-        x = np.zeros(plan.tree.card.size, np.int64)
-        trace_best(Max(), plan.tree, plan.operands, loaded.pool, make_slate(plan.tree), x)
+        x = rank_states(plan, loaded.pool, 1)[0]
         problem = plan.reduction.problem
         codes = plan.reduction.codes.copy()
         codes[problem.origin] = problem.code[problem.code_start[:-1] + x]

@@ -13,10 +13,9 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.inference.importance.base import BLOCK, SourceSettings
-from gibbsite.inference.importance.forward import ForwardSource, _Prepared
+from gibbsite.inference.importance.forward import ForwardSource, _Prepared, bound_sum
 from gibbsite.inference.importance.network import find_network
 from gibbsite.inference.importance.tables import draw_blocks, make_scratch
-from gibbsite.inference.importance.weight_bound import bound_sum
 from tests.inference.importance.networks import random_network
 
 pytestmark = pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
@@ -35,7 +34,7 @@ def draw(source: ForwardSource, blocks: int) -> tuple[Any, Any]:
     x, logs = [], []
     for block in range(blocks):
         tally = source.make_tally(ready.structure.card)
-        draw_blocks(ready.structure, source.tables, *source.key, block, 1, 1, scratch, tally, 0)
+        draw_blocks(ready.structure, source.tables, source.key, block, 1, 1, scratch, tally, 0)
         x.append(scratch.x.copy())
         logs.append(scratch.log_weights.copy())
     return np.concatenate(x, axis=1), np.concatenate(logs)

@@ -9,12 +9,15 @@ import pytest
 from scipy import stats
 
 import gibbsite as gs
+from gibbsite._numba.jit import compiled_loop
+from gibbsite._numba.random.generators import load, store
 from gibbsite.inference.exact.plan import outline
-from gibbsite.inference.importance.base import SourceSettings
+from gibbsite.inference.importance.base import BLOCK, SourceSettings
+from gibbsite.inference.importance.estimate import pareto_k
 from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, largest_table, plan_buckets
+from gibbsite.inference.importance.mini_buckets.descent import DrawTables, Lanes, draw_lanes, make_lanes, write_codes
 from gibbsite.inference.importance.mini_buckets.proposal import BucketSource, Growth, pass_upwards, weigh_buckets
 from gibbsite.inference.importance.mini_buckets.weighted_sum import fill_pool
-from gibbsite.inference.importance.pareto import pareto_k
 from tests.inference.importance.models import all_states, random_model
 
 FALSE_ALARM = 1e-7  # of each statistical test
@@ -31,6 +34,24 @@ def make_source(model: gs.FactorGraph, entries: int, seed: int = 1) -> BucketSou
     source = weigh_buckets(model, found, plan_buckets(found, entries), setting(model, seed), 0)
     assert source is not None
     return source
+
+
+@compiled_loop
+def _draw(tables: DrawTables, lanes: Lanes, words: np.ndarray) -> None:
+    store(words, draw_lanes(tables, lanes, load(words)))
+    write_codes(tables.answers, lanes)
+
+
+def draw_states(source: BucketSource, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Draw states, as codes (size, sites), and their log-weights."""
+    words = rng.integers(1, 2**64, 4, dtype=np.uint64)
+    lanes = make_lanes(source.plan.buckets, source.tables.answers.place.size)
+    codes, weights = [], []
+    for _ in range(-(-size // BLOCK)):
+        _draw(source.tables, lanes, words)
+        codes.append(lanes.codes.T.copy())
+        weights.append(lanes.log_weight + source.log_constant)
+    return np.concatenate(codes)[:size], np.concatenate(weights)[:size]
 
 
 def check_bounds(numbers: range) -> int:
@@ -84,7 +105,7 @@ def test_a_source_without_splits_draws_from_the_model() -> None:
     assert source.exact
     exact = gs.exact.enumerate_states(model)
     assert abs(source.log_bound - exact.log_z) <= 1e-10 * max(1.0, abs(exact.log_z))
-    codes, weights = source.draw_states(100_000, np.random.default_rng(1))
+    codes, weights = draw_states(source, 100_000, np.random.default_rng(1))
     assert np.abs(weights - exact.log_z).max() < 1e-9
     states = all_states(model)
     law = np.exp([model.log_potential(x) - exact.log_z for x in states])
@@ -111,7 +132,7 @@ def test_weights_are_the_model_over_the_law_of_the_draws(number: int) -> None:
     """The weights of all states that were met give the law of the draws, which they must then have."""
     model = random_model(number)
     source = make_source(model, 1)
-    codes, weights = source.draw_states(60_000, np.random.default_rng(number))
+    codes, weights = draw_states(source, 60_000, np.random.default_rng(number))
     assert weights.max() <= source.log_bound + 1e-12 * max(1.0, abs(source.log_bound))
     alive = weights > -np.inf
     law = np.zeros(int(np.prod(model.cards)))

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.inference.importance.estimate import estimate
-from gibbsite.inference.importance.pareto import pareto_k
+from gibbsite.inference.importance.estimate import estimate, pareto_k
 from gibbsite.inference.importance.tally import GROUPS, Tally, add_block, make_tally
 from gibbsite.inference.importance.verdict import judge
 from tests.campaigns.weights import pulls, try_once

@@ -2,17 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.sparse import coo_array
 
 import gibbsite as gs
 from gibbsite.inference.influence import read_influence
-from gibbsite.inference.influence.binary import theorem_11, theorem_12
-from gibbsite.inference.influence.tables import theorem_10
 from tests.inference.influence.random_models import KINDS, brute_influence, random_model
 
 ROUNDING = 1e-14
+
+
+def theorem_11(coupling: Any, field: Any, others: Any) -> Any:
+    """Bound the influence between two spins of a pairwise model exp(theta_ij s_i s_j + theta_i s_i).
+
+    ``coupling`` is theta_ij, ``field`` theta_i of the influenced spin, ``others`` the sum of abs(theta_ik) over its
+    other neighbours. This is theorem 11 of Mitliagkas and Mackey (2017), which is exact unless the other neighbours
+    cannot bring the log-odds as close to zero as their range allows.
+    """
+    u = 2.0 * np.abs(coupling)
+    m = np.maximum(2.0 * np.abs(field) - 2.0 * np.asarray(others, np.float64), 0.0)
+    return -np.expm1(-2.0 * u) / (1.0 + np.exp(-2.0 * u) + np.exp(m - u) + np.exp(-m - u))
+
+
+def theorem_10(log_table: np.ndarray) -> float:
+    """Bound the influence of the second site of a pair on the first, from their summed log-potentials (K_i, K_j)."""
+    table = np.asarray(log_table, np.float64)
+    change = table[:, :, None] - table[:, None, :]
+    return float(np.tanh(np.max(change.max(axis=0) - change.min(axis=0)) / 4.0))
+
+
+def theorem_12(shared: Any, field: Any, others: Any) -> Any:
+    """Bound the influence between two spins of a model with products of any number of spins.
+
+    ``shared`` is the sum of abs(theta_S) over the products with both spins, ``others`` that over the products with i
+    but without j, ``field`` theta_i of the influenced spin. This is theorem 12 as printed, which may exceed 1;
+    :func:`theorem_11` with ``shared`` in place of the coupling holds as well and is never larger, since the influence
+    grows with the coupling.
+    """
+    b = np.exp(-np.maximum(2.0 * np.abs(field) - 2.0 * np.asarray(others, np.float64), 0.0))
+    return 2.0 * np.sinh(2.0 * np.abs(shared)) * b / (1.0 + b) ** 2
 
 
 def check_bounds(kind: str, models: int, seed: int) -> None:

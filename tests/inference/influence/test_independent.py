@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import gibbsite as gs
-from gibbsite.inference.influence.certificate import make_site_decay
+from gibbsite.inference.influence.certificate import make_decay
 from tests.inference.influence.random_models import random_model
 
 SCANS = [gs.Systematic(), gs.scans.FixedOrder([1, 0, 1]), gs.RandomScan(), gs.scans.Shuffled(), gs.Chromatic()]
@@ -21,7 +21,7 @@ def test_bounds_of_sites_are_those_of_certificates(scan: gs.scans.Scan, seed: in
     model = random_model("ising", np.random.default_rng(seed))
     influence = gs.influence.bound_influence(model)
     for steps in (0, 1, 5, 40):
-        found = make_site_decay(model, scan, np.ones(model.n_sites), influence).bounds(steps)
+        found = make_decay(model, scan, np.ones(model.n_sites), influence).bounds(steps)
         each = [gs.certify(model, scan=scan, steps=steps, target=i).variation for i in range(model.n_sites)]
         np.testing.assert_allclose(found, each, rtol=1e-12)
 

@@ -1,8 +1,8 @@
 """Belief propagation: messages between factors and sites are updated until they agree.
 
 ``layout`` has the arrays, ``messages`` computes a message, ``schedule`` the order of updates, ``lattice`` sweeps
-binary lattices, ``forests`` computes the powers of tree-reweighted messages, ``readout`` computes log-partition
-functions, states and joint probabilities from messages; ``propagation`` puts all of it together.
+binary lattices, ``readout`` computes log-partition functions, states and joint probabilities from messages, and
+``propagation`` combines all of them.
 """
 
 from gibbsite.inference.belief.propagation import belief_propagation

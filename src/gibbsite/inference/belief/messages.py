@@ -5,9 +5,9 @@ c_f) times q_jf, where q_jf = b_j / m_fj, and the belief b_j is the product of t
 incoming messages m_gj^c_g; c is the power of a factor, one for plain belief propagation [1]_. Beliefs are stored and
 follow every message, so that a message costs as much as its table, however many neighbours a site has.
 
-Numbers are weights of at most one or, where a weight of a possible state would become so small that products might
-underflow, logarithms. Impossible states have belief zero and are skipped; after propagation of zeros, every possible
-state has positive messages.
+Numbers are weights of at most one, or logarithms if a weight of a possible state would become so small that products
+might underflow. Impossible states have belief zero and are skipped; after propagation of zeros, every possible state
+has positive messages.
 
 References
 ----------
@@ -115,12 +115,6 @@ def table_entry(ring: Any, graph: MessageGraph, at: Integer) -> float:
 @generic
 def add(ring: Any, state: Messages, a: Integer, weight: float) -> None:
     """Add a term to the new message."""
-    raise NotImplementedError
-
-
-@generic
-def replace(ring: Any, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float) -> float:
-    """Replace the old message by the new one, update the belief, and return the change."""
     raise NotImplementedError
 
 
@@ -257,7 +251,7 @@ def _renew_weights(ring: PlainMessages, graph: MessageGraph, state: Messages, e:
     first = np.uintp(graph.member_start[f])
     for a in range(size):
         state.fresh[a] = 0.0
-    if np.uintp(graph.member_start[f + ONE]) - first == np.uintp(2):  # no need to write anything down
+    if np.uintp(graph.member_start[f + ONE]) - first == np.uintp(2):  # no list of members is needed
         o = np.uintp(graph.member[first])
         if o == e:
             o = np.uintp(graph.member[first + ONE])
@@ -274,13 +268,12 @@ def _renew_weights(ring: PlainMessages, graph: MessageGraph, state: Messages, e:
     else:
         n, _ = _collect(ring, graph, state, e, f)
         sum_table(ring, graph, state, f, n, size, own)
-    return replace(ring, graph, state, e, size, damping)
+    return _replace_weights(graph, state, e, size, damping)
 
 
-@implement(replace, PlainMessages)
-def _replace_weights(
-    ring: PlainMessages, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float
-) -> float:
+@inlined
+def _replace_weights(graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float) -> float:
+    """Replace the old message by the new one, update the belief, and return the change."""
     i = np.uintp(graph.site[e])
     power = graph.power[np.uintp(graph.factor[e])]
     cell, place = np.uintp(graph.offset[i]), np.uintp(graph.place[e])
@@ -321,7 +314,7 @@ def _replace_weights(
 @implement(renew, LogMessages)
 def _renew_logs(ring: LogMessages, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
     size, _ = log_message(ring, graph, state, e)
-    return replace(ring, graph, state, e, size, damping)
+    return _replace_logs(graph, state, e, size, damping)
 
 
 @inlined
@@ -340,10 +333,9 @@ def log_message(ring: LogMessages, graph: MessageGraph, state: Messages, e: Inte
     return size, scale
 
 
-@implement(replace, LogMessages)
-def _replace_logs(
-    ring: LogMessages, graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float
-) -> float:
+@inlined
+def _replace_logs(graph: MessageGraph, state: Messages, e: Integer, size: Integer, damping: float) -> float:
+    """Replace the old message by the new one, update the belief, and return the change."""
     i = np.uintp(graph.site[e])
     power = graph.power[np.uintp(graph.factor[e])]
     cell, place = np.uintp(graph.offset[i]), np.uintp(graph.place[e])
@@ -379,7 +371,7 @@ def gather_beliefs(ring: Any, graph: MessageGraph, state: Messages) -> None:
         i = np.uintp(site)
         cell, size = np.uintp(graph.offset[i]), np.uintp(graph.card[i])
         for a in range(size):
-            if state.belief[cell + a] > ring.zero:  # what was excluded before stays excluded
+            if state.belief[cell + a] > ring.zero:  # excluded states stay excluded
                 total = graph.log_unary[cell + a]
                 for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):
                     total += graph.power[np.uintp(graph.factor[k])] * log_of(

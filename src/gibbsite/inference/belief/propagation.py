@@ -1,8 +1,8 @@
 """Belief propagation: update messages between factors and sites until they agree, and read off the answers.
 
-A message tells what a factor knows about one of its sites from all its other sites. On a tree messages converge after
-one sweep, and beliefs are exact marginals. With cycles they may converge to beliefs that are often good and sometimes
-not, or not at all; the fixed points are those of Bethe's free energy [1]_. Fractional messages count each factor with
+A message summarises what a factor implies about one of its sites, given all its other sites. On a tree messages
+converge after one sweep, and beliefs are exact marginals. With cycles they may converge to beliefs that are often good,
+or not at all; the fixed points are those of Bethe's free energy [1]_. Fractional messages count each factor with
 a power [2]_; with powers from forests the free energy is concave, its maximum is unique, and it is an upper bound of
 the log-partition function [3]_. Maxima instead of sums look for a most probable state.
 
@@ -32,9 +32,8 @@ from gibbsite._numba.jit import announcing, interpreted
 from gibbsite.errors import ArgumentError, ConvergenceWarning, SupportError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
-from gibbsite.inference.belief.forests import grow_forests
 from gibbsite.inference.belief.lattice import OddsLattice, lay_out_lattice, summarise_lattice, sweep_lattice
-from gibbsite.inference.belief.layout import MessageGraph, lay_out, raise_to, sealed
+from gibbsite.inference.belief.layout import MessageGraph, grow_forests, lay_out, raise_to, sealed
 from gibbsite.inference.belief.messages import LEAST, LogMessages, Messages, PlainMessages, gather_beliefs, new_messages
 from gibbsite.inference.belief.readout import LatticeBeliefs, TableBeliefs, read_off
 from gibbsite.inference.belief.result import BeliefResult
@@ -52,7 +51,7 @@ _STEPS_PER_ENTRY, _USUAL_SWEEPS = 5.0, 30
 _ROUNDING = 16  # passes after which beliefs are computed anew
 _KEPT = 1e6  # entries that a sweep reads, up to which a model is laid out once
 _CAREFUL = 0.1  # share of the tolerance that estimated changes must be below: estimates may be too small
-_AT_ONCE = 20_000  # messages between looks at the clock
+_AT_ONCE = 20_000  # updates between checks of the time
 
 
 @checked
@@ -207,41 +206,25 @@ class _Run:
     messages: int = 0
 
     def advance(self, mode: int, count: int = 0) -> tuple[int, float]:
-        """Update messages; return their number, and the largest change."""
+        """Update messages; return the number of updates and the largest change."""
         order, how = self.order, self.how
         while True:
+            least = _CAREFUL * how.tolerance
             done, largest, bad = move(
-                self.ring,
-                self.graph,
-                self.state,
-                self.residuals,
-                order,
-                mode,
-                count,
-                _CAREFUL * how.tolerance,
-                how.damping,
+                self.ring, self.graph, self.state, self.residuals, order, mode, count, least, how.damping
             )
             self.messages += int(done)
             if bad < 0:
                 return int(done), float(largest)
             if isinstance(self.ring, LogMessages):
                 raise _Contradiction(int(self.graph.site[bad]))
-            self.take_logs()  # and once more
-
-    def prepare(self) -> None:
-        """Compile or load the loop, so that this does not count as time of the iteration."""
-        none = self.order[:0]
-        move(self.ring, self.graph, self.state, self.residuals, none, ALL, 0, 0.0, self.how.damping)
+            self.take_logs()  # and try again
 
     def take_logs(self) -> None:
         """Continue with logarithms."""
         with np.errstate(divide="ignore"):
             state = self.state._replace(message=np.log(self.state.message), belief=np.log(self.state.belief))
         self.state, self.ring = state, LogMessages(self.ring.largest)
-
-    def gather(self) -> None:
-        """Compute beliefs again."""
-        gather_beliefs(self.ring, self.graph, self.state)
 
 
 class _Contradiction(Exception):
@@ -296,7 +279,7 @@ def _on_tables(model: FactorGraph, laid_out: _LaidOut, how: _Settings, show: Pro
         plain = bool((graph.power == 1.0).all())
         once = forest and how.damping == 1.0 and plain
         run = _start(graph, laid_out.order, how)
-        run.prepare()
+        move(run.ring, graph, run.state, run.residuals, run.order[:0], ALL, 0, 0.0, how.damping)  # compile or load
         begun = time.monotonic()
         try:
             with catch_interrupt(show.say) as interrupt:
@@ -349,7 +332,7 @@ def _start(graph: MessageGraph, order: Ints, how: _Settings) -> _Run:
 
 
 def _settle(run: _Run, once: bool, begun: float, show: Progress, interrupt: Any) -> float:
-    """Update messages until they have converged or the budget is used up; return the largest change left."""
+    """Update messages until they have converged or the budget is used up; return the largest remaining change."""
     how, edges = run.how, run.graph.n_edges
     if not edges:
         return 0.0
@@ -368,10 +351,10 @@ def _settle(run: _Run, once: bool, begun: float, show: Progress, interrupt: Any)
             return residual
         if made >= how.max_iterations or interrupt.up or elapsed >= how.seconds:
             return residual
-        if mode != ALL:  # all are looked at once more when none should change
+        if mode != ALL:  # all are computed once more when no change is expected
             mode = NOTED if mode == SOME and done < count else SOME
         if passes % _ROUNDING == 0:
-            run.gather()
+            gather_beliefs(run.ring, run.graph, run.state)
 
 
 def _as_odds(graph: Graph, how: _Settings) -> OddsLattice | None:

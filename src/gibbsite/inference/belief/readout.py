@@ -36,9 +36,8 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
-from gibbsite.inference.belief.forests import ForestShares
 from gibbsite.inference.belief.lattice import OddsLattice, edges_of
-from gibbsite.inference.belief.layout import MessageGraph
+from gibbsite.inference.belief.layout import ForestShares, MessageGraph
 from gibbsite.inference.belief.messages import ONE, LogMessages, Messages, log_message
 
 
@@ -98,11 +97,7 @@ def log_z_of_beliefs(ring: LogMessages, graph: MessageGraph, state: Messages) ->
 def upper_bound(
     ring: LogMessages, graph: MessageGraph, state: Messages, lead: Floats, root: Floats, psi: Floats
 ) -> float:
-    """Return an upper bound of the log-partition function, for any sum-product messages in logarithms.
-
-    ``lead`` and ``root`` are :class:`.forests.ForestShares`; ``psi`` (cells,) is scratch space for the terms of the
-    sites.
-    """
+    """Return an upper bound of log Z, for any messages in logarithms; ``psi`` (cells,) is scratch space."""
     for c in range(psi.size):
         psi[c] = graph.log_unary[c] if state.belief[c] > -np.inf else -np.inf
     total = 0.0

@@ -12,7 +12,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import Text, argument
 from gibbsite.errors import ArgumentError
-from gibbsite.inference.mean_field.result import Approximation
+from gibbsite.inference.mean_field.fixed_point import Approximation
 from gibbsite.results.answer import Diagnostics
 from gibbsite.results.joint import add_observed, find_free
 from gibbsite.results.wording import in_words
@@ -27,36 +27,26 @@ if TYPE_CHECKING:
 class BeliefResult(Approximation):
     """Beliefs: approximate marginals and log-partition function, or a state that is probable.
 
-    Exact where the factors form a tree; elsewhere the error is not known, but for the upper bound of
-    kind "tree-reweighted". There are no standard errors: nothing was drawn.
+    Exact if the factors form a tree. Otherwise the error is not known, except for the upper bound of kind
+    "tree-reweighted". There are no standard errors, because nothing was drawn.
 
     Attributes
     ----------
-    model : FactorGraph
-        The model.
-    cells : float array
-        One probability per state of each site, for ``binary`` one per site, that of state 1.
     kind, schedule : str
         As asked for.
     log_z : float
         Approximate natural logarithm of the partition function, evidence included; an upper bound for
         "tree-reweighted", NaN for "max".
     messages, edges : int
-        Messages computed, and how many there are: one from each factor to each of its sites.
+        Number of updates of messages, and of messages: one from each factor to each of its sites.
     residual : float
-        Largest change of a message when all were last looked at; messages have a maximum of one.
+        Largest change of a message in the last pass over all of them; messages have a maximum of one.
     tolerance : float
-        Changes up to this count as none.
+        Smaller changes count as none.
     exact : bool
         There is no cycle, and messages have settled: all answers are exact up to rounding.
     codes : int array, optional
         The state that maxima were decoded to (kind "max").
-    plan : dict
-        Everything that decided the numbers, as plain data.
-    interrupted : bool
-        Ended early by Ctrl-C.
-    seconds : float
-        Time taken.
 
     Examples
     --------
@@ -111,8 +101,8 @@ class BeliefResult(Approximation):
         if table is None:
             names = " and ".join(repr(self.model.sites[i]) for i in free)
             raise ArgumentError(
-                f"No factor has the sites {names} among others, and beliefs are about factors; ask for fewer "
-                "sites, or sample the model."
+                f"No factor contains the sites {names}, and joint beliefs are those of a factor; ask for "
+                "fewer sites, or sample the model."
             )
         return add_observed(table, sites, self.model.evidence, self.model.evidence_labels)
 
@@ -143,7 +133,7 @@ class BeliefResult(Approximation):
 
     @property
     def settled(self) -> bool:
-        """Whether messages have come to rest."""
+        """Whether the messages have converged."""
         return self.residual <= self.tolerance
 
     @cached_property
@@ -164,17 +154,17 @@ class BeliefResult(Approximation):
         kind = "best found" if self.kind == "max" else bound if self.task == "PR" else "approximation"
         names = ("residual", "messages", "edges", "tolerance")
         figures = {**{name: getattr(self, name) for name in names}, "tree": self.exact}
-        good = "the factors form a tree, so that it is exact" if self.exact else self._how_good()
+        if self.exact:
+            good = "the factors form a tree, so that it is exact"
+        elif self.kind == "max":
+            good = "nothing is proved about the state"
+        else:
+            good = "marginals are approximate, their error is not known"
         text = (
             f"largest change {in_words(self.residual, '.2g')} after {self.messages:,} messages; {good}; "
             f"{self._value('log Z')}"
         )
         return self._diagnose(kind, list(map(Text, reasons)), figures, text)
-
-    def _how_good(self) -> str:
-        if self.kind == "max":
-            return "nothing is proved about the state"
-        return "marginals are approximate, their error is not known"
 
     def _value(self, name: str) -> str:
         if self.kind == "max":

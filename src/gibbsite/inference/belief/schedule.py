@@ -62,8 +62,7 @@ def order_messages(graph: MessageGraph) -> tuple[Ints, Ints, bool]:
 def search(graph: MessageGraph, sites: Ints, factors: Ints, parent: Ints, seen: Ints) -> int:
     """Find all sites and factors by breadth-first search; return the number of components.
 
-    ``sites`` and ``factors`` are in the order of the search, ``parent`` is the edge that a factor was found by, and
-    ``seen`` must hold -1 for all sites and then all factors.
+    ``parent`` is the edge that a factor was found by; ``seen`` must hold -1 for all sites and then all factors.
     """
     n = graph.card.size
     components, found, listed = 0, 0, 0
@@ -152,10 +151,10 @@ def move(
 ) -> tuple[int, float, int]:
     """Update messages in a given order.
 
-    With ``mode`` ``ALL`` there is one pass; with ``NOTED`` it also notes the effect on other messages; with ``SOME``
-    there are passes over messages that are expected to change, until none is by more than ``tolerance``, or ``count``
-    messages were updated. Returns the number of updated messages, the largest change in the last pass that updated
-    any, and the edge at which numbers became too small (-1: none).
+    With ``ALL`` there is one pass; with ``NOTED`` it also notes the effect on other messages; with ``SOME`` there are
+    passes over messages that are expected to change by more than ``tolerance``, up to ``count`` updates. Returns the
+    number of updates, the largest change in the last pass with any, and the edge at which numbers became too small (-1:
+    none).
     """
     done, largest = 0, 0.0
     while True:

@@ -1,4 +1,4 @@
-"""What a search for the best state gives: the states, and how often they were found."""
+"""The answer of a search for the best state: the states, and how often they were found."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Assignment(Mapping[str, Label]):
-    """A state by name and label, looked up as it is asked for: of very many sites, there is no dictionary.
+    """A state by name and label, whose labels are looked up when needed: there is no dictionary of millions of sites.
 
     Examples
     --------
@@ -58,8 +58,7 @@ class RankedState:
     log_potential : float
         Its log-potential.
     found : int or None
-        How many chains have seen it, or another state of the same log-potential; None if it was not found by
-        chains, but solved for.
+        How many chains have seen it, or another state of the same log-potential; None if it was solved for.
     """
 
     assignment: Mapping[str, Any]
@@ -69,12 +68,10 @@ class RankedState:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchResult(Answer):
-    """What a search has found.
+    """The best states that a search has found.
 
     Attributes
     ----------
-    model : FactorGraph
-        The model.
     codes : int array (states, sites)
         The best states as codes, the best one first; all are local maxima.
     ranked : tuple of RankedState
@@ -82,23 +79,16 @@ class SearchResult(Answer):
     bests : float array (chains,)
         Largest log-potential each chain has reached.
     found : int
-        How many chains have reached the largest log-potential; 0 if it took parts of several.
+        How many chains have reached the largest log-potential; 0 if the state was combined from those of several.
     restarts, hits : int
         Restarts of all chains, and how many of them ended at the largest log-potential by themselves.
     sweeps : int
-        Sweeps of each chain, single-site sweeps and passes over the blocks of a cover or the sites of a
-        cutset; of the chain that made the most, where time is limited.
+        Largest number of sweeps of a chain: single-site sweeps, and passes over the blocks of a cover or the sites of
+        a cutset.
     ties : int
-        How many distinct states of the largest log-potential were seen: at least so many best states there
-        are, if that is the largest of all.
+        How many distinct states of the largest log-potential were seen, a lower bound of their number.
     ties_complete : bool
-        False if no more of them were kept.
-    interrupted : bool
-        Ended early by Ctrl-C.
-    seconds : float
-        Time taken.
-    plan : dict
-        What decided the numbers, as plain data.
+        Whether all of these were kept.
     proof : Proof or str or None
         What toulbar2 has proved about the best state, or why there is no proof; None if none was asked for.
     """
@@ -124,23 +114,26 @@ class SearchResult(Answer):
         return len(self.bests)
 
     @property
+    def proven(self) -> Proof | None:
+        """What toulbar2 has found out; None if it was not asked or did not run."""
+        return None if isinstance(self.proof, str) else self.proof
+
+    @property
     def assignment_codes(self) -> Array:
         """State codes of the best state."""
-        best: Array = self.codes[0] if self.proof is None or isinstance(self.proof, str) else self.proof.codes
-        return best
+        return self.codes[0] if self.proven is None else self.proven.codes
 
     @property
     def assignment(self) -> Mapping[str, Any]:
         """The best state by name and label, observed sites included."""
-        if self.proof is None or isinstance(self.proof, str):
+        if self.proven is None:
             return self.ranked[0].assignment
-        return {**Assignment(self.model.domains, self.proof.codes), **self.model.evidence}
+        return {**Assignment(self.model.domains, self.proven.codes), **self.model.evidence}
 
     @property
     def log_potential(self) -> float:
         """Log-potential of the best state."""
-        found = self.proof is None or isinstance(self.proof, str)
-        return self.ranked[0].log_potential if found else self.proof.log_potential  # type: ignore[union-attr]
+        return self.ranked[0].log_potential if self.proven is None else self.proven.log_potential
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
@@ -149,7 +142,7 @@ class SearchResult(Answer):
             return self._judge_proof(self.proof)
         reasons: tuple[str, ...] = ()
         if self.found < 2 and self.model.n_sites:
-            who = "one chain" if self.found else "no chain alone, but put together from the states of several,"
+            who = "one chain" if self.found else "no chain alone, but combined from the states of several,"
             reasons = (
                 f"the best state was found by {who} of {self.chains}: there may be better ones; run longer, or "
                 "use more chains.",
@@ -187,7 +180,7 @@ class SearchResult(Answer):
         """Return how often the best state was found."""
         if not self.found:
             return (
-                f"the best state was put together from the states of several of {self.chains} chains, after "
+                f"the best state was combined from the states of several of {self.chains} chains, after "
                 f"{self.restarts:,} restarts"
             )
         return (

@@ -1,8 +1,8 @@
 """Marginal MAP: the best states of some sites with all others summed out.
 
-The other sites are summed out one after another, smallest table first. What is left is a model of the sites to maximise
-over, whose log-potential is the logarithm of a sum: of their joint probability, times the partition function of the
-whole model. Its best state is solved for, or searched for by annealing, like that of any other model.
+The other sites are summed out one after another, smallest table first. This leaves a model of the sites to maximise
+over, whose log-potential is the logarithm of their joint probability times the partition function of the whole model.
+Its best state is solved for, or searched for by annealing, like that of any other model.
 """
 
 from __future__ import annotations
@@ -31,14 +31,7 @@ MOST_ENTRIES = 1 << 22
 
 
 def read_maximised(model: FactorGraph, sites: Any) -> tuple[str, ...]:
-    """Return the names of the sites to maximise over, observed ones left out, each once.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> read_maximised(gs.ising_grid((3, 3)), ["4", 0])
-    ('0', '4')
-    """
+    """Return the names of the sites to maximise over, in order, each once, without observed ones."""
     if isinstance(sites, str) or not isinstance(sites, Iterable):
         raise ArgumentError(f"{argument('maximise')} must be a list of sites to maximise over, got {sites!r}.")
     named = list(sites)
@@ -48,29 +41,10 @@ def read_maximised(model: FactorGraph, sites: Any) -> tuple[str, ...]:
     return tuple(model.sites[i] for i in sorted({model.index(site) for site in free}))
 
 
-def sum_out(model: FactorGraph, keep: Sequence[str], most_entries: int = MOST_ENTRIES) -> FactorGraph:
-    """Return the model of some sites with all others summed out; its log-potentials are logs of sums.
+def sum_out(model: FactorGraph, keep: Sequence[str]) -> FactorGraph:
+    """Return the model of the sites in ``keep`` with all others summed out; its log-potentials are logs of sums.
 
-    Parameters
-    ----------
-    model : FactorGraph
-        The model, with evidence folded in.
-    keep : sequence of str
-        The sites that stay.
-    most_entries : int
-        Of any table.
-
-    Raises
-    ------
-    TooLargeError
-        If a table would be larger.
-
-    Examples
-    --------
-    >>> import gibbsite as gs
-    >>> model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[3, 1], [1, 1]])])
-    >>> [round(float(np.exp(sum_out(model, ["a"]).log_potential([a]))), 6) for a in (0, 1)]
-    [4.0, 2.0]
+    Raises :class:`TooLargeError` if a table would have more than :data:`MOST_ENTRIES` entries.
     """
     graph = compile_graph(model, "table")
     cards = [int(size) for size in graph.cards]
@@ -92,11 +66,10 @@ def sum_out(model: FactorGraph, keep: Sequence[str], most_entries: int = MOST_EN
         if now != cost:  # it has changed since
             heapq.heappush(heap, (now, i))
             continue
-        if cost > math.log2(most_entries) + 1e-9:
+        if cost > math.log2(MOST_ENTRIES) + 1e-9:
             raise TooLargeError(
-                f"Summing out the other sites needs a table of 2^{cost:.0f} entries, of "
-                f"2^{math.log2(most_entries):.0f} that are possible; maximise over more sites, or observe "
-                "some."
+                f"Summing out the other sites needs a table of 2^{cost:.0f} entries, more than the limit of "
+                f"2^{math.log2(MOST_ENTRIES):.0f}; maximise over more sites, or observe some."
             )
         gone.add(i)
         used = sorted(touching[i])
@@ -137,7 +110,7 @@ def _list_tables(arrays: TableGraph) -> list[Table]:
 def _add(
     tables: dict[int, Table], touching: list[set[int]], numbers: list[int], scope: tuple[int, ...], logs: Floats
 ) -> None:
-    """Take in a table, under a number that no table had before."""
+    """Add a table under a new number."""
     number = len(numbers)
     numbers.append(number)
     tables[number] = (scope, logs)

@@ -1,8 +1,7 @@
-"""A most probable state with its proof: toulbar2 goes on from the best state that was found.
+"""A most probable state with its proof: toulbar2 continues from the best state that was found.
 
-toulbar2 (pytoulbar2, ``pip install gibbsite[proved]``) is a branch-and-bound solver of cost function
-networks. It runs in a process of its own, so that a time limit and Ctrl-C end it whatever it is doing; what
-is known by then is a state and a bound on all states.
+toulbar2 (pytoulbar2, ``pip install gibbsite[proved]``) is a branch-and-bound solver of cost function networks. It runs
+in a process of its own, so that a time limit or Ctrl-C can end it at any time; a state and a bound are known by then.
 """
 
 from __future__ import annotations
@@ -28,32 +27,18 @@ from gibbsite.sampling.progress import Status, catch_interrupt
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-# Digits of costs, unless sums of them could exceed what toulbar2 reckons with.
-_DIGITS, _LARGEST = 8, 1e17
+_DIGITS, _LARGEST = 8, 1e17  # digits of costs, and the largest sum of costs that toulbar2 can compute with
 _POLL = 0.1  # seconds
-_GRACE = 5.0  # seconds that the process is given beyond its own time limit
+_GRACE = 5.0  # seconds that the process has beyond its own time limit
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What toulbar2 has found out.
+    """What toulbar2 has found out: the best state known as ``codes``, and whether it is ``proved`` to be the best.
 
-    Attributes
-    ----------
-    codes : int array
-        The best state known, as codes.
-    log_potential : float
-        Its log-potential.
-    bound : float
-        No state has a larger log-potential, up to ``tolerance``; infinite if there is no bound.
-    tolerance : float
-        How far the rounding of costs can be off.
-    proved : bool
-        Whether the bound is the log-potential of the state, up to ``tolerance``.
-    improved : bool
-        Whether toulbar2 found a better state than it was given.
-    interrupted : bool
-        Ended early by Ctrl-C.
+    No state has a log-potential larger than ``bound``, which is infinite if there is no bound, by more than
+    ``tolerance``, the error by rounding of costs. ``improved`` tells whether toulbar2 found a better state than it was
+    given, ``interrupted`` whether Ctrl-C ended the proof.
     """
 
     codes: Ints
@@ -66,24 +51,13 @@ class Proof:
 
 
 def check_toulbar() -> None:
-    """Refuse to go on without pytoulbar2."""
+    """Refuse to continue without pytoulbar2."""
     if importlib.util.find_spec("pytoulbar2") is None:
         raise GibbsiteError("A proof needs toulbar2, which is not installed; run: pip install gibbsite[proved]")
 
 
 def prove_best(model: FactorGraph, codes: Array | None, *, seconds: float = math.inf, show: Any = None) -> Proof:
-    """Let toulbar2 look for a state better than one that is known, or prove that there is none.
-
-    Parameters
-    ----------
-    model : FactorGraph
-        The model, with evidence folded in.
-    codes : int array, optional
-        The best state known.
-    seconds : float
-        Time limit.
-    show : progress, optional
-        Is shown how long it takes.
+    """Let toulbar2 look for a state better than one that is known, if any, or prove that there is none.
 
     Examples
     --------
@@ -113,7 +87,7 @@ def prove_best(model: FactorGraph, codes: Array | None, *, seconds: float = math
             if reached > value:
                 best, value, improved = answer["state"], reached, True
     if best is None:
-        raise GibbsiteError("toulbar2 found no possible state in its time; give it more, or a start from a search.")
+        raise GibbsiteError("toulbar2 found no possible state in time; give it more time, or a start from a search.")
     proved = bound <= value + 2.0 * tolerance
     return Proof(best, value, max(bound, value), 2.0 * tolerance, proved, improved, interrupted)
 
@@ -144,8 +118,8 @@ def _as_costs(arrays: TableGraph, offset: float) -> tuple[dict[str, Any], float,
 
 
 def _run(problem: dict[str, Any], seconds: float, show: Any) -> tuple[dict[str, Any] | None, bool]:
-    """Let toulbar2 work in a process of its own; return its answer, if any, and whether that was stopped."""
-    with tempfile.TemporaryDirectory() as folder, catch_interrupt(_say(show)) as interrupt:
+    """Run toulbar2 in a process of its own; return its answer, if any, and whether it was interrupted."""
+    with tempfile.TemporaryDirectory() as folder, catch_interrupt(print if show is None else show.say) as interrupt:
         given, answer = Path(folder) / "problem.npz", Path(folder) / "answer.npz"
         np.savez(given, **problem)
         command = [sys.executable, "-m", "gibbsite.inference.best_states.toulbar", str(given), str(answer)]
@@ -170,7 +144,3 @@ def _run(problem: dict[str, Any], seconds: float, show: Any) -> tuple[dict[str, 
             last = said.decode(errors="replace").strip().splitlines()[-1:] or ["no message"]
             raise GibbsiteError(f"toulbar2 failed: {last[0]}; look for the state without a proof.")
         return None, bool(interrupt.up)
-
-
-def _say(show: Any) -> Any:
-    return print if show is None else show.say

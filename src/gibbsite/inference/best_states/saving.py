@@ -1,4 +1,4 @@
-"""A search on disk: all that its chains know, so that it goes on as if it had not been stopped."""
+"""Checkpoints of a search: the state of its chains, so that it continues as if it had not been stopped."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Fail, Wanted, admit, between, check_header, fits
 from gibbsite.errors import CheckpointError
 from gibbsite.inference.best_states.searcher import BLOCKS, CUTSETS, SINGLE, Searcher
-from gibbsite.sampling.checkpoint import check_stored, failure, flatten, load_checkpoint, restore, save_checkpoint
+from gibbsite.sampling.checkpoint import check_stored, failure, flatten, load_checkpoint, restore
 from gibbsite.scans.base import period
 
-#: Number of the layout; another one for every change of what is kept, or of how a search goes on from it.
+#: Version of the content; a new one for every change of what is kept, or of how a search continues from it.
 LAYOUT = 2
 
 
 def pack_search(
     searchers: list[Searcher], turns: Any, done: int, seconds: float
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Return all that a search knows between two restarts: plain data, and copies of its arrays."""
+    """Return the state of a search between two restarts: plain data, and copies of its arrays."""
     others: dict[str, Array] = {}
-    told = []
+    generators = []
     for number, one in enumerate(searchers):
         others.update(flatten(f"{number}/searcher/state", one.state))
         others[f"{number}/best"], others[f"{number}/last"] = one.best, one.last
@@ -33,7 +33,7 @@ def pack_search(
         others[f"{number}/seen_values"] = np.array([one.seen[key] for key in sorted(one.seen)], np.float64)
         others[f"{number}/ties"] = _pack(one, sorted(one.ties))
         others[f"{number}/numbers"] = np.array([one.value, one.price, one.tie_value])
-        told.append(json.dumps([one.rng.bit_generator.state, one.moved, one.gained]))
+        generators.append(json.dumps([one.rng.bit_generator.state, one.moved, one.gained]))
     progress = {
         "search": LAYOUT,
         "done": done,
@@ -41,24 +41,18 @@ def pack_search(
         "rounds": dict(turns.rounds),
         "work": dict(turns.work),
         "found": turns.counts(),
-        "generators": told,
+        "generators": generators,
     }
     return progress, {name: part.copy() for name, part in others.items()}
 
 
-def save_search(path: Path, plan: dict[str, Any], packed: tuple[dict[str, Any], dict[str, Array]]) -> None:
-    """Write to disk what was packed."""
-    progress, others = packed
-    save_checkpoint(path, plan, progress, [], others)
-
-
 def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], turns: Any) -> tuple[int, float]:
-    """Bring a search to where it was saved; return the sweeps and seconds it has behind it."""
+    """Restore a search from its checkpoint; return the sweeps made and the seconds taken before."""
     about, arrays = load_checkpoint(path)
     progress, fail = about["progress"], failure(path)
     if "search" not in progress:
         raise CheckpointError(f"{path} is the checkpoint of another kind of run; give another file.")
-    if progress["search"] is True or progress["search"] != LAYOUT:  # the first layout said True
+    if progress["search"] is True or progress["search"] != LAYOUT:  # the first version was True
         raise CheckpointError(
             f"{path} was written by another version of gibbsite, which kept a search in another layout; "
             "remove it to start afresh, or resume with that version."
@@ -71,7 +65,7 @@ def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], tur
             )
     check_header(progress, _PROGRESS, fail)
     if len(progress["generators"]) != len(searchers):
-        raise fail("it is of another number of chains")
+        raise fail("it has another number of chains")
     for number, one in enumerate(searchers):
         _check_searcher(number, one, arrays, fail)
         one.driver.states = [restore(f"{number}/searcher/state", one.state, arrays)]
@@ -88,7 +82,7 @@ def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], tur
         except (TypeError, ValueError, KeyError, OverflowError, RecursionError):
             raise fail("the generator of a chain is damaged") from None
         if not isinstance(one.moved, bool) or one.gained not in (SINGLE, BLOCKS, CUTSETS):
-            raise fail("what a chain has done is damaged")
+            raise fail("the history of a chain is damaged")
     turns.rounds.update(progress["rounds"])
     turns.work.update(progress["work"])
     turns.provide(*progress["found"])
@@ -100,19 +94,19 @@ def _not_negative(value: Any) -> bool:
 
 
 _KINDS = (SINGLE, BLOCKS, CUTSETS)
-# What a search says of its progress; see gibbsite._common.boundary.fits.
+# The progress of a search in a file; see gibbsite._common.boundary.fits.
 _PROGRESS = {
     "done": between(0, 1 << 62),
     "seconds": _not_negative,
-    "rounds": lambda told: fits(told, {str: between(0, 1 << 62)}) and set(told) <= set(_KINDS),
-    "work": lambda told: fits(told, {str: _not_negative}) and set(told) <= set(_KINDS),
-    "found": lambda told: fits(told, [between(0, 1 << 12)]) and len(told) == 2,
+    "rounds": lambda given: fits(given, {str: between(0, 1 << 62)}) and set(given) <= set(_KINDS),
+    "work": lambda given: fits(given, {str: _not_negative}) and set(given) <= set(_KINDS),
+    "found": lambda given: fits(given, [between(0, 1 << 12)]) and len(given) == 2,
     "generators": [str],
 }
 
 
 def _check_searcher(number: int, one: Searcher, arrays: dict[str, Array], fail: Fail) -> None:
-    """Refuse what a file says of a chain where it does not fit the model."""
+    """Refuse the state of a chain if it does not fit the model."""
     cards = np.asarray(one.task.graph.cards)
     check_stored(f"{number}/searcher/state", one.state, arrays, cards, fail)
     codes, n = one.best.dtype, one.best.size
@@ -135,7 +129,7 @@ def _check_searcher(number: int, one: Searcher, arrays: dict[str, Array], fail: 
         raise fail("a chain stands beyond the end of its scan")
     order = arrays[f"{number}/searcher/state/order"]
     if order.size and not 0 <= order.min() <= order.max() < order.size:
-        raise fail("the order in which sites are visited is none")
+        raise fail("the order in which sites are visited is no permutation")
 
 
 def _pack(one: Searcher, keys: list[bytes]) -> Array:

@@ -1,10 +1,11 @@
-"""The search for a most probable state: annealing, again and again, by independent chains.
+"""The search for a most probable state: independent chains are annealed repeatedly.
 
 Chains move by single sites (:class:`gibbsite.AnnealedGibbs`) or, on sparse models, by blocks of bounded width, and
-where there are zeros, by cutsets with all other sites summed out; all are tried, and what improved the best states last
-gets most of the work. Schedules get longer as restarts go on. What one chain does is in :mod:`.searcher`.
+where there are zeros, by cutsets with all other sites summed out. All of these are tried, and most of the work goes to
+those that improved the best states last. Schedules become longer with the number of restarts. :mod:`.searcher` is about
+a single chain.
 
-That several chains arrive at the same log-potential is what speaks for it; it proves nothing.
+If several chains arrive at the same log-potential, it is probably the largest, but this is no proof.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Bools, Floats
 from gibbsite._numba.jit import announcing
 from gibbsite.graphs.support.start import start_states
-from gibbsite.inference.best_states.blocks import MOST_COVERS
-from gibbsite.inference.best_states.cutsets import MOST_CUTSETS
 from gibbsite.inference.best_states.found import RankedState, SearchResult
-from gibbsite.inference.best_states.saving import load_search, pack_search, save_search
+from gibbsite.inference.best_states.moves import MOST_COVERS, MOST_CUTSETS, find_cutset_moves
+from gibbsite.inference.best_states.saving import load_search, pack_search
 from gibbsite.inference.best_states.searcher import BLOCKS, CUTSETS, ROUNDING, SINGLE, Searcher, Task, clock
-from gibbsite.sampling.checkpoint import Checkpoint, hold_checkpoint, read_checkpoint
+from gibbsite.sampling.checkpoint import Checkpoint, hold_checkpoint, read_checkpoint, save_checkpoint
 from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.plan import as_data, package_version, read_entropy
 from gibbsite.sampling.progress import Status, catch_interrupt, choose_progress
@@ -40,15 +40,15 @@ _LONGEST = {SINGLE: 1 << 13, BLOCKS: 1 << 9, CUTSETS: 1 << 6}
 _AT_A_LENGTH = {SINGLE: 8, BLOCKS: 8, CUTSETS: 128}  # restarts before schedules get twice as long
 _ROUNDS_PER_COVER = {BLOCKS: 6, CUTSETS: 3}  # restarts before another cover, or cutset, is found
 _SHARE = {SINGLE: 1.0, BLOCKS: 1.0, CUTSETS: 8.0}  # of the work, to which is added
-_BETTER = 1.5  # for each chain that was improved last by this way to move
-_ALL_CHAINS = 16  # where time is limited, one restart by cutsets out of so many is made by all chains
-_BEFORE_CUTSETS = 2  # rounds of blocks before there are cutsets, which take seconds to compile,
-_AGREED = 64  # and before there are if all chains agree
+_BETTER = 1.5  # for each chain that was improved last by these moves
+_ALL_CHAINS = 16  # if time is limited, one in 16 restarts by cutsets is made by all chains
+_BEFORE_CUTSETS = 2  # rounds of blocks before cutsets are looked for, which take seconds to compile,
+_AGREED = 64  # and the number of rounds if all chains agree
 _SURE = 24  # restarts that ended at the best log-potential, after which a search without a budget ends
 
 
 class _Turns:
-    """Whose turn it is: single sites, blocks or cutsets, and for how many sweeps."""
+    """Which moves come next: of single sites, blocks or cutsets, and for how many sweeps."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -60,7 +60,7 @@ class _Turns:
         self.work = dict.fromkeys(self.kinds, 0.0)
 
     def choose(self, searchers: list[Searcher]) -> str:
-        """Return how the next restart moves; covers and cutsets are found when their time comes."""
+        """Return the moves of the next restart; covers and cutsets are found when they are first needed."""
         share = {kind: _SHARE[kind] for kind in self.kinds}
         for one in searchers:
             share[one.gained] += _BETTER
@@ -77,7 +77,7 @@ class _Turns:
         return kind
 
     def need_cutsets(self, searchers: list[Searcher]) -> bool:
-        """Tell whether it is time to look for cutsets: cheaper moves have led chains to different ends."""
+        """Whether it is time to look for cutsets: cheaper moves have led chains to different ends."""
         rounds = self.rounds.get(BLOCKS, 0)
         if self.cuts or rounds < _BEFORE_CUTSETS:
             return False
@@ -85,19 +85,19 @@ class _Turns:
         return rounds >= _AGREED or not bool(_reach(values, float(values.max())).all())
 
     def look_for_cutsets(self) -> None:
-        """Find the first cutset, if the model has any that are of use, and compile what draws it."""
+        """Find the first cutset, if the model has a useful one, and compile the code that draws it."""
         self.cuts = True
-        self.task.find_cutsets()
+        self.task.cutsets = find_cutset_moves(self.task.blocks)
         if self.task.cutsets is not None:
             self.kinds.append(CUTSETS)
             self.rounds.setdefault(CUTSETS, 0)
             self.work.setdefault(CUTSETS, 0.0)
 
     def movers(self, kind: str, searchers: list[Searcher]) -> list[Searcher]:
-        """Return the chains that restart: all, or most times out of many the one that is ahead.
+        """Return the chains that restart: all of them, or for most restarts by cutsets only the best one.
 
-        Restarts by cutsets take long: several chains would share the time that one needs. The others are
-        there to tell by themselves whether they arrive at the same.
+        Restarts by cutsets take long. All chains make some of them, to show whether they arrive at the same state by
+        themselves.
         """
         ahead = max(searchers, key=lambda one: one.value)
         if kind != CUTSETS or ahead.value == -math.inf or self.rounds[kind] % _ALL_CHAINS == 0:
@@ -110,7 +110,7 @@ class _Turns:
         return 0 if blocks is None else len(blocks.covers), 0 if cutsets is None else len(cutsets.cutsets)
 
     def provide(self, covers: int, cutsets: int) -> None:
-        """Find covers and cutsets until there are so many."""
+        """Find covers and cutsets until there are these numbers of them."""
         while self.task.blocks is not None and len(self.task.blocks.covers) < covers:
             self.task.blocks.add_cover()
         if cutsets and not self.cuts:
@@ -123,7 +123,7 @@ class _Turns:
         return min(_FIRST[kind] << min(self.rounds[kind] // _AT_A_LENGTH[kind], 20), _LONGEST[kind])
 
     def count(self, kind: str, sweeps: int, part: float) -> None:
-        """Take note of a restart of a part of the chains."""
+        """Count a restart of a part of the chains."""
         self.rounds[kind] += 1
         self.work[kind] += part * sweeps * self.task.work_of(kind)
 
@@ -158,7 +158,7 @@ def search_best(
     rng, start, scan, threads, progress : optional
         As in :func:`gibbsite.sample`; the same seed and number of sweeps give the same states.
     checkpoint : path or Checkpoint, optional
-        As in :func:`gibbsite.sample`: a search that is resumed goes on as if it had not been stopped.
+        As in :func:`gibbsite.sample`: a search that is resumed continues as if it had not been stopped.
     until_sure : bool
         End before the budget does when all chains and many restarts have ended at the same log-potential.
 
@@ -230,7 +230,7 @@ def search_best(
                         packed = pack_search(searchers, turns, done, before + clock() - begun)
                         assert saving is not None
                         if clock() - saved >= saving.every:
-                            save_search(path, plan, packed)
+                            save_checkpoint(path, plan, packed[0], [], packed[1])
                             saved = clock()
                     made = executor.map(partial(Searcher.restart, kind=kind, sweeps=length, over=over), movers)
                     done += max(made)
@@ -243,8 +243,8 @@ def search_best(
                 interrupted = bool(interrupt.up)
                 if path is not None and not interrupted:
                     packed = pack_search(searchers, turns, done, before + clock() - begun)
-                if path is not None:  # a restart that was cut short is made again from its beginning
-                    save_search(path, plan, packed)
+                if path is not None:  # an interrupted restart is repeated from its beginning
+                    save_checkpoint(path, plan, packed[0], [], packed[1])
         finally:
             show.close()
         seconds_taken = before + clock() - begun
@@ -252,18 +252,16 @@ def search_best(
 
 
 def _reach(values: Floats, top: float) -> Bools:
-    """Tell which log-potentials are at least another one, up to rounding."""
-    reached: Bools = values >= top - ROUNDING * (1.0 + abs(top))
-    return reached
+    """Return which log-potentials are at least ``top``, up to rounding."""
+    return np.asarray(values >= top - ROUNDING * (1.0 + abs(top)))
 
 
 def _is_close(values: Floats, other: float) -> Bools:
-    close: Bools = np.abs(values - other) <= ROUNDING * (1.0 + abs(other))
-    return close
+    return np.asarray(np.abs(values - other) <= ROUNDING * (1.0 + abs(other)))
 
 
 def _is_sure(searchers: list[Searcher]) -> bool:
-    """Whether all chains agree, and many restarts have come to the same by themselves."""
+    """Whether all chains agree, and many restarts have ended at the same log-potential by themselves."""
     values = np.array([max(one.seen.values()) for one in searchers])
     top = float(values.max())
     ends = np.concatenate([one.ends for one in searchers])
@@ -279,7 +277,7 @@ def _conclude(
     seconds: float,
     plan: dict[str, Any],
 ) -> SearchResult:
-    """Compare what the chains have found, and put their best states together."""
+    """Combine and compare the best states of the chains."""
     offset = task.graph.log_offset
     bests = np.array([max(one.seen.values()) for one in searchers])
     first = searchers[int(np.argmax(bests))]

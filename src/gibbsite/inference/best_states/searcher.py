@@ -1,10 +1,10 @@
-"""One searcher: it cools down again and again, and keeps the best state it knows.
+"""One chain of a search: it is cooled down repeatedly, and keeps the best state that it has seen.
 
-A restart cools the chain down from a random state, or, every other time, from the best state warmed up to a
-random temperature; then it goes uphill. It moves by single sites, by blocks (:mod:`.blocks`), or by the sites
-of cutsets with all others summed out (:mod:`.cutsets`). Where the two states differ, each connected part is
-taken from the better one (:func:`gibbsite.kernels.gibbs.uphill.recombine`). Zeros are prices while it is hot:
-a chain may cross what is impossible, and pays more the next time if it ended there.
+A restart cools the chain down from a random state or, every other time, from the best state warmed up to a random
+temperature; then the chain climbs. It moves by single sites, by blocks, or by the sites of cutsets with all others
+summed out (:mod:`.moves`). The end is recombined with the best state by partition crossover: each connected part where
+the two differ is taken from the better one (:func:`gibbsite.kernels.gibbs.uphill.recombine`). Zeros have a finite price
+during cooling, so that a chain may cross impossible states; the price rises if it ended in one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import build_rows
 from gibbsite.graphs.support.possible import has_zeros
-from gibbsite.inference.best_states.blocks import BlockMoves, find_block_moves
-from gibbsite.inference.best_states.cutsets import CutsetMoves, find_cutset_moves
+from gibbsite.inference.best_states.moves import BlockMoves, CutsetMoves, find_block_moves
 from gibbsite.kernels.blocks.filtering import BlockWorkspace
 from gibbsite.kernels.blocks.message_tables import CutWorkspace
 from gibbsite.kernels.gibbs.annealed import AnnealedGibbs, AnnealedParameters
@@ -41,18 +40,18 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.sampling.sweep import State
 
-_BLOCK_SECONDS = 0.15  # between two looks at the clock
+_BLOCK_SECONDS = 0.15  # between two checks of the time
 _LEAST_WARMTH = 0.2  # of a warmed-up state: from here to 1 on the logarithmic scale from cold to hot
 _BLOCK_WARMTH = (0.4, 0.8)  # on the same scale, where blocks are drawn at first
 _BLOCK_COLD = 2.0  # where they are drawn last, in lowest temperatures of single sites
 _CUTSET_RANGE = (0.3, 0.09)  # where cutsets are drawn first and last, in highest temperatures of single sites
 _CUTSET_WARMTH = (0.3, 1.0)  # where a restart begins, on the logarithmic scale between these two
-_RETURN = 8  # one restart by cutsets out of so many begins at the best state, others where the last draws ended
+_RETURN = 8  # one in 8 restarts by cutsets begins at the best state, others where the last draws ended
 _PRICE = 3.0  # of a zero at first, in steep differences of log-weights
 _DEARER, _CHEAPER = 1.5, 1.1  # what a price is multiplied with, or divided by, after a restart
-_FORBIDDING = 1e4  # price of a zero where states are compared
+_FORBIDDING = 1e4  # price of a zero when states are compared
 _MOST_TIES, _MOST_TIE_BYTES = 1 << 12, 1 << 25  # best states that a searcher keeps count of
-_MANY, _STRONGEST = 12, 3  # neighbours of a spin: more than so many on average are cut down to so many
+_MANY, _STRONGEST = 12, 3  # neighbours of a spin: if there are more than 12 on average, the 3 strongest are kept
 _CLOCK = [time.monotonic]
 #: How a restart moves: by single sites, by blocks, or by the sites of cutsets.
 SINGLE, BLOCKS, CUTSETS = "single", "blocks", "cutsets"
@@ -60,12 +59,12 @@ ROUNDING = 1e-9  # log-potentials that differ by less, relative to their size, a
 
 
 def clock() -> float:
-    """Return the time, in seconds; benchmarks that share a machine put processor time in its place."""
+    """Return the time in seconds; benchmarks on shared machines replace it by processor time."""
     return _CLOCK[0]()
 
 
 class Task:
-    """What all chains of a search have in common."""
+    """What all chains of a search share."""
 
     def __init__(self, model: FactorGraph, scan: Scan | None) -> None:
         self.model = model
@@ -74,17 +73,13 @@ class Task:
         self.range: TemperatureRange = temperature_range(self.graph)
         self.zeros = bool(self.graph.n_sites) and has_zeros(self.graph)
         self.firm = self.priced(_FORBIDDING * self.range.steep)
-        dense = isinstance(self.graph.arrays, DistanceGraph)  # all sites depend on all: there is one part
+        dense = isinstance(self.graph.arrays, DistanceGraph)  # every site depends on every other: there is one part
         self.rows = None if dense else _strongest(self.graph)
         self.blocks: BlockMoves | None = find_block_moves(self.graph, _FORBIDDING * self.range.steep)
         self.cutsets: CutsetMoves | None = None
 
-    def find_cutsets(self) -> None:
-        """Find the collapsed moves of the model, if there are any, and compile them."""
-        self.cutsets = find_cutset_moves(self.blocks)
-
     def work_of(self, kind: str) -> float:
-        """Return about how long a sweep takes, in nanoseconds that depend on the model alone."""
+        """Return the predicted time of a sweep in nanoseconds, which depends on the model alone."""
         n = self.graph.n_sites
         if kind == CUTSETS:
             assert self.cutsets is not None
@@ -114,10 +109,7 @@ class Task:
 
 
 def _strongest(graph: Graph) -> tuple[Words32, Words32]:
-    """Return rows of neighbours: all of them, or where spins have very many, those coupled the strongest.
-
-    Parts that are joined by weak couplings only are tried one after another then.
-    """
+    """Return rows of neighbours: all of them, or if spins have very many, those with the strongest couplings."""
     start, neighbour = markov_graph(graph)
     arrays = graph.arrays
     if not isinstance(arrays, IsingGraph) or neighbour.size <= _MANY * graph.n_sites:
@@ -133,7 +125,7 @@ def _strongest(graph: Graph) -> tuple[Words32, Words32]:
 
 
 class Searcher:
-    """One searcher: its random numbers, the best state it knows, and local maxima it has seen."""
+    """One chain: its random numbers, the best state, and local maxima it has seen."""
 
     def __init__(self, task: Task, number: int, entropy: int, start: Array, given: bool, keep: int) -> None:
         self.task, self.given, self.keep = task, given, keep
@@ -157,10 +149,10 @@ class Searcher:
         self.best = np.array(start, graph.state_dtype)
         self.value = -math.inf
         self.last, self.moved = self.best.copy(), False  # where blocks were drawn last, within the support
-        if task.zeros or given or not graph.n_sites:  # otherwise any state would do, and this is one
+        if task.zeros or given or not graph.n_sites:  # otherwise every state is possible
             self.value = go_uphill(task.firm, self.best, self.work)
             self.note(self.best)
-        # seconds per sweep; the first told before any restart
+        # seconds per sweep; that of single sites is set before any restart
         self.pace = {SINGLE: math.nan, BLOCKS: 1e-9, CUTSETS: 1e-9}
 
     @property
@@ -169,10 +161,7 @@ class Searcher:
         return self.driver.states[0]
 
     def compile(self) -> None:
-        """Compile or load what a restart calls, so that it does not count as its time.
-
-        Going uphill has been compiled for the temperatures.
-        """
+        """Compile or load what a restart calls, except for hill climbing, so that it does not count as its time."""
         self.driver.parameters = AnnealedParameters(np.ones(1), self.task.graph.n_sites)
         self.driver.advance(0)
         began = clock()
@@ -182,7 +171,7 @@ class Searcher:
             recombine(self.task.firm, self.near, self.best, self.best.copy(), self.work)
 
     def restart(self, kind: str, sweeps: int, over: Callable[[], bool]) -> int:
-        """Cool down once, over so many sweeps or until it is over; return the sweeps made."""
+        """Cool down once, over a number of sweeps or until time is over; return the sweeps made."""
         state, n = self.state, self.task.graph.n_sites
         hot, cold, _ = self.task.range
         from_best = len(self.ends) % (_RETURN if kind == CUTSETS else 2) == 1
@@ -211,14 +200,14 @@ class Searcher:
         return done
 
     def _cool_blocks(self, kind: str, inverse: Floats, fresh: bool, over: Callable[[], bool]) -> int:
-        """Draw the blocks of one cover, or one cutset, after another at falling temperatures, then climb.
+        """Draw covers or cutsets at falling temperatures, then climb.
 
-        From a state of the support, zeros stay zeros; from any other they have a price.
+        From a possible state zeros stay zeros; from any other state they have a price.
         """
         blocks, x = self.task.blocks, self.state.x
         assert blocks is not None
         self._make_room()
-        if fresh and self.task.zeros and self.tie_value > -math.inf:  # go on where the last draws were
+        if fresh and self.task.zeros and self.tie_value > -math.inf:  # continue where the last draws ended
             x[:] = self.last if self.moved else self.best
             fresh = False
         price = self.price if self.task.zeros and fresh else math.inf
@@ -236,10 +225,7 @@ class Searcher:
         return done
 
     def _block_temperatures(self, kind: str) -> tuple[float, float]:
-        """Return the first and last temperature of blocks or cutsets.
-
-        They freeze later than single sites do, and need not be as hot to move.
-        """
+        """Return the first and last temperature of blocks or cutsets, which freeze later than single sites do."""
         hot, cold, _ = self.task.range
         if kind == BLOCKS:
             cooler = cold * (hot / cold) ** self.rng.uniform(*_BLOCK_WARMTH)
@@ -251,7 +237,7 @@ class Searcher:
         return max(first, 1.5 * last), last
 
     def _make_room(self) -> None:
-        """Allocate room for covers and cutsets that have been found since."""
+        """Allocate workspaces for covers and cutsets that have been found since."""
         blocks, cutsets = self.task.blocks, self.task.cutsets
         assert blocks is not None
         self.works += [blocks.workspace(one) for one in blocks.covers[len(self.works) :]]
@@ -262,19 +248,17 @@ class Searcher:
         """Draw the blocks of a cover, or the sites of a cutset and all others, chosen at random."""
         blocks, cutsets, state = self.task.blocks, self.task.cutsets, self.state
         assert blocks is not None
+        works: Any = self.works if kind == BLOCKS else self.cut_works
+        turn = int(self.rng.integers(len(works)))
+        works[turn].words[:] = state.rng
         if kind == BLOCKS or cutsets is None:
-            turn = int(self.rng.integers(len(blocks.covers)))
-            self.works[turn].words[:] = state.rng
-            blocks.draw_cover(blocks.covers[turn], arrays, level, price, self.works[turn], state.x)
-            state.rng[:] = self.works[turn].words
-            return
-        turn = int(self.rng.integers(len(cutsets.cutsets)))
-        self.cut_works[turn].words[:] = state.rng
-        cutsets.draw(cutsets.cutsets[turn], arrays, level, price, self.cut_works[turn], state.x)
-        state.rng[:] = self.cut_works[turn].words
+            blocks.draw_cover(blocks.covers[turn], arrays, level, price, works[turn], state.x)
+        else:
+            cutsets.draw(cutsets.cutsets[turn], arrays, level, price, works[turn], state.x)
+        state.rng[:] = works[turn].words
 
     def finish(self, kind: str, x: Array) -> None:
-        """Take in where a restart ended."""
+        """Compare the end of a restart with the best state, and recombine them."""
         task = self.task
         value = go_uphill(task.firm, x, self.work)
         self.ends.append(self.note(x))
@@ -291,7 +275,7 @@ class Searcher:
             self.gained = kind
 
     def merge(self, other: Array) -> None:
-        """Take over every part of another state that is better, or of its opposite where states are two."""
+        """Take over the better parts of another state or, if sites have two states, of its opposite."""
         if self.near is None:
             return
         others = [other, 1 - other] if self.task.graph.binary else [other]
@@ -305,10 +289,7 @@ class Searcher:
             self.note(self.best)
 
     def note(self, x: Array) -> float:
-        """Go uphill in the model itself; remember where that ends, unless it is impossible.
-
-        Returns the log-potential.
-        """
+        """Climb in the model itself; remember a possible end, and return its log-potential."""
         value = go_uphill(self.task.graph.arrays, x, self.work)
         if value > -math.inf:
             self.seen[x.tobytes()] = value
@@ -319,7 +300,7 @@ class Searcher:
         return value
 
     def _count(self, x: Array, value: float) -> None:
-        """Keep count of the distinct states of the largest log-potential."""
+        """Keep the distinct states of the largest log-potential."""
         close = ROUNDING * (1.0 + abs(value))
         if value > self.tie_value + close or self.tie_value == -math.inf:
             self.ties.clear()
@@ -331,5 +312,5 @@ class Searcher:
 
     @property
     def full(self) -> bool:
-        """Whether no more best states are kept."""
+        """Whether as many best states are kept as possible."""
         return len(self.ties) >= min(_MOST_TIES, _MOST_TIE_BYTES // max(self.best.nbytes, 1) + 1)

@@ -1,7 +1,7 @@
 """Pairs of chains that share their random numbers and meet: distance to stationarity, estimates without bias.
 
-:mod:`.pair` moves a pair, :mod:`.couple` many of them, :mod:`.result` says what follows.
+``pair`` moves a pair, ``couple`` many of them.
 """
 
+from gibbsite.inference.coupling.couple import Coupling as Coupling
 from gibbsite.inference.coupling.couple import couple as couple
-from gibbsite.inference.coupling.result import Coupling as Coupling

@@ -2,47 +2,201 @@
 
 References
 ----------
-.. [1] Jacob, P. E., O'Leary, J. and Atchadé, Y. F. (2020). Unbiased Markov chain Monte Carlo methods with
-       couplings. JRSS B 82.
-.. [2] Biswas, N., Jacob, P. E. and Vanetti, P. (2019). Estimating convergence of Markov chains with L-lag
-       couplings. NeurIPS 32.
+.. [1] Jacob, P. E., O'Leary, J. and Atchadé, Y. F. (2020). Unbiased Markov chain Monte Carlo methods with couplings.
+   JRSS B 82.
+.. [2] Biswas, N., Jacob, P. E. and Vanetti, P. (2019). Estimating convergence of Markov chains with L-lag couplings.
+   NeurIPS 32.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arguments import check_integer
-from gibbsite._common.arrays import Floats
-from gibbsite._common.wording import argument, part
+from gibbsite._common.arrays import Floats, Ints
+from gibbsite._common.wording import Text, argument, part
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError
 from gibbsite.graphs.rows import row_starts
 from gibbsite.graphs.support.start import start_states
 from gibbsite.inference.coupling.pair import Pair, Times, move_pair
-from gibbsite.inference.coupling.result import Coupling
 from gibbsite.kernels.base import Kernel, transition, units_of
 from gibbsite.models import FactorGraph
+from gibbsite.results.answer import Answer, Diagnostics
+from gibbsite.results.table import SiteTable
 from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.plan import read_entropy
 from gibbsite.sampling.setup import Setup, lay_out_plainly
 from gibbsite.scans.base import Scan, period
 
-# Pairs that are tried first, to find out how long it takes until chains meet.
-_PILOTS = 16
-# Estimates average over so many times the warmup.
-_LENGTH = 4
-# Unless it is said, pairs are given up after so many updates of sites in all, and so many sweeps each.
-_UPDATES, _LEAST, _MOST = 2.0**31, 1000, 10**6
-# Updates between which Ctrl-C is heard.
-_BLOCK = 2.0**22
+_UNSEEN = 2.0  # standard error of a count of zero, as of states that were never entered
+_PILOTS = 16  # pairs that are run first, to find out how long it takes until chains meet
+_LENGTH = 4  # sweeps that estimates average over, in warmups
+_UPDATES, _LEAST, _MOST = 2.0**31, 1000, 10**6  # default limits: updates of sites in all, sweeps of each pair
+_BLOCK = 2.0**22  # updates between two checks for Ctrl-C
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coupling(Answer):
+    """Independent pairs of coupled chains, and unbiased estimates of marginals, which may lie outside of 0 to 1.
+
+    If some pairs have not met, there are no marginals: an average over the others would be biased.
+
+    Attributes
+    ----------
+    lag : int
+        How many sweeps one chain of a pair is ahead.
+    warmup, sweeps : int
+        Marginals are corrected averages over this number of sweeps after the warmup.
+    times : int array (pairs,)
+        Sweeps of the chain ahead after which the chains of a pair met; -1 if they did not.
+    most : int
+        Sweeps after which a pair was given up.
+    total, square : float arrays (cells,)
+        Sums over pairs of estimates, and of their squares.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> found = gs.couple(gs.ising_grid((6, 6), coupling=0.2), pairs=50, rng=1)
+    >>> found.met, bool(found.bound(0) >= found.bound(10) >= 0.0)
+    (50, True)
+    """
+
+    model: FactorGraph
+    lag: int
+    warmup: int
+    sweeps: int
+    times: Ints
+    most: int
+    total: Floats
+    square: Floats
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs."""
+        return int(self.times.size)
+
+    @property
+    def met(self) -> int:
+        """Number of pairs that have met."""
+        return int((self.times >= 0).sum())
+
+    def bound(self, sweeps: Any = 0) -> Any:
+        """Return an estimated upper bound of the distance to stationarity after some sweeps from the start.
+
+        That is the total variation distance between the distribution of a chain's state and the model, of which
+        E max(0, ceil((time - lag - sweeps) / lag)) is an upper bound (Biswas, Jacob and Vanetti). It is one, which
+        says nothing, if some pairs have not met.
+
+        Parameters
+        ----------
+        sweeps : int or int array
+            Numbers of sweeps.
+
+        Returns
+        -------
+        float, or array
+        """
+        found = np.minimum(self._terms(sweeps).mean(axis=0), 1.0)
+        return float(found) if np.ndim(sweeps) == 0 else found
+
+    def bound_mcse(self, sweeps: Any = 0) -> Any:
+        """Return the standard error of :meth:`bound`, from the spread of the pairs; NaN if some have not met.
+
+        It is at least 2 / pairs, because what none of the pairs did may still happen.
+        """
+        spread = self._terms(sweeps).std(axis=0, ddof=1) / np.sqrt(self.pairs)
+        spread = np.maximum(spread, _UNSEEN / self.pairs)
+        found = np.where(self.met == self.pairs, spread, np.nan)
+        return float(found) if np.ndim(sweeps) == 0 else found
+
+    def safe_bound(self, sweeps: int = 0) -> float:
+        """Return :meth:`bound` plus its standard error, at most one; one if some pairs have not met.
+
+        Examples
+        --------
+        The distance to stationarity after the warmup of a run, from 100 pairs that start as its chains do:
+
+        >>> import gibbsite as gs
+        >>> model = gs.ising_grid((5, 5), coupling=0.2, field=0.1)
+        >>> result = gs.sample(model, gs.Gibbs(), sweeps=1000, rng=1, progress=False)
+        >>> pairs = gs.couple(model, gs.Gibbs(), pairs=100, rng=result.plan.entropy)
+        >>> pairs.safe_bound(result.warmup)
+        0.02
+        """
+        if self.met < self.pairs:
+            return 1.0
+        return min(1.0, float(self.bound(sweeps) + self.bound_mcse(sweeps)))
+
+    def _terms(self, sweeps: Any) -> Floats:
+        """Return the term of every pair in the bound (pairs, ...)."""
+        after = np.asarray(sweeps, np.int64)
+        if (after < 0).any():
+            raise ArgumentError(f"{argument('sweeps')} must not be negative, got {sweeps!r}.")
+        if self.met < self.pairs:
+            return np.ones((self.pairs, *after.shape))
+        late = self.times.reshape(-1, *(1,) * after.ndim) - self.lag - after
+        return np.asarray(np.maximum(-(-late // self.lag), 0), float)
+
+    def mixing_time(self, distance: float = 0.25) -> int | None:
+        """Return the number of sweeps after which the bound is at most a distance; None if it is not known.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> gs.couple(gs.ising_grid((3, 3), coupling=0.1), pairs=20, rng=1).mixing_time() < 10
+        True
+        """
+        if not 0 < distance < 1:
+            raise ArgumentError(f"{argument('distance')} must be between 0 and 1, got {distance!r}.")
+        if self.met < self.pairs:
+            return None
+        after = np.arange(max(int(self.times.max()) - self.lag, 0) + 1)
+        return int(after[self.bound(after) <= distance][0])
+
+    @property
+    def marginals(self) -> SiteTable | None:
+        """Estimates of marginals without bias; None if some pairs have not met."""
+        return self._site_table(self.total / self.pairs, False, 1.0) if self.met == self.pairs else None
+
+    @property
+    def mcse(self) -> SiteTable | None:
+        """Standard errors of the marginals, from the spread of independent pairs."""
+        if self.met < self.pairs:
+            return None
+        mean = self.total / self.pairs
+        variance = np.maximum(self.square / self.pairs - mean**2, 0.0) / max(self.pairs - 1, 1)
+        return self._site_table(np.sqrt(variance), False, 0.0)
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Whether all pairs have met, how long that took, and how soon chains come close to stationarity."""
+        figures = {"pairs": self.pairs, "met": self.met, "lag": self.lag, "mixing_time": self.mixing_time()}
+        if self.met < self.pairs:
+            reason = (
+                f"{self.pairs - self.met:,} of {self.pairs:,} pairs of chains had not met after {self.most:,} sweeps, "
+                f"so there are no estimates without bias; allow more sweeps with {argument('most')}."
+            )
+            text = f"{self.met:,} of {self.pairs:,} pairs of chains met within {self.most:,} sweeps"
+            return Diagnostics("estimate", False, (Text(reason),), figures, text)
+        late = self.times - self.lag
+        text = (
+            f"{self.pairs:,} pairs of chains, lag {self.lag:,}, met after {np.median(late):,.0f} sweeps "
+            f"(at most {late.max():,}); distance to stationarity below 0.25 after {self.mixing_time():,}"
+        )
+        return Diagnostics("estimate", True, (), figures, text)
+
+    def __repr__(self) -> str:
+        return f"Coupling({self.line()})"
 
 
 class CoupledSetup(NamedTuple):
-    """What is coupled, checked, and where chains start."""
+    """What runs, checked, and where chains start."""
 
     setup: Setup
     start: Any = None
@@ -51,7 +205,7 @@ class CoupledSetup(NamedTuple):
 def prepare_couple(
     model: Any, kernel: Kernel | None = None, scan: Scan | None = None, start: Any = None
 ) -> CoupledSetup:
-    """Set up the chains of pairs; refuse what cannot be coupled."""
+    """Set up the chains of pairs; refuse models, kernels and scans that cannot be coupled."""
     if not isinstance(model, FactorGraph):
         raise IncompatibleError(
             f"Chains are coupled in models of states (gs.FactorGraph, gs.ising and so on), got {type(model).__name__}."
@@ -63,7 +217,7 @@ def prepare_couple(
     if not (single and kernel.exact and kernel.estimates and kernel.error_source == "draws"):
         name = type(kernel).__name__
         raise IncompatibleError(
-            f"Chains are coupled site by site, by kernels that say how a site moves, and "
+            f"Chains are coupled site by site, by kernels that give the transition probabilities of a site, and "
             f"{part(name, name)} does not; use {part('Gibbs')}."
         )
     if period(setup.schedule) != graph.n_units:
@@ -95,25 +249,25 @@ def couple(
     model : FactorGraph
         The model, with evidence folded in.
     kernel : Kernel, optional
-        A kernel that moves one site and says with which probabilities: ``Gibbs()``, with any rule.
+        A kernel that moves single sites and gives their transition probabilities: ``Gibbs()``, with any rule.
     scan : Scan, optional
-        In which order; it has to begin again after every sweep. ``Systematic()`` by default.
+        The order of visits, which must begin again after every sweep; ``Systematic()`` by default.
     pairs : int
         Independent pairs.
     lag : int, optional
-        Sweeps that one chain of a pair is ahead. By default what the slowest of 16 pairs took to meet, so
-        that the bound is sharp.
+        Sweeps that one chain of a pair is ahead. By default the time that the slowest of 16 pairs took to meet, which
+        makes the bound sharp.
     warmup, sweeps : int, optional
-        The sweeps that are averaged, after how many; by default after ``lag``, and four times as many.
+        Number of sweeps before those that are averaged, ``lag`` by default, and of these, ``4 * lag`` by default.
     most : int, optional
-        Sweeps after which a pair that has not met is given up; by default as many as make 2^31 updates of
-        sites in all, between 1000 and a million.
+        Sweeps after which a pair that has not met is given up; by default the number for 2^31 updates of sites in all,
+        between 1000 and a million.
     start : optional
-        Where chains begin, as in :func:`gibbsite.sample`; both chains of a pair, independently.
+        Where chains begin, as in :func:`gibbsite.sample`; independently for both chains of a pair.
     rng : int, Generator or SeedSequence, optional
         Seed.
     threads : int, optional
-        Threads; the numbers do not depend on it.
+        Number of threads; the numbers do not depend on it.
 
     Returns
     -------
@@ -122,7 +276,7 @@ def couple(
     Warns
     -----
     ConvergenceWarning
-        If some pairs have not met; there is a bound of one then, and there are no marginals.
+        If some pairs have not met; then the bound is one, and there are no marginals.
 
     Examples
     --------
@@ -165,7 +319,7 @@ def run_couple(
     if most is None:
         most = int(np.clip(_UPDATES / max(what.setup.graph.n_sites * pairs, 1), _LEAST, _MOST))
     if lag is None:
-        # other streams than those of the pairs below, which therefore know nothing of the choice
+        # other streams than those of the pairs below, which are therefore independent of the choice
         pilots = _run(what, Times(1, 1, 1), _PILOTS, int(most), (entropy, 1), threads)
         if pilots.met < pilots.pairs:
             return _warned(pilots)
@@ -203,22 +357,14 @@ def _run(what: CoupledSetup, times: Times, pairs: int, most: int, entropy: tuple
         seeds = np.random.SeedSequence(entropy[0], spawn_key=(number, entropy[1]))
         first, second, own = (int(word) for word in seeds.generate_state(3, np.uint64))
         words = stream(own, 0)
-        # each start by itself: those of one call avoid each other, and would not have the same law
+        # one call for each start: starts of one call avoid each other, and would have other distributions
         ahead, behind = (
             start_states(setup.model, graph, 1, what.start, seed)[0].astype(graph.state_dtype)
             for seed in (first, second)
         )
-        most_states = int(graph.cards.max(initial=1))
+        rows, sums = np.zeros((2, int(graph.cards.max(initial=1)))), np.zeros((2, int(offset[-1])))
         pair = Pair(
-            ahead,
-            behind,
-            setup.scan.buffer(graph),
-            words,
-            np.zeros(most_states),
-            np.zeros(most_states),
-            np.array([0, -1]),
-            np.zeros(int(offset[-1])),
-            np.zeros(int(offset[-1])),
+            ahead, behind, setup.scan.buffer(graph), words, rows[0], rows[1], np.array([0, -1]), sums[0], sums[1]
         )
         memories = setup.kernel.memory(graph, words), setup.kernel.memory(graph, words)
         # a pair that has met goes on to the last sweep that is averaged

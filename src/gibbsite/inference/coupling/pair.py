@@ -1,7 +1,7 @@
 """Two chains, one of them some sweeps ahead, that visit the same sites with coupled draws until they meet.
 
-The new values of a site are drawn from the maximal coupling of its two transition probabilities: they are
-equal as often as they can be. Chains that have met stay together.
+The new values of a site are drawn from the maximal coupling of its transition probabilities in both chains: they are
+equal with the largest possible probability. Chains that have met stay together.
 """
 
 from __future__ import annotations
@@ -19,15 +19,7 @@ from gibbsite.scans.base import period, refresh, site_at
 
 
 class Times(NamedTuple):
-    """When things happen, in sweeps of the chain ahead.
-
-    Attributes
-    ----------
-    lag : int
-        How many sweeps it is ahead.
-    first, last : int
-        Sweeps whose states are averaged.
-    """
+    """In sweeps of the chain ahead: how far it is ahead, and the first and last sweep whose states are averaged."""
 
     lag: int
     first: int
@@ -37,20 +29,9 @@ class Times(NamedTuple):
 class Pair(NamedTuple):
     """State of a pair.
 
-    Attributes
-    ----------
-    ahead, behind : int arrays (sites,)
-        State codes.
-    order : int array
-        Order of visits of a random scan.
-    words : uint64 array (4,)
-        The generator.
-    row, other : float arrays
-        Transition probabilities of a site in both chains.
-    clock : int array (2,)
-        Sweeps made by the chain ahead; at which of them the chains met, or -1.
-    average, correction : float arrays (cells,)
-        Sums of indicators of states, of the chain ahead and of differences.
+    ``order`` are the visits of a random scan, ``words`` the generator, ``row`` and ``other`` transition probabilities
+    of a site in both chains. ``clock`` has the sweeps made by the chain ahead, and the one at which the chains met, or
+    -1. ``average`` and ``correction`` (cells,) sum indicators of states, of the chain ahead and of differences.
     """
 
     ahead: Array
@@ -75,7 +56,7 @@ def draw_both(p: Floats, q: Floats, size: Integer, rng: Words) -> tuple[Words, I
     rng, u = uniform(rng)
     level = u * max(total_p, total_q)
     rest_p, rest_q = total_p - common, total_q - common
-    if level < common or rest_p <= 0.0 or rest_q <= 0.0:  # nothing is left but rounding
+    if level < common or rest_p <= 0.0 or rest_q <= 0.0:  # the rest is rounding
         for a in range(size):
             p[a] = min(p[a], q[a])
         both = pick(p, size, level)
@@ -145,10 +126,10 @@ def move_pair(
     times: Times,
     until: int,
 ) -> bool:
-    """Go on until sweep ``until`` of the chain ahead; return whether nothing is left to do.
+    """Move a pair until sweep ``until`` of the chain ahead; return whether it is done.
 
-    The correction of the average over the sweeps k to m is the sum of the differences h(X_t) - h(Y_{t - lag})
-    before the meeting, each as often as it occurs: j >= 1 with k <= t - j lag <= m.
+    The correction of the average over the sweeps k to m is the sum of the differences h(X_t) - h(Y_{t - lag}) before
+    the meeting, each counted for every j >= 1 with k <= t - j lag <= m.
     """
     rng, clock = load(pair.words), pair.clock
     lag, first, last = times.lag, times.first, times.last

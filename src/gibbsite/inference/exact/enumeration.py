@@ -12,7 +12,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.errors import SupportError, TooLargeError
 from gibbsite.inference.exact.result import ExactResult
-from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.table import SiteTable
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -26,12 +26,8 @@ class Enumeration(ExactResult):
 
     Attributes
     ----------
-    model : FactorGraph
-        The model.
     law : float array (K1, ..., Kn)
         Probability of every state, one axis per free site.
-    log_total : float
-        Natural logarithm of the partition function, evidence included.
     """
 
     model: FactorGraph
@@ -48,11 +44,7 @@ class Enumeration(ExactResult):
         """Exact probabilities of the states of all sites, observed ones included."""
         n = self.law.ndim
         cells = [self.law.sum(axis=tuple(a for a in range(n) if a != i)) for i in range(n)]
-        return SiteTable(
-            self.model.domains,
-            np.concatenate([np.zeros(0), *cells]),
-            observed=observed_cells(self.model.evidence, self.model.evidence_labels, 1.0),
-        )
+        return self._site_table(np.concatenate([np.zeros(0), *cells]), False, 1.0)
 
     @cached_property
     def probabilities(self) -> Floats:

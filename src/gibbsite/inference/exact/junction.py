@@ -21,20 +21,17 @@ from gibbsite.inference.exact.memory import usable_memory
 from gibbsite.inference.exact.plan import MOST_OWN, EliminationPlan, Loaded, Outline, make_plan, outline
 from gibbsite.inference.exact.propagate import propagate
 from gibbsite.inference.exact.result import ExactResult
-from gibbsite.inference.exact.states import make_slate, rank_states, trace_best, trace_draws
+from gibbsite.inference.exact.states import make_slate, rank_states, trace_draws
 from gibbsite.models import FactorGraph
 from gibbsite.models.factor import TableFactors
-from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.table import SiteTable
 
 TASKS = ("MAR", "MAP", "PR")
-# Relative error of plain arithmetic above which logarithms are used; far below rounding.
-_NEGLIGIBLE = 1e-20
+_NEGLIGIBLE = 1e-20  # relative error of plain arithmetic above which logarithms are used; far below rounding
 # Steps of plain Python per entry of the cliques, for two passes, and the least number charged: a process that solves a
-# third model is likely to solve more, and better served by compiled code.
-_STEPS_PER_ENTRY = 80.0
-_LEAST_STEPS = 1e6
-# Most own states of a clique for draws, which enumerate them.
-_FEW_OWN = 16.0
+# third model is likely to solve more, and compiled code is faster for these.
+_STEPS_PER_ENTRY, _LEAST_STEPS = 80.0, 1e6
+_FEW_OWN = 16.0  # own states of a clique for draws, which enumerate them
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,17 +60,12 @@ class Elimination(ExactResult):
         free = np.zeros(self.model.n_sites, np.bool_)
         free[reduction.problem.origin] = True
         cells[np.repeat(free, self.model.cards) & reduction.alive] = self._calibrated[1]
-        seen = observed_cells(self.model.evidence, self.model.evidence_labels, 1.0)
-        return SiteTable(self.model.domains, cells, observed=seen)
+        return self._site_table(cells, False, 1.0)
 
     @cached_property
     def assignment_codes(self) -> Ints:
         """State codes of a most probable state of the free sites."""
-        with self._interpreted():
-            plan, ring, pool = self._maxima()
-            found = np.zeros(plan.tree.card.size, np.int64)
-            trace_best(ring, plan.tree, plan.operands, pool, make_slate(plan.tree), found)
-        codes: Ints = self._codes(found[None])[0]
+        codes: Ints = self._rank(1, MOST_OWN)[0]
         return codes
 
     def _joint(self, free: list[int]) -> Floats:
@@ -88,22 +80,17 @@ class Elimination(ExactResult):
         return Elimination(model, outline(model), self.limits)
 
     def rank(self, many: int) -> Ints:
-        """Return the most probable states of the free sites in order, as codes (states, sites).
+        """Return the most probable states of the free sites in order, as codes; fewer if fewer states are possible."""
+        return self._rank(many, _FEW_OWN)
 
-        There are fewer rows if fewer states are possible.
-        """
+    def _rank(self, many: int, most_own: float) -> Ints:
+        """Pass maxima towards the roots of a clique tree, and read off the best states."""
         with self._interpreted(many):
-            plan, _, pool = self._maxima(most_own=_FEW_OWN)
-            found = rank_states(plan, pool, many)
-        return self._codes(found)
-
-    def _maxima(self, most_own: float = MOST_OWN) -> tuple[EliminationPlan, Max, Floats]:
-        """Pass maxima towards the roots of a clique tree."""
-        plan, ring = make_plan(self.outline, self.limits, most_own=most_own), Max()
-        loaded = plan.load(ring)
-        if propagate(ring, plan.tree, plan.operands, loaded.workspace, loaded.pool).log_sum == -np.inf:
-            raise _impossible()
-        return plan, ring, loaded.pool
+            plan, ring = make_plan(self.outline, self.limits, most_own=most_own), Max()
+            loaded = plan.load(ring)
+            if propagate(ring, plan.tree, plan.operands, loaded.workspace, loaded.pool).log_sum == -np.inf:
+                raise _impossible()
+            return self._codes(rank_states(plan, loaded.pool, many))
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Draw independent states of the free sites, as codes (size, sites); later calls reuse the messages."""
@@ -162,8 +149,8 @@ class Elimination(ExactResult):
 def add_configuration(model: FactorGraph, sites: Sequence[int]) -> FactorGraph:
     """Return the model with one more site, the last, whose state is the configuration of the given sites.
 
-    The last of these varies fastest. A factor of two sites ties each of them to its part of the configuration, so that
-    the largest table is configurations times states.
+    The last of these varies fastest. A factor ties each of them to the configuration, so the largest table is
+    configurations times states.
     """
     cards = [int(model.cards[site]) for site in sites]
     codes = np.indices(cards).reshape(len(cards), -1)

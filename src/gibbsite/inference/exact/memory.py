@@ -13,8 +13,8 @@ _GROUPS = Path("/sys/fs/cgroup")
 def usable_memory() -> int:
     """Return the bytes of memory that this process may use now.
 
-    That is the least of what the machine has available, what the control groups of the process (containers, batch
-    systems) leave, and what its own limits (``ulimit``) leave.
+    That is the minimum over the machine, the control groups of the process (containers, batch systems), and its own
+    limits (``ulimit``).
     """
     known = [*_of_machine(), *_of_groups(), *_of_process()]
     return max(min(known, default=_UNKNOWN), 0)

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 # Own states up to which cliques within others are merged: messages are then at most a little larger than needed, and
 # the states of own sites can be enumerated.
 MOST_OWN = 4096.0
-# Exponentials of smaller numbers lose precision.
-_LOWEST = -700.0
+_LOWEST = -700.0  # exponentials of smaller numbers lose precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,10 +121,7 @@ class Loaded(NamedTuple):
 
 
 def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> EliminationPlan:
-    """Turn an outline into a plan whose cliques are merged up to ``most_own`` states of their own sites.
-
-    Raises :class:`TooLargeError` if the cost exceeds the limits; no table has been allocated by then.
-    """
+    """Return a plan with at most ``most_own`` own states of a clique; raise TooLargeError before allocating."""
     tree = found.tree(most_own)
     limits.check(cost_of_order(found.order) if tree is None else cost_of_tree(tree))
     if tree is None:  # limits that allow a table of 2^60 entries do not make it possible

@@ -18,8 +18,7 @@ from gibbsite.graphs.rows import row_starts
 from gibbsite.inference.exact.reduce import Reduced
 from gibbsite.inference.exact.tree import MOST_AXES, CliqueTree
 
-# Potentials up to this size stay in the processor's cache while a large clique is passed through.
-_JOINED = 1 << 14
+_JOINED = 1 << 14  # potentials up to this size stay in the processor's cache while a large clique is passed through
 
 
 class Potentials(NamedTuple):
@@ -228,7 +227,7 @@ def add_factors(
 def fill_potentials(problem: Reduced, potentials: Potentials, pool: Floats) -> tuple[float, float]:
     """Write the logarithms of all potentials into the pool, each scaled to maximum zero.
 
-    Returns the sum of the maxima, minus infinity if a potential has no positive entry, and the lowest logarithm.
+    Returns the sum of the maxima, minus infinity if a potential is zero, and the lowest logarithm.
     """
     shift, lowest = _fill(problem, potentials, make_odometer(), pool)
     return float(shift), float(lowest)

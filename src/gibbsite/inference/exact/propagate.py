@@ -25,8 +25,7 @@ from gibbsite.inference.exact.tree import CliqueTree
 _ROUNDING = 1e-22
 _UNIT = 1e-300
 _SMALLEST = 1e-300
-# Exponentials of larger numbers may overflow; the loss is far too large already then.
-_STEEPEST = 700.0
+_STEEPEST = 700.0  # exponentials of larger numbers may overflow; the loss is far too large already then
 
 
 class Summary(NamedTuple):
@@ -50,9 +49,9 @@ def propagate(
     cells: Floats | None = None,
     cell_start: Ints | None = None,
 ) -> Summary:
-    """Pass over the tree once, or twice if the marginals of the sites are to be written to ``cells``.
+    """Pass over the tree once, or twice to write the marginals of the sites to ``cells``.
 
-    The pool is left with the messages towards the roots after one pass, with those in the other direction after two.
+    The pool then holds the messages towards the roots, or those in the other direction.
     """
     back = cells is not None and cell_start is not None
     loss, floor = np.zeros(tree.own.size), np.ones(tree.own.size)
@@ -74,11 +73,7 @@ def _pass(
     cells: Floats,
     cell_start: Ints,
 ) -> tuple[float, float]:
-    """Send messages from the leaves to the roots, and back.
-
-    ``loss`` collects the largest possible error of the messages to a clique; ``floor`` has the smallest positive entry
-    of each message.
-    """
+    """Send messages to the roots, and back; ``loss`` bounds their errors, ``floor`` is their least positive entry."""
     log_sum, lost = 0.0, 0.0
     for c in range(tree.own.size):
         n_in, rows, first = _open(tree, operands, workspace, c, False)
@@ -133,10 +128,9 @@ def _open(
 ) -> tuple[Integer, Integer, Integer]:
     """Fill the workspace with the tables that are read and written for a clique.
 
-    On the way to the roots these are the potentials, the messages of the children, and the clique's own message. On
-    the way back its own message is read, too; written are one table per child, a row for every own site counted slab
-    by slab, and the sum of all slabs for the own sites within. Returns the number of rows read, the number of all
-    rows, and the entries used in ``workspace.result`` (or the place of the message).
+    On the way to the roots these are potentials, messages of children, and the own message. On the way back the own
+    message is read, too, and written are a table per child, one per own site counted slab by slab, and the sum of all
+    slabs. Returns the rows read, all rows, and the entries used in ``workspace.result`` (or the place of the message).
     """
     begin, d = tree.start[c], tree.start[c + 1] - tree.start[c]
     for a in range(d):
@@ -223,10 +217,7 @@ def _table_size(workspace: SweepWorkspace, mask: Integer) -> Integer:
 
 @called
 def _normalise(ring: Ring, pool: Floats, first: Integer, last: Integer) -> tuple[float, float]:
-    """Scale a message to maximum one.
-
-    Returns the logarithm of the scale, minus infinity if all entries are zero, and the smallest positive entry.
-    """
+    """Scale a message to maximum one; return the logarithm of the scale and the smallest positive entry."""
     top, low = ring.zero, np.inf
     for k in range(first, last):
         top = max(top, pool[k])

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-# Steps of plain Python per entry of the tables.
-_STEPS_PER_ENTRY = 20.0
+_STEPS_PER_ENTRY = 20.0  # steps of plain Python per entry of the tables
 
 
 class Reduced(NamedTuple):
@@ -60,10 +59,7 @@ class Reduction(NamedTuple):
 
 
 def reduce_model(model: FactorGraph) -> Reduction:
-    """Remove impossible states and determined sites from a model.
-
-    Raises :class:`SupportError` if the zeros exclude every state of some site.
-    """
+    """Remove impossible states and determined sites; raise :class:`SupportError` if a site has no state left."""
     graph = compile_graph(model, "table")
     arrays = cast(TableGraph, graph.arrays)
     with interpreted(_STEPS_PER_ENTRY * arrays.log_value.size):

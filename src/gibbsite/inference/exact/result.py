@@ -1,4 +1,4 @@
-"""What exact methods answer."""
+"""The answer of exact methods."""
 
 from __future__ import annotations
 
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 
 class ExactResult(Answer, ABC):
-    """Exact answers about a model; what was not asked for is computed when first used.
-
-    Attributes
-    ----------
-    model : FactorGraph
-        The model.
+    """Exact answers about a model; each is computed when it is first used.
 
     Examples
     --------

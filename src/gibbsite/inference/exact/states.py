@@ -43,18 +43,6 @@ def make_slate(tree: CliqueTree) -> Slate:
 
 
 @compiled_loop
-def trace_best(ring: Ring, tree: CliqueTree, operands: Operands, pool: Floats, slate: Slate, x: Ints) -> None:
-    """Write a best state into ``x``."""
-    for c in range(tree.own.size - 1, -1, -1):
-        n = weigh(ring, tree, operands, pool, c, x, slate)
-        best = 0
-        for k in range(1, n):
-            if slate.weight[k] > slate.weight[best]:
-                best = k
-        assign(tree, c, x, best)
-
-
-@compiled_loop
 def trace_draws(
     ring: Ring, tree: CliqueTree, operands: Operands, pool: Floats, slate: Slate, words: Words64, states: Ints
 ) -> None:
@@ -129,10 +117,7 @@ def assign(tree: CliqueTree, c: int, x: Ints, number: int) -> None:
 
 
 def rank_states(plan: EliminationPlan, pool: Floats, many: int) -> Ints:
-    """Return the best states of the undetermined sites, a row each, the best one first.
-
-    ``pool`` holds the messages of a pass of maxima. There are fewer rows if fewer states are possible.
-    """
+    """Return the best states of the undetermined sites, a row each, the best first; ``pool`` holds passed maxima."""
     ring, tree = Max(), plan.tree
     slate, cliques = make_slate(tree), tree.own.size
     own = np.rint(tree.size / tree.separator).astype(np.int64)
@@ -147,6 +132,8 @@ def rank_states(plan: EliminationPlan, pool: Floats, many: int) -> Ints:
         x = before.copy()
         assign_best(ring, tree, plan.operands, pool, slate, x, clique, choice, losses, start)
         found.append(x)
+        if len(found) == many:
+            break
         # all states that agree with this one up to some clique, and differ there for the first time
         tail = losses[: start[clique]]
         near = np.flatnonzero((tail > -1.0) & np.isfinite(tail))
@@ -172,10 +159,7 @@ def assign_best(
     losses: Floats,
     start: Ints,
 ) -> None:
-    """Choose a state for a clique, and the best one for every clique after it.
-
-    ``losses`` is set to the cost of every other choice; -1 marks the choice that was made.
-    """
+    """Choose a state for a clique and the best one for all after it; write the losses of others (-1: chosen)."""
     if clique < tree.own.size:
         assign(tree, clique, x, choice)
     for c in range(clique - 1, -1, -1):

@@ -102,10 +102,9 @@ def split(card: Ints, d: Integer) -> tuple[Integer, Integer]:
 def sweep(
     ring: Ring, workspace: SweepWorkspace, d: Integer, n_in: Integer, n_out: Integer, pool: Floats, out: Floats
 ) -> None:
-    """Multiply the tables of the first ``n_in`` rows and sum onto those of the next ``n_out``.
+    """Multiply the tables of the first ``n_in`` rows and add the product to those of the next ``n_out`` in ``out``.
 
-    The clique has d axes with ``workspace.card`` states; ``mask`` and ``base`` of the rows are given. Tables are read
-    from ``pool`` and summed up in ``out``.
+    The clique has d axes with ``workspace.card`` states; ``mask`` and ``base`` of the rows are given.
     """
     high, n, slabs = _lay_out_rows(workspace, d, n_in + n_out)
     size = np.uintp(n)

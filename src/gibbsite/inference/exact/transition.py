@@ -77,8 +77,7 @@ def draw_periods(scan: Scan, graph: Graph, model: Any, number: int, seed: int) -
 def sweep_matrix(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -> Floats:
     """Return the transition matrix of one period of a fixed scan, or the mixture that a random scan declares.
 
-    For sites drawn with probabilities p that is sum_i p_i P_i, for a shuffled scan the average of the products over
-    all permutations. Raises :class:`IncompatibleError` if a random scan does not declare :meth:`Scan.mixture`.
+    Raises :class:`IncompatibleError` if a random scan does not declare :meth:`Scan.mixture`.
     """
     orders: Any = [(1.0, scan_order(scan, graph, exact.model))]
     if scan.random:

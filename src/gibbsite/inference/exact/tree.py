@@ -18,8 +18,7 @@ from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, called, compiled_loop
 from gibbsite.graphs.elimination.order import EliminationOrder
 
-# A clique is a set of axes in the bits of an integer; tables of more than 2^60 entries are impossible.
-MOST_AXES = 60
+MOST_AXES = 60  # A clique is a set of axes in the bits of an integer; tables of more than 2^60 entries are impossible
 
 
 class CliqueTree(NamedTuple):
@@ -45,7 +44,7 @@ def build_tree(
 ) -> CliqueTree:
     """Build the clique tree of an order whose cliques have at most 60 members, for a graph in compressed rows.
 
-    Cliques contained in another are merged as long as their own sites have at most ``most_own`` joint states.
+    Cliques contained in another are merged while their own sites have at most ``most_own`` joint states.
     """
     n = cards.size
     links = [np.full(n, -1, np.int64) for _ in range(6)]

@@ -1,11 +1,11 @@
 """Importance sampling: weighted draws from distributions that are close to a model.
 
 ``base`` defines what a proposal is, ``run`` draws from it, ``tally`` sums up draws, ``estimate`` turns the sums into
-numbers, ``pareto`` fits the tail of the weights, and ``verdict`` says how far to trust them.
+numbers, ``verdict`` says how far to trust them, and ``result`` is the answer.
 
-``forward`` draws Bayesian networks from parents to children: ``network`` finds them, ``tables`` draws, ``guidance``
-and ``learning`` improve the proposals, ``weight_bound`` bounds their weights. ``mini_buckets`` bounds log Z and draws
-from the tables that this leaves, for weights or as moves of a chain; ``interval`` computes intervals of log Z.
+``forward`` draws Bayesian networks from parents to children: ``network`` finds them, ``tables`` draws, and ``guidance``
+improves the proposals. ``mini_buckets`` bounds log Z and draws from the tables that this leaves, for weights or as
+moves of a chain; ``interval`` computes intervals of log Z.
 """
 
 from gibbsite.inference.importance.base import ImportanceProposal, WeightedSource

@@ -1,4 +1,4 @@
-"""What a proposal is: it prepares sources of draws, and a source draws blocks.
+"""Proposals: they prepare sources of draws, and a registry makes them methods of infer.
 
 The loop over draws is in ``run``, and the sums that they are added to are in ``tally``. A proposal is a frozen
 dataclass of its parameters; a source is a proposal prepared for one model.
@@ -10,13 +10,17 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from gibbsite._common.arrays import Bools, Integers
+from gibbsite._common.loading import load_modules
+from gibbsite._common.wording import unknown
+from gibbsite.errors import ArgumentError
 from gibbsite.inference.importance.tally import Tally, make_tally
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
+
 
 #: Draws of a block; the random numbers depend on it.
 BLOCK = 256
@@ -62,22 +66,9 @@ class WeightedSource(ABC):
 class SourceSettings:
     """What sources are prepared for.
 
-    Attributes
-    ----------
-    entropy : int
-        The seed of the run.
-    query : bool array (sites,)
-        Which sites are queried; nothing has to be recorded of the others.
-    seconds : float
-        Time limit of the run, infinite if there is none.
-    draws : int or None
-        Draws asked for.
-    elapsed : function
-        Returns the seconds since the start, without compilation.
-    threads : int
-        Threads that may be used.
-    stopped : function
-        Returns whether Ctrl-C was pressed.
+    ``entropy`` is the seed of the run, ``query`` (sites,) marks the sites to record; ``seconds`` is the time limit,
+    infinite if there is none, and ``draws`` the number of draws asked for, if any. ``elapsed()`` gives the seconds
+    since the start, without compilation, and ``stopped()`` whether Ctrl-C was pressed.
     """
 
     entropy: int
@@ -92,7 +83,7 @@ class SourceSettings:
 class ImportanceProposal(ABC):
     """A rule that makes distributions close to a model that can be drawn from."""
 
-    #: Name of the method of :func:`gibbsite.infer`; set by :func:`gibbsite.inference.importance.registry.register`.
+    #: Name of the method of :func:`gibbsite.infer`; set by :func:`gibbsite.inference.importance.base.register`.
     method: ClassVar[str] = "weighted"
 
     @abstractmethod
@@ -107,3 +98,29 @@ class ImportanceProposal(ABC):
         """Return name and parameters as plain data."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}  # type: ignore[arg-type]
         return {"name": type(self).__name__, **values}
+
+
+P = TypeVar("P", bound=type[ImportanceProposal])
+_REGISTERED: dict[str, type[ImportanceProposal]] = {}
+
+
+def register(*, method: str, tasks: tuple[str, ...]) -> Callable[[P], P]:
+    """Register a class of proposals as a method for some of the tasks "MAR" and "PR".
+
+    The class without parameters is used. Give literals only, which are read without loading the module.
+    """
+
+    def add(proposal: P) -> P:
+        proposal.method = method
+        _REGISTERED[method] = proposal
+        return proposal
+
+    return add
+
+
+def make_proposal(method: str) -> ImportanceProposal:
+    """Return the proposal of a method."""
+    load_modules("gibbsite.inference.importance")
+    if method not in _REGISTERED:
+        raise ArgumentError(unknown("method", method, sorted(_REGISTERED)))
+    return _REGISTERED[method]()

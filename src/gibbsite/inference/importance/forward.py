@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gibbsite._common.arguments import check_integer
-from gibbsite._common.arrays import Bools, Floats, Integers
+from gibbsite._common.arrays import Bools, Floats, Integers, Ints, Words32
 from gibbsite._common.wording import unknown
 from gibbsite._numba.random.generators import chain_key, stream
 from gibbsite.errors import ArgumentError, SupportError
 from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.elimination.order import find_order, interaction_graph
+from gibbsite.graphs.rows import row_starts
 from gibbsite.graphs.support.possible import alive_states, evidence_text, has_zeros
-from gibbsite.inference.importance.base import ImportanceProposal, SourceSettings, WeightedSource
-from gibbsite.inference.importance.guidance import guide, hear_evidence
-from gibbsite.inference.importance.learning import learn
+from gibbsite.inference.importance.base import ImportanceProposal, SourceSettings, WeightedSource, register
+from gibbsite.inference.importance.guidance import guide, hear_evidence, learn
+from gibbsite.inference.importance.mini_buckets.buckets import split_bucket
 from gibbsite.inference.importance.network import BayesNetwork, find_network
-from gibbsite.inference.importance.registry import register
 from gibbsite.inference.importance.tables import NetworkLayout, draw_blocks, lay_out, make_scratch, proposal_tables
 from gibbsite.inference.importance.tally import Tally, make_tally
-from gibbsite.inference.importance.weight_bound import bound_sum
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -35,12 +35,9 @@ PROPOSALS = ("auto", "prior", "evidence", "adaptive")
 _FIRST_SHARE = 0.1
 # Passes of messages, and the share of the conditional table that the proposal of a site keeps.
 _PASSES, _LEAST = 20, 1e-3
-# Share of the budget for learning.
-_LEARNING_SHARE = 0.15
-# Least share of a proposal in a mixture: weights are at most 1 / share times those of each alone.
-_LEAST_SHARE = 0.1
-# Efficiency relative to the best above which a proposal with a good bound is favoured.
-_WORTH_IT = 0.25
+_LEARNING_SHARE = 0.15  # share of the budget for learning
+_LEAST_SHARE = 0.1  # least share of a proposal in a mixture: weights are at most 1 / share times those of each alone
+_WORTH_IT = 0.25  # efficiency relative to the best above which a proposal with a good bound is favoured
 
 
 @register(method="forward", tasks=("MAR", "PR"))
@@ -97,7 +94,7 @@ class Forward(ImportanceProposal):
         first = ForwardSource("prior and evidence", ready, [prior, evidence], _shares(worth[:2]))
         used = min(setting.elapsed() / setting.seconds, 1.0)
         yield used + _FIRST_SHARE * (1.0 - used), first
-        shares = _favour(_shares(worth), worth, [ready.known_bound(one) for one in (prior, evidence)])
+        shares = _favour(_shares(worth), worth, first.bounds)
         yield 1.0, ForwardSource("mixture", ready, [prior, evidence, learnt], shares)
 
 
@@ -108,9 +105,9 @@ def _shares(worth: Floats) -> list[float]:
 
 
 def _favour(shares: list[float], worth: Floats, bounds: list[float]) -> list[float]:
-    """Give half of a mixture to the proposal whose weights have the smallest bound, if it is efficient enough.
+    """Give half of a mixture to the proposal with the smallest bound, if it is efficient enough.
 
-    The bound of the mixture is then twice that bound, so that a run can be judged converged sooner.
+    The bound of the mixture is then twice that bound, and a run can be judged converged sooner.
     """
     best = bounds.index(min(bounds))
     if worth[best] < _WORTH_IT * worth.max() or shares[best] >= 0.5:
@@ -134,10 +131,8 @@ class ForwardSource(WeightedSource):
         self.exact = not self.tables.weighs.any() and not ready.network.likelihoods
         self.key = ready.next_key()
         lanes = np.diff(self.tables.lane) / self.tables.lane[-1]
-        bounds = [
-            ready.bound(proposal, logs) for proposal, logs in zip(proposals, self.tables.log_proposal, strict=True)
-        ]
-        self.log_bound = float(min(np.array(bounds) - np.log(lanes)))
+        self.bounds = list(map(ready.bound, proposals, self.tables.log_proposal))
+        self.log_bound = float(min(np.array(self.bounds) - np.log(lanes)))
         self._local = threading.local()
 
     def make_tally(self, cards: Integers) -> Tally:
@@ -149,7 +144,7 @@ class ForwardSource(WeightedSource):
         scratch = getattr(self._local, "scratch", None)
         if scratch is None:
             scratch = self._local.scratch = make_scratch(self.ready.structure)
-        draw_blocks(self.ready.structure, self.tables, *self.key, first, blocks, step, scratch, tally, group)
+        draw_blocks(self.ready.structure, self.tables, self.key, first, blocks, step, scratch, tally, group)
 
     def describe(self) -> dict[str, Any]:
         """Return a description as plain data."""
@@ -167,16 +162,15 @@ class _Prepared:
         self.place = {site: t for t, site in enumerate(network.order)}
         self.rows = np.array([self.place[int(site)] for site in np.flatnonzero(setting.query)], np.int64)
         self.keys = 0
-        self.bounds: dict[int, tuple[Floats, float]] = {}  # by proposal; kept, so is its id
+        self.bounds: dict[int, tuple[Floats, float]] = {}  # by id of the proposal, which is kept
         self.dead = np.zeros(self.laws.size, np.bool_)
         if alive is not None:
             self.dead = _dead_entries(alive, network, model, self.structure)
 
-    def next_key(self) -> tuple[np.uint32, np.uint32]:
+    def next_key(self) -> Words32:
         """Return the key of the random numbers of one more source."""
         self.keys += 1
-        key = chain_key(stream(self.setting.entropy, self.keys))
-        return key[0], key[1]
+        return chain_key(stream(self.setting.entropy, self.keys))
 
     def prior(self) -> Floats:
         """Return the conditional distributions of the network, without states that zeros exclude."""
@@ -209,10 +203,6 @@ class _Prepared:
             self.bounds[id(proposal)] = proposal, self._bound(log_proposal)
         return self.bounds[id(proposal)][1]
 
-    def known_bound(self, proposal: Floats) -> float:
-        """Return the bound of a proposal that is in use."""
-        return self.bounds[id(proposal)][1]
-
     def _bound(self, log_proposal: Floats) -> float:
         terms = []
         with np.errstate(invalid="ignore"):
@@ -240,3 +230,40 @@ def _dead_entries(alive: Bools, network: BayesNetwork, model: FactorGraph, struc
         if states.any():
             dead[structure.table[t] : structure.table[t + 1]].reshape(-1, card)[:, states] = True
     return dead
+
+
+Table = tuple[tuple[int, ...], Floats]
+
+
+def bound_sum(tables: Sequence[Table], cards: Ints, entries: int) -> float:
+    """Return an upper bound of a sum of tables over all states; the maximum itself if nothing is split.
+
+    Sites are maximised out one after another. Tables of a site that would together have more than ``entries`` entries
+    are split into mini-buckets and maximised separately, which can only increase the result (Dechter and Rish 2003).
+    """
+    constant = sum(float(table) for sites, table in tables if not sites)
+    left = [one for one in tables if one[0]]
+    if not left:
+        return constant
+    member = np.array([site for sites, _ in left for site in sites], np.int64)
+    start = row_starts(np.array([len(sites) for sites, _ in left]))
+    order = find_order(*interaction_graph(start, member, cards.size), np.maximum(cards, 2), tries=10).sites
+    rank = np.empty(cards.size, np.int64)
+    rank[order] = np.arange(cards.size)
+    card: list[int] = cards[order].tolist()
+    buckets: list[list[Table]] = [[] for _ in card]
+    for sites, table in left:
+        axes = np.argsort(rank[list(sites)])
+        places = tuple(rank[list(sites)][axes].tolist())
+        buckets[places[0]].append((places, table.transpose(axes)))
+    for bucket in buckets:
+        for product, members in split_bucket([places for places, _ in bucket], card, entries):
+            total = np.zeros((1,) * len(product))
+            for places, table in (bucket[k] for k in members):
+                total = total + table.reshape([card[place] if place in places else 1 for place in product])
+            if len(product) > 1:
+                buckets[product[1]].append((product[1:], total.max(axis=0)))
+            else:
+                constant += float(total.max(axis=0))
+        bucket.clear()
+    return constant

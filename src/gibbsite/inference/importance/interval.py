@@ -42,18 +42,16 @@ from gibbsite.inference.mean_field.trees import bound_by_trees
 from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.verdict.criteria import Criteria
 from gibbsite.results.wording import in_words
-from gibbsite.sampling.progress import whole_runs_only
+from gibbsite.sampling.progress import inner_runs
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 # Shares of the time for mean field, mean field of trees, messages, and all lower bounds.
 _MEAN_FIELD_SHARE, _TREES_SHARE, _MESSAGES_SHARE, _BELOW_SHARE = 0.03, 0.05, 0.05, 0.12
-# Largest number of sites for trees, which are solved in plain NumPy.
-_MOST_SITES = 10_000
-# Negative weights of all mini-buckets of a bucket but the first.
-_NEGATIVE = (0.1, 0.5)
-_FIRST, _FACTOR, _MOST = 1 << 10, 16, 1 << 22
+_MOST_SITES = 10_000  # for trees, which are solved in plain NumPy
+_NEGATIVE = (0.1, 0.5)  # weights, with a minus sign, of all mini-buckets of a bucket but the first
+_FIRST, _FACTOR, _MOST = 1 << 10, 16, 1 << 22  # entries of mini-buckets: at first, how they grow, at most
 _QUARTERS = 4.0
 _DAMPING = 0.5  # of messages, which converge more often with it
 
@@ -64,26 +62,16 @@ class LogZInterval(Answer):
 
     Attributes
     ----------
-    model : FactorGraph
-        The model.
     lower, upper : float
         Bounds that are certain.
     probable : tuple of float
-        An interval that holds log Z with probability of at least ``confidence``, within the bounds.
+        An interval within the bounds that holds log Z with probability of at least ``confidence``.
     confidence : float
         That probability.
     log_z, log_z_error : float
-        WeightedEstimate from weighted draws, and its standard error; zero if log Z is known.
+        Estimate from weighted draws, and its standard error; zero if log Z is known.
     lower_by, upper_by : str
         Methods that gave the bounds.
-    diagnostics : Diagnostics
-        How far to trust the estimate.
-    plan : dict
-        Everything that decided the numbers, as plain data.
-    interrupted : bool
-        Ended early by Ctrl-C.
-    seconds : float
-        Time taken, without compilation.
 
     Examples
     --------
@@ -212,7 +200,7 @@ def bound_log_z(
         upper, upper_by = above, above_by
     if exact and upper > lower:
         lower, lower_by = upper, upper_by
-    # rounding must not turn the interval round
+    # rounding must not exchange the ends
     lower = min(lower, upper)
     low, high = _probable(last, 1.0 - confidence)
     return LogZInterval(
@@ -235,8 +223,7 @@ def bound_log_z(
 def _bound_below(model: FactorGraph, found: Outline, limit: float, begun: float, most: int) -> tuple[float, str]:
     """Return the best lower bound within a share of the time, and the method that gave it."""
     share = None if math.isinf(limit) else _MEAN_FIELD_SHARE * limit
-    with warnings.catch_warnings(), whole_runs_only():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # any product distribution is a bound
+    with inner_runs():  # any product distribution is a bound, converged or not
         law = mean_field(model, progress=False, rng=0, seconds=share)
     lower, lower_by = float(law.log_z), "mean field"
     if model.n_sites <= _MOST_SITES:
@@ -265,8 +252,7 @@ def _bound_below(model: FactorGraph, found: Outline, limit: float, begun: float,
 def _bound_above(model: FactorGraph, limit: float) -> tuple[float, str]:
     """Return the upper bound by messages, and its name."""
     share = None if math.isinf(limit) else _MESSAGES_SHARE * limit
-    with warnings.catch_warnings(), whole_runs_only():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # any messages are a bound
+    with inner_runs():  # any messages are a bound, converged or not
         found = belief_propagation(model, kind="tree-reweighted", damping=_DAMPING, progress=False, seconds=share)
     return float(found.log_z), "tree-reweighted messages"
 

@@ -40,14 +40,8 @@ class Factor:
 class BayesNetwork:
     """A model as a Bayesian network.
 
-    Attributes
-    ----------
-    order : list of int
-        The sites, parents before children.
-    laws : list of Factor
-        The conditional table of each site of ``order``, the site last. Rows sum to one, or nearly.
-    likelihoods : list of Factor
-        All other factors.
+    ``order`` lists the sites, parents before children, and ``laws`` their conditional tables, each with the site last;
+    rows sum to one, or nearly. ``likelihoods`` are all other factors.
     """
 
     order: list[int]
@@ -90,7 +84,7 @@ def find_network(model: FactorGraph) -> BayesNetwork:
 def _list_factors(model: FactorGraph, directed: bool) -> tuple[list[Factor], list[tuple[int, ...]]]:
     """Return the factors, and for each the sites that it may be the conditional table of.
 
-    With ``directed``, those are the last sites of conditional tables, otherwise all sites over which it sums to one.
+    These are the last sites of ``directed`` tables, or otherwise all sites over which the factor sums to one.
     """
     factors: list[Factor] = []
     children: list[tuple[int, ...]] = []

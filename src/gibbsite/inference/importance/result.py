@@ -1,19 +1,27 @@
-"""What weighted draws answer."""
+"""The answer of weighted draws, and its file.
+
+A file has the arrays ``cells`` and ``errors``, the probability of each state of each site and its standard error, the
+sites as in :mod:`gibbsite.results.save`, and a header with everything else. Equal results give equal bytes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.archive import Archive
 from gibbsite._common.arrays import Array, Floats
+from gibbsite._common.boundary import Wanted, check_header
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.importance.estimate import WeightedEstimate
+from gibbsite.inference.importance.verdict import FIGURES, diagnose
 from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.joint import add_observed, find_free
+from gibbsite.results.save import describe_sites, read_numbers, read_sites, write_numbers
 from gibbsite.results.table import SiteTable
 from gibbsite.results.wording import in_words
 
@@ -33,18 +41,8 @@ class WeightedResult(Answer):
         What was observed, and the states that observed sites have.
     estimate : WeightedEstimate
         Probabilities, log Z and their errors as arrays, those of all proposals combined.
-    diagnostics : Diagnostics
-        Effective size, tail of the weights, what may have been missed, and the verdict.
     sources : tuple of dict
         The proposals drawn from, with draws, effective size, log Z and its bound.
-    plan : dict
-        Everything that decided the numbers, as plain data.
-    remarks : tuple of str
-        What the proposal says about its draws.
-    interrupted : bool
-        Ended early by Ctrl-C.
-    seconds : float
-        Time taken, without compilation.
 
     Examples
     --------
@@ -77,7 +75,7 @@ class WeightedResult(Answer):
 
     @property
     def log_z(self) -> float:
-        """WeightedEstimate of the natural logarithm of the partition function, evidence included."""
+        """Estimate of the natural logarithm of the partition function, evidence included."""
         return self.estimate.log_z
 
     @property
@@ -102,9 +100,19 @@ class WeightedResult(Answer):
         return add_observed(table, sites, self.evidence, self.evidence_labels)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
-        from gibbsite.inference.importance.save import pack_weighted
-
-        return pack_weighted(self)
+        """Return the header and arrays of a file, without ``seconds``, which differ from run to run."""
+        sites, arrays = describe_sites(self.domains, self.evidence, self.evidence_labels)
+        numbers = asdict(self.estimate)
+        arrays |= {"cells": numbers.pop("cells"), "errors": numbers.pop("errors")}
+        content = {
+            "estimate": numbers,
+            "diagnostics": {**self.diagnostics.figures, "reasons": list(self.diagnostics.reasons)},
+            "sources": list(self.sources),
+            "plan": self.plan,
+            "remarks": list(self.remarks),
+            "interrupted": self.interrupted,
+        }
+        return {"kind": KIND, "format": FORMAT, **sites, "content": write_numbers(content)}, arrays
 
     def _lines(self, most: int) -> Iterator[str]:
         """Yield log Z and the proposals drawn from."""
@@ -117,3 +125,49 @@ class WeightedResult(Answer):
 
     def __repr__(self) -> str:
         return f"WeightedResult({self.domains.n_sites:,} sites; {self.line()})"
+
+
+KIND, FORMAT = "gibbsite result of weighted draws", 1
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# What a header has about weights; see gibbsite._common.boundary.fits.
+_CONTENT = {
+    "estimate": {str: _is_number},
+    "diagnostics": {"reasons": [str]},
+    "sources": [{"name": str} | dict.fromkeys(("draws", "effective", "log_z", "log_bound"), _is_number)],
+    "plan": dict,
+    "remarks": [str],
+    "interrupted": bool,
+}
+
+
+def read_weighted(about: dict[str, Any], archive: Archive) -> WeightedResult:
+    """Return the weighted draws that a header and its arrays describe."""
+    domains, evidence, labels = read_sites(about, archive)
+    content = read_numbers(about["content"])
+    check_header(content, _CONTENT, archive.fail)
+    states = (int(domains.cards.sum()),)
+    arrays = archive.admit(
+        {
+            "cells": Wanted(np.float64, states, -1e-9, 1 + 1e-9, missing=True),
+            "errors": Wanted(np.float64, states, 0, finite=False, missing=True),
+        }
+    )
+    figures = content["diagnostics"]
+    if set(figures) != {"reasons", *FIGURES} or not all(_is_number(figures[name]) for name in FIGURES):
+        raise ValueError("the verdict is not made of numbers")
+    return WeightedResult(
+        domains=domains,
+        evidence=evidence,
+        evidence_labels=labels,
+        estimate=WeightedEstimate(arrays["cells"], arrays["errors"], **content["estimate"]),
+        diagnostics=diagnose(tuple(figures.pop("reasons")), figures),
+        sources=tuple(content["sources"]),
+        plan=content["plan"],
+        remarks=tuple(content["remarks"]),
+        interrupted=content["interrupted"],
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,56 +119,29 @@ def sample_weighted(
     asked = np.full(model.n_sites, criteria.query is None)
     if criteria.query is not None:
         asked[read_query(model, criteria.query)] = True
-    budget = _Budget(None if draws is None else -(-draws // BLOCK), limit, accuracy, bool(stop_early), bool(marginals))
     entropy, members = read_entropy(rng), read_threads(threads)
     show = choose_progress(progress)
     try:
-        with announcing(show.say, "weighted draws"), catch_interrupt(show.say) as interrupt:
-            result = _run(model, proposal, budget, asked, entropy, members, show, interrupt)
+        with (
+            announcing(show.say, "weighted draws"),
+            catch_interrupt(show.say) as interrupt,
+            Threads(members) as executor,
+        ):
+            begun = clock()
+            blocks = None if draws is None else -(-draws // BLOCK)
+            run = _Run(
+                model.cards[asked], blocks, limit, accuracy, bool(stop_early), bool(marginals), begun, show, interrupt
+            )
+            whole = None if blocks is None else blocks * BLOCK
+            setting = SourceSettings(entropy, asked, limit, whole, run.elapsed, members, lambda: interrupt.up)
+            for share, source in proposal.sources(model, setting):
+                run.draw(source, share, executor)
+                if run.done:
+                    break
+            found, verdict = run.judge()
     finally:
         show.close()
-    if not result.converged:
-        reasons = " ".join(result.reasons)
-        warnings.warn(f"The weighted draws have not converged: {reasons}", ConvergenceWarning, stacklevel=2)
-    return result
-
-
-@dataclass(frozen=True)
-class _Budget:
-    """The length of a run, and what is asked of the draws."""
-
-    blocks: int | None
-    seconds: float
-    accuracy: float
-    stop_early: bool
-    marginals: bool
-
-
-def _run(
-    model: FactorGraph,
-    proposal: ImportanceProposal,
-    budget: _Budget,
-    asked: Bools,
-    entropy: int,
-    threads: int,
-    show: Progress,
-    interrupt: Flag,
-) -> WeightedResult:
-    begun = clock()
-
-    def elapsed() -> float:
-        return clock() - begun
-
-    draws = None if budget.blocks is None else budget.blocks * BLOCK
-    setting = SourceSettings(entropy, asked, budget.seconds, draws, elapsed, threads, lambda: interrupt.up)
-    run = _Run(model.cards[asked], budget, elapsed, show, interrupt)
-    with Threads(threads) as executor:
-        for share, source in proposal.sources(model, setting):
-            run.draw(source, share, executor)
-            if run.done:
-                break
-    found, verdict = run.judge()
-    return WeightedResult(
+    result = WeightedResult(
         domains=model.domains,
         evidence=model.evidence,
         evidence_labels=model.evidence_labels,
@@ -184,28 +157,44 @@ def _run(
             "draws": found.draws,
         },
         interrupted=interrupt.up,
-        seconds=elapsed(),
+        seconds=run.elapsed(),
     )
+    if not result.converged:
+        reasons = " ".join(result.reasons)
+        warnings.warn(f"The weighted draws have not converged: {reasons}", ConvergenceWarning, stacklevel=2)
+    return result
 
 
+@dataclass
 class _Run:
-    """Tallies of the sources so far, and the part of the budget that is used up."""
+    """The budget of a run, what is asked of the draws, and the tallies of the sources so far."""
 
-    def __init__(self, cards: Array, budget: _Budget, elapsed: Any, show: Progress, interrupt: Flag) -> None:
-        self.cards, self.budget, self.elapsed, self.show, self.interrupt = (cards, budget, elapsed, show, interrupt)
-        self.sources: list[WeightedSource] = []
-        self.tallies: list[Tally] = []
-        self.blocks = 0
-        self.done = False
-        self.judged = _FIRST_JUDGED
+    cards: Array
+    most_blocks: int | None
+    seconds: float
+    accuracy: float
+    stop_early: bool
+    marginals: bool
+    begun: float
+    show: Progress
+    interrupt: Flag
+    sources: list[WeightedSource] = field(default_factory=list)
+    tallies: list[Tally] = field(default_factory=list)
+    blocks: int = 0
+    done: bool = False
+    judged: int = _FIRST_JUDGED
+
+    def elapsed(self) -> float:
+        """Return the seconds since the start, without compilation."""
+        return clock() - self.begun
 
     def draw(self, source: WeightedSource, share: float, executor: Threads) -> None:
         """Draw from a source until its share of the budget is used up; at least one block."""
-        budget = self.budget
         tally = source.make_tally(self.cards)
         self.sources.append(source)
         self.tallies.append(tally)
-        until = math.inf if budget.blocks is None else max(math.ceil(share * budget.blocks), self.blocks + 1)
+        most = math.inf if self.most_blocks is None else self.most_blocks
+        until = most if math.isinf(most) else max(math.ceil(share * most), self.blocks + 1)
         mine, pace = 0, 1
         while True:
             left = until - self.blocks
@@ -219,19 +208,19 @@ class _Run:
             mine += many
             self.blocks += many
             now = self.elapsed()
-            total = 0 if budget.blocks is None else budget.blocks * BLOCK
-            self.show.show(Status(source.name, self.blocks * BLOCK, total, now, budget.seconds, 1, "draw"))
-            if self.interrupt.up or now >= budget.seconds or self.blocks >= (budget.blocks or math.inf):
+            total = 0 if self.most_blocks is None else self.most_blocks * BLOCK
+            self.show.show(Status(source.name, self.blocks * BLOCK, total, now, self.seconds, 1, "draw"))
+            if self.interrupt.up or now >= self.seconds or self.blocks >= most:
                 self.done = True
-            elif budget.stop_early and self.blocks * BLOCK >= self.judged:
+            elif self.stop_early and self.blocks * BLOCK >= self.judged:
                 self.judged *= 2
                 self.done = bool(self.judge()[1].converged)
-            if self.done or self.blocks >= until or now >= share * budget.seconds:
+            if self.done or self.blocks >= until or now >= share * self.seconds:
                 return
             took = max(now - before, 1e-6)
             pace = int(min(max(pace * min(_ROUND_SECONDS / took, 4.0), 1.0), 1 << 20))
-            if math.isfinite(budget.seconds):
-                rest = share * budget.seconds - now
+            if math.isfinite(self.seconds):
+                rest = share * self.seconds - now
                 pace = max(1, min(pace, math.ceil(many * rest / took)))
 
     def judge(self) -> tuple[WeightedEstimate, Diagnostics]:
@@ -239,8 +228,8 @@ class _Run:
         return judge(
             self.tallies,
             [one.log_bound for one in self.sources],
-            self.budget.accuracy,
-            marginals=self.budget.marginals,
+            self.accuracy,
+            marginals=self.marginals,
             exact=all(one.exact for one in self.sources),
         )
 
@@ -263,8 +252,6 @@ def _spread(found: WeightedEstimate, asked: Bools, cards: Array) -> WeightedEsti
     """Return estimates for all sites, NaN for those that were not queried."""
     if asked.all():
         return found
-    from dataclasses import replace
-
     cells, errors = np.full((2, int(cards.sum(dtype=np.int64))), np.nan)
     here = np.repeat(asked, cards)
     cells[here], errors[here] = found.cells, found.errors

@@ -88,18 +88,10 @@ def lay_out(network: BayesNetwork, cards: Integers, constant: float) -> tuple[Ne
     sizes = [law.logs.size for law in network.laws]
     factor_start, member, member_stride = _members(network.likelihoods, place, card, last=True)
     entries = [factor.logs.size for factor in network.likelihoods]
+    table, entry = row_starts(np.array(sizes, np.int64)), row_starts(np.array(entries, np.int64))
+    logs = _joined(network.likelihoods)
     structure = NetworkLayout(
-        card,
-        start,
-        parent,
-        stride,
-        row_starts(np.array(sizes, np.int64)),
-        factor_start,
-        member,
-        member_stride,
-        row_starts(np.array(entries, np.int64)),
-        _joined(network.likelihoods),
-        constant,
+        card, start, parent, stride, table, factor_start, member, member_stride, entry, logs, constant
     )
     return structure, _joined(network.laws)
 
@@ -127,9 +119,8 @@ def proposal_tables(
 ) -> ProposalTables:
     """Return the tables to draw from a mixture of proposals, whose weights have the layout of ``laws``.
 
-    Each proposal gets its share of the draws of each block, at least one; a draw is weighted under the whole mixture,
-    whichever proposal it came from. Rows of ``proposals`` are normalised here. They may be zero only where draws have
-    weight zero.
+    Each proposal gets its share of the draws of each block, at least one; a draw is weighted under the whole mixture.
+    Rows of ``proposals`` are normalised here; they may be zero only where draws have weight zero.
     """
     lane = np.round(np.concatenate([[0.0], np.cumsum(shares)]) * BLOCK).astype(np.int64)
     for c in range(len(shares)):
@@ -183,8 +174,7 @@ def make_scratch(structure: NetworkLayout) -> NetworkScratch:
 def draw_blocks(
     structure: NetworkLayout,
     tables: ProposalTables,
-    key_0: np.uint32,
-    key_1: np.uint32,
+    key: Words32,
     first: int,
     blocks: int,
     step: int,
@@ -194,19 +184,14 @@ def draw_blocks(
 ) -> None:
     """Draw blocks and add them to a group of a tally; with group -1 the last block stays in ``scratch``."""
     for k in range(blocks):
-        draw_block(structure, tables, key_0, key_1, first + k * step, scratch)
+        draw_block(structure, tables, key, first + k * step, scratch)
         if group >= 0:
             tally_block(tally, group, scratch.x, scratch.log_weights, scratch.w, BLOCK)
 
 
 @called
 def draw_block(
-    structure: NetworkLayout,
-    tables: ProposalTables,
-    key_0: np.uint32,
-    key_1: np.uint32,
-    block: Integer,
-    scratch: NetworkScratch,
+    structure: NetworkLayout, tables: ProposalTables, key: Words32, block: Integer, scratch: NetworkScratch
 ) -> None:
     """Draw one block: states and log-weights."""
     x, at, log_weights = scratch.x, scratch.at, scratch.log_weights
@@ -217,7 +202,7 @@ def draw_block(
             scratch.log_q[c, b] = 0.0
     weighed = False
     for t in range(structure.card.size):
-        fill_keyed(scratch.words, key_0, key_1, block, t * _LANES, _LANES, WORDS)
+        fill_keyed(scratch.words, key[0], key[1], block, t * _LANES, _LANES, WORDS)
         card = np.int32(structure.card[t])
         _look_up(at, x, structure.parent, structure.stride, structure.start[t], structure.start[t + 1])
         base = structure.table[t]
@@ -234,7 +219,7 @@ def draw_block(
                     x[t, b] += np.int32(word > bar)
                     ties += np.int64(word == bar)
         if ties:
-            _settle_ties(structure, tables, key_0, key_1, block, scratch, t)
+            _settle_ties(structure, tables, key, block, scratch, t)
         if tables.weighs[t]:
             weighed = True
             for b in range(BLOCK):
@@ -285,13 +270,7 @@ def _look_up(at: Ints32, x: Ints32, member: Ints, stride: Ints, first: Integer, 
 
 @called
 def _settle_ties(
-    structure: NetworkLayout,
-    tables: ProposalTables,
-    key_0: np.uint32,
-    key_1: np.uint32,
-    block: Integer,
-    scratch: NetworkScratch,
-    t: Integer,
+    structure: NetworkLayout, tables: ProposalTables, key: Words32, block: Integer, scratch: NetworkScratch, t: Integer
 ) -> None:
     """Draw 32 more bits where a word equals the upper half of a sum."""
     card, base = structure.card[t], structure.table[t]
@@ -305,7 +284,7 @@ def _settle_ties(
         for a in range(card - 1):
             tie |= tables.high[c, row + a] == word
         if tie:
-            more = single_word(key_0, key_1, block, t * BLOCK + b)
+            more = single_word(key[0], key[1], block, t * BLOCK + b)
             state = np.int32(0)
             for a in range(card - 1):
                 above = word > tables.high[c, row + a]

@@ -18,10 +18,8 @@ from gibbsite._numba.jit import Integer, called, compiled_loop, inlined
 GROUPS = 16
 #: Number of largest weights kept of each group; the tail that is fitted has at most half as many.
 KEPT = 2048
-# Columns of ``sums``: total weight, total of squares.
-TOTAL, SQUARES = 0, 1
-# Columns of ``counts``: draws, draws of positive weight.
-DRAWN, POSITIVE = 0, 1
+TOTAL, SQUARES = 0, 1  # columns of ``sums``: total weight, total of squares
+DRAWN, POSITIVE = 0, 1  # columns of ``counts``: draws, draws of positive weight
 
 
 class Tally(NamedTuple):
@@ -55,10 +53,7 @@ class Tally(NamedTuple):
 
 
 def make_tally(cards: Integers, rows: Integers | None = None) -> Tally:
-    """Return an empty tally for sites with these numbers of states.
-
-    ``rows`` are their rows in the codes of a block, by default all in order.
-    """
+    """Return an empty tally for sites of these numbers of states, in ``rows`` of a block, by default in order."""
     offset = np.zeros(len(cards) + 1, np.int64)
     np.cumsum(cards, out=offset[1:])
     cells = int(offset[-1])

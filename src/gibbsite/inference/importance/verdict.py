@@ -1,11 +1,11 @@
 """How far to trust weighted draws.
 
-A large effective size says little: it is computed from the weights that were drawn, and what was never drawn has none.
-A run is called converged only if nothing that counts can have been missed: every weight has a known upper bound
-(``log_bound`` of :class:`gibbsite.importance.WeightedSource`), and so many draws of that weight would be needed to make
-up the sum of weights that a set of states which all draws have missed can hold no more than the accuracy asked for.
-Besides, no draw may decide a marginal by itself, and groups of draws and proposals must agree within their errors. The
-tail of the weights is fitted, too: where weights have no useful bound, it tells whether their errors mean anything.
+A large effective size is weak evidence: it is computed from the weights that were drawn, and states that were never
+drawn have none. A run is called converged only if no relevant state can have been missed: all weights have a known
+upper bound (``log_bound`` of :class:`gibbsite.importance.WeightedSource`), from which it follows that a set of states
+that all draws have missed has no larger probability than the accuracy asked for. Besides, no draw may decide a marginal
+by itself, and groups of draws and proposals must agree within their errors. The tail of the weights is fitted, too: if
+weights have no useful bound, it shows whether their errors mean anything.
 """
 
 from __future__ import annotations
@@ -22,17 +22,12 @@ from gibbsite.results.answer import Diagnostics
 from gibbsite.results.verdict.criteria import STANDARD_ERRORS
 from gibbsite.results.wording import in_words, verdict_word
 
-#: The shape of the tail of weights up to which errors are taken to be known.
-MOST_K = 0.7
-#: The least effective size.
-LEAST_EFFECTIVE = 400.0
-#: A set of states that all of n draws have missed has probability (its share of draws) of more than this / n
-#: with probability exp(-MISSED) = 5e-5.
+MOST_K = 0.7  #: shape of the tail of weights up to which their errors are reliable
+LEAST_EFFECTIVE = 400.0  #: the least effective size
+#: All of n draws miss a set of states of probability more than this / n with probability exp(-MISSED) = 5e-5.
 MISSED = 10.0
-# Groups or proposals disagree if chance makes them differ so much once in so many runs.
-_DISAGREE = 1e-5
-# A proposal goes into the average unless it spoils the bound so many times more than the best does.
-_SPOILS = 4.0
+_DISAGREE = 1e-5  # groups or proposals disagree if chance makes them differ as much with a smaller probability
+_SPOILS = 4.0  # a proposal whose contribution to the bound is larger than this times the smallest may be left out
 # Cells that few effective draws decide are left out when groups are compared: their law is not normal.
 _FEWEST_VISITS = 100.0
 
@@ -87,7 +82,7 @@ def judge(
     marginals : bool
         Whether marginals are asked for; otherwise log Z alone is judged by its error.
     exact : bool
-        Draws are from the model itself, so that there is nothing to miss but what is rare.
+        Draws are from the model itself, so that only rare states can be missed.
 
     Examples
     --------
@@ -126,7 +121,7 @@ def judge(
             f"the effective size of the weights is {found.effective:,.0f}, less than {LEAST_EFFECTIVE:,.0f}; "
             "draw more, or use another proposal."
         )
-    if found.k > MOST_K and unseen > accuracy:  # bounded weights have finite variance, whatever a fit says
+    if found.k > MOST_K and unseen > accuracy:  # bounded weights have finite variance
         reasons.append(
             f"the tail of the weights is heavy (Pareto k {in_words(found.k, '.2f')}, more than {MOST_K:g}), "
             "so a few draws decide; use another proposal."
@@ -166,7 +161,7 @@ def judge(
 
 
 def _unseen(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[float]) -> float:
-    """Return the largest share of the probability that what was not drawn can have in the average."""
+    """Return the largest probability that states that were not drawn can have in the average."""
     found = combine(estimates)
     with np.errstate(over="ignore"):
         parts = [
@@ -179,9 +174,8 @@ def _unseen(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[float]) 
 def _worth_using(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[float], accuracy: float) -> list[int]:
     """Return which proposals go into the average.
 
-    What a proposal adds to what may have been missed is the bound of its weights times its share in the
-    average, so that one with a poor bound can spoil others. It is left out where the others alone bound what
-    was missed well enough, and still asked whether it agrees.
+    A proposal adds the bound of its weights times its share to what may have been missed. One with a poor bound is left
+    out if the others alone suffice; whether it agrees is still tested.
     """
     everything = list(range(len(estimates)))
     known = [k for k in everything if estimates[k].positive]
@@ -197,11 +191,11 @@ def _worth_using(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[flo
 
 
 def _say_unseen(unseen: float, gap: float, accuracy: float) -> str:
-    """Return the sentence on what draws may have missed."""
+    """Return the reason that draws may have missed relevant states."""
     if math.isinf(gap):
         return (
-            "no upper bound of the weights is known, so nothing shows that draws have not missed what "
-            "counts; use a proposal that has one."
+            "no upper bound of the weights is known, so draws may have missed states of large weight; use a "
+            "proposal that has one."
         )
     return (
         f"a draw may weigh exp({gap:.1f}) times as much as draws do on average, so states that were not "

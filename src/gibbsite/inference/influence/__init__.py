@@ -1,6 +1,6 @@
 """Influence of sites on each other, and what follows for scans: bounds known before sampling.
 
-``bound`` computes the influence (``binary`` and ``tables`` have the formulas, ``matrix`` stores it), ``variation`` and
+``bound`` computes the influence (``tables`` has the formulas, ``matrix`` stores it), ``variation`` and
 ``certificate`` bound the bias of a scan, ``optimise`` finds DoGS scans (``descent``, ``blocks``), and ``independent``
 makes short runs with confidence intervals.
 """
@@ -10,8 +10,7 @@ from gibbsite.inference.influence.bound import bound_influence
 from gibbsite.inference.influence.certificate import Certificate, certify
 from gibbsite.inference.influence.independent import ShortRuns, short_runs
 from gibbsite.inference.influence.matrix import Influence, Norms, read_influence
-from gibbsite.inference.influence.optimise import dogs
-from gibbsite.inference.influence.stored import DogsScan
+from gibbsite.inference.influence.optimise import DogsScan, dogs
 
 __all__ = [
     "BlockOrder",

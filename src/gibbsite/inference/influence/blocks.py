@@ -1,11 +1,11 @@
 """Scans of blocks: sites that are drawn jointly given all others.
 
-*The bound.* Let a step draw the sites of block A jointly from their conditional distribution. Given two boundaries
-coupled with disagreements bounded by b outside A, run Gibbs sampling inside A for both, single sites in turn,
-optimally coupled, for ever. The disagreements inside A obey b_i <= sum_j C_ij b_j at every visit, so if the influence
-inside A has spectral radius below 1 they end at most at the solution of b_A = C_AA b_A + C_A,rest b_rest, which is (I
-- C_AA)^-1 C_A,rest b_rest; and the two inner chains converge to the two conditional distributions, for which a limit
-of these couplings is a coupling. So a block step sets b_A to that: influence collapsed on the block.
+*The bound.* Let a step draw the sites of block A jointly from their conditional distribution. Take two chains with
+disagreements outside A bounded by b, and run Gibbs sampling inside A for both, one site after another, optimally
+coupled. The disagreements inside A satisfy b_i <= sum_j C_ij b_j at every visit. If the influence inside A has spectral
+radius below 1, they converge to at most the solution of b_A = C_AA b_A + C_A,rest b_rest, which is (I - C_AA)^-1
+C_A,rest b_rest, while the two inner chains converge to the two conditional distributions. A limit of the couplings
+couples these, so a block step sets b_A to that solution: influence collapsed on the block.
 """
 
 from __future__ import annotations

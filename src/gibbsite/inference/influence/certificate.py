@@ -13,9 +13,8 @@ from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.inference.influence.blocks import BlockDecay, BlockOrder, collapse
-from gibbsite.inference.influence.bound import choose_influence
+from gibbsite.inference.influence.bound import choose_influence, read_target
 from gibbsite.inference.influence.matrix import Influence
-from gibbsite.inference.influence.target import read_target
 from gibbsite.inference.influence.variation import DrawnDecay, OrderDecay, SiteDecay, SweepDecay
 from gibbsite.scans.base import Scan
 from gibbsite.scans.systematic import FixedOrder, Systematic
@@ -50,12 +49,12 @@ class Certificate:
         Weights of the sites in the bound.
     accuracy : float or None
         The accuracy asked for.
-    reached : bool
-        Whether it was reached; True if none was asked for.
+    reached, stalled : bool
+        Whether it was reached (True if none was asked for), and whether the bound had stopped falling.
     curve_steps, curve : arrays
-        The bound along the way.
+        Numbers of steps, and the bound after each.
     influence : Influence
-        The influence it rests on.
+        The bounds on influence that were used.
     """
 
     variation: float
@@ -186,19 +185,8 @@ def certify(
             raise ArgumentError(f"{argument('accuracy')} must be a positive number, got {describe(accuracy)}.")
         found = decay.search(float(accuracy), limit)
         times, values = _thinned(*found.curve)
-        return Certificate(
-            found.value,
-            found.steps,
-            per_sweep,
-            name,
-            weight,
-            float(accuracy),
-            found.reached,
-            found.stalled,
-            times,
-            values,
-            bounds,
-        )
+        ends = (float(accuracy), found.reached, found.stalled)
+        return Certificate(found.value, found.steps, per_sweep, name, weight, *ends, times, values, bounds)
     # adding up a million weights takes as long as many steps: large models get a point per sweep
     fine = 20 if model.n_sites <= 10_000 else 1
     points = int(min(limit, _POINTS, max(20, fine * limit / max(per_sweep, 1))))
@@ -253,11 +241,6 @@ def make_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influ
     if isinstance(scan, BlockOrder):
         blocks, order = scan.read(model)
         return BlockDecay(collapse(influence, blocks), influence, weights, order)
-    return make_site_decay(model, scan, weights, influence)
-
-
-def make_site_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influence) -> SiteDecay:
-    """Return the variation of a scan of single sites."""
     graph = compile_graph(model)
     if scan.independent:
         return DrawnDecay(influence, weights, scan.chances(graph, model))

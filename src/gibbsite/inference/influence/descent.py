@@ -9,8 +9,8 @@ In the tree of maxima, leaf j of n is ``top[size + j]`` with size the next power
 and 2 k + 1, the root ``top[1]``.
 
 No precision is lost when the bound falls by many orders of magnitude: r_i is zero right after a visit, and is summed
-up again from the changes of its neighbours. (The line for the variation is misprinted; the change is d_i r_i - d_j
-r_j, before d changes.)
+up again from the changes of its neighbours. (The paper has a misprint in the line for the variation: the change is d_i
+r_i - d_j r_j, before d changes.)
 """
 
 from __future__ import annotations
@@ -58,13 +58,6 @@ def first_largest(top: Floats) -> Integer:
     return node - size
 
 
-@inlined
-def grow_tree(top: Floats) -> None:
-    """Compute all maxima from the leaves."""
-    for node in range(top.size // 2 - 1, 0, -1):
-        top[node] = max(top[2 * node], top[2 * node + 1])
-
-
 class DescentWorkspace(NamedTuple):
     """Work arrays of a descent; they are restored after each, so that short ones cost little.
 
@@ -104,7 +97,8 @@ def _plant(workspace: DescentWorkspace) -> None:
     size = workspace.top.size // 2
     for j in range(workspace.rest.size):
         workspace.top[size + j] = workspace.weight[j] * workspace.rest[j]
-    grow_tree(workspace.top)
+    for node in range(size - 1, 0, -1):
+        workspace.top[node] = max(workspace.top[2 * node], workspace.top[2 * node + 1])
 
 
 @compiled_loop
@@ -243,7 +237,7 @@ def descend(
 ) -> tuple[Ints32, Descent]:
     """Improve a fixed scan; return the new scan and its gain.
 
-    Once the variation is at most ``goal``, the remaining first steps are left as they are.
+    Steps before the one that brings the variation to ``goal`` are left as they are.
     """
     new, delta = np.empty_like(scan), np.empty(scan.size)
     return new, Descent(*_descend(influence.rows, workspace, scan, new, delta, goal))

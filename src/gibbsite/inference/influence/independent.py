@@ -16,10 +16,9 @@ from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.graphs.support.start import start_states
 from gibbsite.inference.influence.blocks import BlockOrder
-from gibbsite.inference.influence.bound import choose_influence
+from gibbsite.inference.influence.bound import choose_influence, read_target
 from gibbsite.inference.influence.certificate import make_decay, read_length, read_scan
-from gibbsite.inference.influence.stored import DogsScan
-from gibbsite.inference.influence.target import read_target
+from gibbsite.inference.influence.optimise import DogsScan
 from gibbsite.kernels.base import units_of
 from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.results.table import SiteTable
@@ -40,10 +39,9 @@ class ShortRuns:
 
     Attributes
     ----------
-    marginals : SiteTable
-        Means over runs of the conditional probabilities at the last visit of each site.
-    mcse : SiteTable
-        Their standard errors, without bias.
+    marginals, mcse : SiteTable
+        Means over runs of the conditional probabilities at the last visit of each site, and their standard errors,
+        which do not include the bias.
     low, high : SiteTable
         Ends of the confidence interval of each probability, for sampling error and bias together.
     bias : dict
@@ -51,9 +49,9 @@ class ShortRuns:
     runs, steps : int
         Number of runs, and of steps of each.
     confidence : float
-        Of each interval alone, not of all together.
+        The probability of each interval by itself.
     interval : str
-        Method of the sampling errors.
+        How sampling errors were bounded.
     """
 
     marginals: SiteTable
@@ -118,9 +116,9 @@ def short_runs(
     confidence : float
         Probability with which an interval covers its true probability, at least.
     interval : {"bernstein", "student"}
-        How sampling errors are bounded: by the empirical Bernstein inequality, which holds for any number of
-        runs, or by Student's t distribution, which is narrower by a third but approximate: for probabilities
-        near 0 or 1 it covers a little less often than it says.
+        How sampling errors are bounded: by the empirical Bernstein inequality, which holds for any number of runs, or
+        by Student's t distribution, which is narrower by a third but approximate: for probabilities near 0 or 1 its
+        coverage is a little lower.
     influence : Influence, array or sparse matrix, optional
         Bounds on influence; computed from the model by default.
     threads : int, optional
@@ -134,8 +132,8 @@ def short_runs(
     -----
     A run makes the steps of the scan with the heat bath and keeps, for each target, the conditional
     probabilities at its last visit; these have the mean of the state itself, and vary less. Runs are
-    independent, so their mean has a standard error without any doubts about mixing. To that the bound of
-    :func:`gibbsite.certify` is added on both sides. Where it is vacuous, the interval is [0, 1].
+    independent, so the standard error of their mean does not depend on mixing. The bound of :func:`gibbsite.certify` is
+    added on both sides of the interval. Where it is vacuous, the interval is [0, 1].
 
     References
     ----------
@@ -189,7 +187,7 @@ def short_runs(
 def _read_parts(
     model: FactorGraph, scan: Any, target: Any, steps: int | None, sweeps: int | None
 ) -> tuple[Scan, int, Ints32]:
-    """Return the scan, its number of steps and the targets, ascending."""
+    """Return the scan, its number of steps, and the targets in ascending order."""
     if target is None and isinstance(scan, DogsScan) and scan.n_sites == model.n_sites:
         target = scan.targets.tolist()
     targets = np.flatnonzero(read_target(model, target)).astype(np.int32)

@@ -203,7 +203,7 @@ def _entries(given: Any) -> tuple[Ints, Ints, Floats, tuple[int, ...]]:
     return row, column, dense[row, column], dense.shape
 
 
-def from_entries(row: Ints, column: Ints, value: Floats, n_sites: int, exact: Any = False) -> Influence:
+def from_entries(row: Ints, column: Ints, value: Floats, n_sites: int) -> Influence:
     """Build the matrix from single entries; the largest counts where one is given twice."""
     n = max(n_sites, 1)
     # the mirrored entries keep the pattern symmetric
@@ -215,8 +215,7 @@ def from_entries(row: Ints, column: Ints, value: Floats, n_sites: int, exact: An
     first[1:] = keys[1:] != keys[:-1]
     keys, values = keys[first], values[first]
     start = row_starts(np.bincount(keys // n, minlength=n_sites), np.uint32)
-    known = np.broadcast_to(np.asarray(exact, bool), (n_sites,))
-    return Influence(start, (keys % n).astype(np.uint32), values, known)
+    return Influence(start, (keys % n).astype(np.uint32), values, np.broadcast_to(np.asarray(False), (n_sites,)))
 
 
 @compiled_loop

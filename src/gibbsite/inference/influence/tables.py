@@ -1,24 +1,29 @@
-"""Influence between sites of any number of states that share tables of any number of sites.
+"""Influence between sites: two states, where the log-odds decide, and any number of states that share tables.
 
-*The bound.* Let p and q be the conditional laws of site i under two conditions that differ at site j alone,
-o the states of all others. Only factors f that hold both sites change, so log p(a) - log q(a) =
-sum_f [f(a, x_j, o) - f(a, y_j, o)] + constant =: g(a) + constant. Let w be the range of g over a. For any
-event A, p(A) / (1 - p(A)) is at most e^w times q(A) / (1 - q(A)), as each ratio p(a) q(b) / (p(b) q(a)) is
-e^(g(a) - g(b)) <= e^w. So the log-odds of A differ by at most w, and the largest difference of two
-probabilities whose log-odds differ by w is sigma(w / 2) - sigma(-w / 2) = tanh(w / 4). The range is at most
+*Two states.* If log-odds lie between ``low`` and ``high`` and one neighbour can change them by at most 2 u, the
+conditional probability changes by at most sinh(u) / (cosh(u) + cosh(m)), m being the point nearest to zero in [low + u,
+high - u]: sigma(m + u) - sigma(m - u) has this value, grows with u and falls with |m|.
+
+*Any number of states.* Let p and q be the conditional distributions of site i under two conditions that differ at site
+j alone, o the states of all others. Only factors f that hold both sites change, so log p(a) - log q(a) = sum_f [f(a,
+x_j, o) - f(a, y_j, o)] + constant =: g(a) + constant. Let w be the range of g over a. For any event A, p(A) / (1 -
+p(A)) is at most e^w times q(A) / (1 - q(A)), as each ratio p(a) q(b) / (p(b) q(a)) is e^(g(a) - g(b)) <= e^w. So the
+log-odds of A differ by at most w, and the largest difference of two probabilities whose log-odds differ by w is sigma(w
+/ 2) - sigma(-w / 2) = tanh(w / 4). The range is at most
 
     w <= max over a, b of sum_f max over o, x_j, y_j of
          [f(a, x_j, o) - f(b, x_j, o)] - [f(a, y_j, o) - f(b, y_j, o)],
 
 which for a single factor of two sites is theorem 10 of Mitliagkas and Mackey (2017). If i has two states, A is one of
-them, and its log-odds lie between the sums over all factors of their smallest and largest: the sharper bound of
-:mod:`gibbsite.inference.influence.binary` holds, which for products of spins is theorem 12 in its tightened form.
+them, and its log-odds lie between the sums over all factors of their smallest and largest: the sharper bound for two
+states holds, which for products of spins is theorem 12 in its tightened form.
 
-*Few configurations.* Where the neighbours of a site have few configurations, all of them are enumerated, which gives
-the exact influence.
+*Few configurations.* If the neighbours of a site have few configurations, all of them are enumerated, which gives the
+exact influence.
 
-*Zeros.* A state of i that o excludes whatever x_j is belongs to neither law and is left out. A state that is excluded
-for some x_j only makes w infinite, the bound 1. Where all states are excluded, the law may be defined at will: uniform.
+*Zeros.* A state of i that o excludes whatever x_j is belongs to neither distribution and is left out. A state that is
+excluded for some x_j only makes w infinite, the bound 1. If all states are excluded, the distribution is arbitrary:
+uniform.
 """
 
 from __future__ import annotations
@@ -29,10 +34,154 @@ import numpy as np
 
 from gibbsite._common.arrays import Bools, Floats, Ints, Words32
 from gibbsite._numba.jit import Integer, called, compiled, inlined
+from gibbsite.graphs.kinds.ising import IsingGraph
+from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.kinds.table import TableGraph
-from gibbsite.graphs.rows import row_lengths
-from gibbsite.inference.influence.binary import influence_at, merged_rows, nearest_to_zero
+from gibbsite.graphs.rows import row_lengths, row_starts
+
+
+@inlined
+def influence_at(u: Any, m: Any) -> Any:
+    """Return sinh(u) / (cosh(u) + cosh(m)) for u >= 0, without overflow."""
+    e = np.exp(-u)
+    if m == 0.0:
+        return (1.0 - e) / (1.0 + e)
+    m = abs(m)
+    # numerator and denominator times 2 exp(-u)
+    return (1.0 - e * e) / (1.0 + e * e + np.exp(m - u) + np.exp(-m - u))
+
+
+@inlined
+def nearest_to_zero(low: float, high: float) -> float:
+    """Return the point of [low, high] nearest to zero."""
+    return min(max(low, 0.0), max(high, 0.0)) if low > 0.0 else min(high, 0.0)
+
+
+@compiled
+def _rows_to_influence(start: Words32, value: Floats, centre: Floats, most: Integer, exact: Bools) -> None:
+    """Turn halves of log-odds changes, row by row and in place, into influence.
+
+    The log-odds of site i are ``centre[i]`` plus the sum of its halves, each with either sign. With up to ``most``
+    neighbours, the signs of the others that bring the log-odds closest to zero are found, which gives the exact
+    influence; with more, every point of the range is assumed to be attained (theorem 11).
+    """
+    longest: Integer = np.int64(0)
+    for i in range(start.size - 1):
+        longest = max(longest, np.int64(start[i + 1]) - np.int64(start[i]))
+    half = np.empty(max(longest, 1))
+    for i in range(start.size - 1):
+        first = np.int64(start[i])
+        degree = np.int64(start[i + 1]) - first
+        total = 0.0
+        for k in range(degree):
+            half[k] = abs(value[first + k])
+            total += half[k]
+        exact[i] = True
+        for k in range(degree):
+            u = half[k]
+            rest = total - u
+            if centre[i] - rest >= 0.0 or centre[i] + rest <= 0.0:  # an end of the range: attained
+                value[first + k] = influence_at(u, max(abs(centre[i]) - rest, 0.0))
+                continue
+            if degree > most:
+                exact[i] = False
+                value[first + k] = influence_at(u, 0.0)
+                continue
+            half[k] = half[degree - 1]
+            # signs in the order of a Gray code: one changes at a time
+            now = centre[i]
+            for n in range(degree - 1):
+                now += half[n]
+            best = abs(now)
+            signs = np.int64(0)
+            for step in range(1, np.int64(1) << (degree - 1)):
+                bit = np.int64(0)
+                while (step >> bit) & 1 == 0:
+                    bit += 1
+                if (signs >> bit) & 1:
+                    now += 2.0 * half[bit]
+                else:
+                    now -= 2.0 * half[bit]
+                signs ^= np.int64(1) << bit
+                best = min(best, abs(now))
+            half[k] = u
+            # rounding of the running sum must not make the bound too small
+            value[first + k] = influence_at(u, max(best - 1e-13 * (total + abs(centre[i])), 0.0))
+
+
+def _lattice_rows(arrays: LatticeGraph) -> tuple[Words32, Words32, Floats]:
+    """Return starts, ascending neighbours and halves of log-odds changes of the rows of a lattice."""
+    shape = (arrays.size_0, arrays.size_1, arrays.size_2)
+    wraps = (arrays.wrap_0, arrays.wrap_1, arrays.wrap_2)
+    sites = np.arange(np.prod(shape, dtype=np.int64)).reshape(shape)
+    near, far, halves = [], [], []
+    for axis, coupling in enumerate((arrays.coupling_0, arrays.coupling_1, arrays.coupling_2)):
+        linked = np.ones(shape, bool)
+        np.moveaxis(linked, axis, 0)[-1] = wraps[axis]
+        near.append(sites[linked])
+        far.append(np.roll(sites, -1, axis)[linked])
+        halves.append(2.0 * np.broadcast_to(coupling, sites.size)[near[-1]])
+    row, neighbour = np.concatenate(far + near), np.concatenate(near + far)
+    order = np.argsort(row * sites.size + neighbour, kind="stable")
+    start = row_starts(np.bincount(row, minlength=sites.size), np.uint32)
+    return start, neighbour[order].astype(np.uint32), np.concatenate(halves * 2)[order]
+
+
+@compiled
+def sort_rows(
+    start: Words32, neighbour: Words32, weight: Floats, step: Integer, new_start: Words32, new: Words32, total: Floats
+) -> None:
+    """Sort symmetric rows and sum the weights of repeated neighbours, in linear time.
+
+    Every pair occurs in both rows, so appending site i to the rows of its neighbours, i ascending, fills each row in
+    order. Entry k has the weight ``weight[step * k]``.
+    """
+    n = start.size - 1
+    last = np.full(n, -1, np.int64)
+    length = np.zeros(n, np.uint32)
+    for i in range(n):
+        for k in range(start[i], start[i + 1]):
+            if last[neighbour[k]] != i:
+                last[neighbour[k]] = i
+                length[neighbour[k]] += np.uint32(1)
+    for i in range(n):
+        new_start[i + 1] = new_start[i] + length[i]
+        length[i] = new_start[i]
+        last[i] = -1
+    for i in range(n):
+        for k in range(start[i], start[i + 1]):
+            j = neighbour[k]
+            if last[j] != i:
+                last[j] = i
+                new[length[j]] = i
+                total[length[j]] = 0.0
+                length[j] += np.uint32(1)
+            total[length[j] - np.uint32(1)] += weight[step * k]
+
+
+def merged_rows(start: Words32, neighbour: Words32, weight: Floats, step: int = 1) -> tuple[Words32, Words32, Floats]:
+    """Return starts, ascending neighbours and summed weights of symmetric rows."""
+    new_start = np.zeros(start.size, np.uint32)
+    new, total = np.empty(neighbour.size, np.uint32), np.empty(neighbour.size)
+    sort_rows(start, neighbour, weight, step, new_start, new, total)
+    size = int(new_start[-1])
+    return new_start, new[:size], total[:size]
+
+
+def binary_rows(arrays: IsingGraph | LatticeGraph, n_sites: int, most: int) -> tuple[Words32, Words32, Floats, Bools]:
+    """Return starts, neighbours, influence and exactness (up to ``most`` neighbours) of rows of a binary graph."""
+    if isinstance(arrays, LatticeGraph):
+        start, neighbour, value = _lattice_rows(arrays)
+        centre = 2.0 * np.broadcast_to(arrays.field, n_sites)
+    else:
+        start, neighbour, value = merged_rows(arrays.start, arrays.neighbour, arrays.coupling)
+        value *= 0.5
+        row = np.repeat(np.arange(n_sites), row_lengths(start))
+        centre = arrays.field + np.bincount(row, value, n_sites)
+    exact = np.zeros(n_sites, bool)
+    _rows_to_influence(start, value, centre, most, exact)
+    return start, neighbour, value, exact
 
 
 @called
@@ -107,19 +256,8 @@ def enumerate_blankets(
 _MOST_STATES = 1024  # sites with more get the bound 1: the work grows with the square
 
 
-def theorem_10(log_table: Floats) -> float:
-    """Bound the influence of the second site of a pair on the first, from their summed log-potentials (K_i, K_j)."""
-    table = np.asarray(log_table, np.float64)
-    change = table[:, :, None] - table[:, None, :]
-    return float(np.tanh(np.max(change.max(axis=0) - change.min(axis=0)) / 4.0))
-
-
 def potts_rows(arrays: PottsGraph) -> tuple[Words32, Words32, Floats]:
-    """Return starts, neighbours and bounds for Potts couplings.
-
-    The range of g is twice the coupling: tanh(abs(coupling) / 2). A site with a single possible state is not
-    influenced.
-    """
+    """Return starts, neighbours and bounds tanh(abs(coupling) / 2), zero for sites with one possible state."""
     start, neighbour, value = merged_rows(arrays.start, arrays.neighbour, arrays.coupling, arrays.step)
     np.tanh(np.abs(value) / 2.0, out=value)
     if arrays.offset.size > 1:

@@ -4,8 +4,8 @@ Let b_i bound the probability that a chain and the stationary chain, optimally c
 1; a step on site i makes b_i = sum_j C_ij b_j (Mitliagkas and Mackey 2017, definition 7), a step on a site drawn from
 q makes b = (I - diag(q) (I - C)) b. The variation is the weighted sum of b.
 
-The three classes below share one interface: ``values`` after given numbers of steps, and the smallest number of steps
-that brings the variation down to a goal.
+The three classes below share an interface: the variation after given numbers of steps, and the smallest number of
+steps that brings it down to a goal.
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ class OrderDecay:
         before, stalled = b.copy(), False
         while values[-1] > goal and done < most and not stalled:
             chunk = min(self.order.size - done % self.order.size, most - done)
-            # what is tracked only says when to look: the value itself is summed up anew
+            # the tracked value only decides when to stop; the value itself is summed up again
             done += self._advance(b, done, chunk, values[-1], goal)
             points.append(done)
             values.append(self._sum(b))
             if done % self.order.size == 0:
-                # the bound is monotone: what did not fall in a whole period will never fall
+                # the bound is monotone: if it does not fall in a whole period, it never will
                 stalled = bool((b >= before).all())
                 before[:] = b
         curve = np.array(points, np.int64), np.array(values)
@@ -213,8 +213,8 @@ class DrawnDecay:
 class SweepDecay:
     """Every site once per sweep, in any order, which may change from sweep to sweep.
 
-    If b = u bounds all later times, a site is bounded by (C u)_i once it was visited again: after one more sweep
-    min(u, C u) bounds all later times, whatever the order.
+    If u bounds b at all later times, (C u)_i bounds b_i once site i was visited again: after one more sweep, min(u, C
+    u) bounds b at all later times, whatever the order.
     """
 
     def __init__(self, influence: Influence, weights: Floats) -> None:

@@ -1,7 +1,7 @@
 """Log-partition functions by particles that move from a product distribution to a model, or back.
 
-``annealed`` weights them (annealed importance sampling), ``sequential`` resamples them (sequential Monte Carlo), and
-``path`` has the code that both share. Tempered runs (:class:`gibbsite.Tempered`) give estimates as well.
+They are weighted (annealed importance sampling) or also resampled (sequential Monte Carlo). Tempered runs
+(:class:`gibbsite.Tempered`) give estimates as well.
 """
 
 from gibbsite._common.public_names import attach_stub

@@ -4,7 +4,6 @@
 replaces independent sites by independent trees.
 """
 
-from gibbsite.inference.mean_field.fixed_point import mean_field
-from gibbsite.inference.mean_field.result import MeanFieldResult
+from gibbsite.inference.mean_field.fixed_point import MeanFieldResult, mean_field
 
 __all__ = ["MeanFieldResult", "mean_field"]

@@ -18,6 +18,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,15 +34,157 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.support.possible import alive_states
 from gibbsite.graphs.support.start import find_start
 from gibbsite.inference.mean_field._sweep import KINDS, ExpectationWorkspace, bound, make_workspace, sweep
-from gibbsite.inference.mean_field.result import MeanFieldResult
+from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.compare import same_layout
+from gibbsite.results.joint import add_observed, find_free
 from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.wording import in_words, verdict_word
 from gibbsite.sampling.climb import climb
 from gibbsite.sampling.plan import as_data, package_version, read_entropy
 from gibbsite.sampling.progress import Progress, Status, catch_interrupt, choose_progress
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
+
+
+class Approximation(Answer):
+    """Marginals that were computed, not drawn: their tables, and the verdict on them.
+
+    Attributes
+    ----------
+    cells : float array
+        One probability per state of each site; if ``binary``, one per site, that of state 1.
+    """
+
+    model: FactorGraph
+    cells: Floats
+    binary: bool
+    exact: bool
+
+    @cached_property
+    def mcse(self) -> SiteTable | None:
+        """Standard errors: NaN, because nothing was drawn."""
+        nothing = np.full(self.cells.shape, np.nan)
+        return None if self.marginals is None else self._site_table(nothing, self.binary, 0.0)
+
+    def _diagnose(self, kind: str, reasons: list[str], figures: dict[str, Any], text: str) -> Diagnostics:
+        """Return the verdict: settled, with an error that is not known, unless the answer is exact."""
+        converged = False if reasons else True if self.exact else None
+        return Diagnostics(kind, converged, tuple(reasons), figures, f"{verdict_word(converged)}: {text}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeanFieldResult(Approximation):
+    """A product distribution close to a model: approximate marginals, and a lower bound of the log-partition function.
+
+    The error of the marginals is not known. There are no standard errors, because nothing was drawn.
+
+    Attributes
+    ----------
+    bounds : float array (sweeps,)
+        Lower bound of the log-partition function after each sweep.
+    changes : float array (sweeps,)
+        Largest difference, in each sweep, between a probability and the one its site should have.
+    tolerance : float
+        Smaller changes count as none.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> gs.mean_field(gs.ising_grid((3, 3), coupling=0.1, field=0.2))
+    MeanFieldResult(9 sites; approximate marginals, log_z >= 6.48108, settled in sweep 7)
+    """
+
+    model: FactorGraph
+    cells: Floats
+    binary: bool
+    bounds: Floats
+    changes: Floats
+    tolerance: float
+    plan: dict[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    seconds: float = float("nan")
+    task: str = "MAR"
+
+    exact = False
+
+    @cached_property
+    def marginals(self) -> SiteTable:
+        """Approximate probabilities of the states of all sites, observed ones included."""
+        return self._site_table(self.cells, self.binary, 1.0)
+
+    def joint(self, *sites: str | int) -> Floats:
+        """Return the approximate joint probabilities of a set of sites: products of marginals.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> gs.mean_field(gs.FactorGraph({"a": 2, "b": 2}, [("a", [1, 3])])).joint("a", "b").tolist()
+        [[0.125, 0.125], [0.375, 0.375]]
+        """
+        table = np.ones(())
+        for site in find_free(sites, self.model.domains, self.model.evidence):
+            table = np.multiply.outer(table, np.array(list(self.marginals[site].values())))
+        return add_observed(table, sites, self.model.evidence, self.model.evidence_labels)
+
+    @property
+    def log_z(self) -> float:
+        """Lower bound of the natural logarithm of the partition function, evidence included.
+
+        Minus infinity if the approximation gives a positive probability to something impossible.
+        """
+        return float(self.bounds[-1])
+
+    @property
+    def sweeps(self) -> int:
+        """Sweeps made."""
+        return int(self.bounds.size)
+
+    @property
+    def change(self) -> float:
+        """Largest change of the last sweep, before damping."""
+        return float(self.changes[-1])
+
+    @property
+    def settled(self) -> bool:
+        """Whether the iteration has converged."""
+        return self.change <= self.tolerance
+
+    @property
+    def log_z_bounds(self) -> tuple[float, float]:
+        """The lower bound, and no upper one."""
+        return self.log_z, float("inf")
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """How far to trust the approximation."""
+        reasons = []
+        if not self.settled:
+            reasons.append(
+                f"probabilities still change by up to {self.change:.2g} in sweep {self.sweeps:,}, more than "
+                f"{self.tolerance:g}; allow more iterations, use damping, or update in place."
+            )
+        if self.log_z == -np.inf:
+            reasons.append(
+                "the approximation gives a positive probability to something impossible, so it bounds nothing; use "
+                "start='support'."
+            )
+        figures = {"change": self.change, "sweeps": self.sweeps, "tolerance": self.tolerance}
+        text = (
+            f"largest change {in_words(self.change, '.2g')} in sweep {self.sweeps:,}; marginals are approximate, "
+            f"their error is not known; {self._bound('log Z')}"
+        )
+        return self._diagnose("lower bound" if self.task == "PR" else "approximation", reasons, figures, text)
+
+    def _bound(self, name: str) -> str:
+        return f"{name} >= {self.log_z:.6g}" if np.isfinite(self.log_z) else f"no bound of {name}"
+
+    def __repr__(self) -> str:
+        return (
+            f"MeanFieldResult({self.model.n_sites:,} sites; approximate marginals, {self._bound('log_z')}, "
+            f"{self.diagnostics.word} in sweep {self.sweeps:,})"
+        )
+
 
 # Small models run without the compiler. In plain Python a sweep takes about a microsecond per byte of the
 # graph and _STEPS_PER_CELL more per cell; there are rarely more than _USUAL_SWEEPS sweeps.
@@ -220,10 +364,7 @@ STARTS = ("uniform", "unary", "random", "support")
 def start_law(
     model: FactorGraph, graph: Graph, arrays: Any, start: Any, rng: np.random.Generator, workspace: ExpectationWorkspace
 ) -> Floats:
-    """Return the cells of the product distribution that ``start`` asks for (see :func:`gibbsite.mean_field`).
-
-    ``arrays`` are those of the graph, with impossible states of single sites excluded.
-    """
+    """Return the cells of the product distribution that ``start`` asks for (see :func:`gibbsite.mean_field`)."""
     possible = np.ones(int(graph.cards.sum(dtype=np.int64)))
     if not graph.binary:
         possible[np.isneginf(arrays.log_unary)] = 0.0

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.results.table import SiteTable
 
-# Largest number of passes, and the gain below which they end.
-_PASSES, _GAIN = 200, 1e-6
+_PASSES, _GAIN = 200, 1e-6  # largest number of passes, and the gain below which they end
 
 
 @dataclass
@@ -174,7 +173,7 @@ def _plant(number: int, sites: list[int], factors: list[_Factor], around: list[l
         trees.roots.append(root)
         seen.add(root)
         front = [root]
-        for i in front:  # which grows on the way
+        for i in front:  # which grows during the loop
             for f in around[i]:
                 if f in used:
                     continue

@@ -15,7 +15,7 @@ import numpy as np
 
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Floats
-from gibbsite.inference.efficiency import Efficiency, measure_efficiency
+from gibbsite.inference.advice import Efficiency, measure_efficiency
 from gibbsite.lab.drawing import COLORS, INK, Figure, tidy
 from gibbsite.lab.experiment import GIBBS_NOTES, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims

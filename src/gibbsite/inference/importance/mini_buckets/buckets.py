@@ -24,8 +24,7 @@ from gibbsite.errors import ArgumentError
 from gibbsite.graphs.rows import row_starts
 from gibbsite.inference.exact.plan import Outline
 
-# Factors of a bucket are multiplied beforehand if the product is no larger than the largest, or than this.
-_JOINED = 64
+_JOINED = 64  # factors of a bucket are multiplied beforehand if the product is no larger than the largest, or than this
 
 
 class BucketTables(NamedTuple):
@@ -105,10 +104,7 @@ def largest_table(found: Outline) -> int:
 
 
 def plan_buckets(found: Outline, entries: int) -> BucketPlan:
-    """Divide the tables of a model among mini-buckets whose products have at most ``entries`` entries.
-
-    Raises :class:`ArgumentError` if a table of the model has more.
-    """
+    """Divide the tables of a model among mini-buckets whose products have at most ``entries`` entries."""
     least = largest_table(found)
     if entries < least:
         raise ArgumentError(
@@ -124,9 +120,9 @@ def plan_buckets(found: Outline, entries: int) -> BucketPlan:
 def split_bucket(
     scopes: Sequence[tuple[int, ...]], card: Sequence[int], entries: int
 ) -> list[tuple[tuple[int, ...], list[int]]]:
-    """Share the tables of a bucket out among mini-buckets: the largest first, each to the first that has space for it.
+    """Divide the tables of a bucket among mini-buckets: largest first, each to the first that has space for it.
 
-    Returns the scope of each product, of at most ``entries`` entries, and the positions of its tables in ``scopes``.
+    Returns the scope of each product and the positions of its tables in ``scopes``.
     """
     minis: list[tuple[tuple[int, ...], list[int]]] = []
     for t in sorted(range(len(scopes)), key=lambda t: -_entries(scopes[t], card)):

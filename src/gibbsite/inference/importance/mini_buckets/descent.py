@@ -3,9 +3,9 @@
 Given the sites drawn already, a site is drawn in proportion to the product of all tables of its bucket. That is the
 weighted geometric mean of the distributions of its mini-buckets (each given its other sites), divided by the sum over
 the states of the site, which Hoelder's inequality bounds by one. So a weight, the unnormalised probability of a state
-over the probability of drawing it, never exceeds the bound of the partition function; nor does it with the arithmetic
-mean of [1]_, but that also draws states that one mini-bucket allows and another excludes. Without splits all weights
-equal the partition function, and the draws are draws from the model.
+over the probability of drawing it, never exceeds the bound of the partition function. The same holds for the arithmetic
+mean of [1]_, which also draws states that one mini-bucket allows and another excludes. Without splits all weights equal
+the partition function, and the draws are draws from the model.
 
 Draws are made in parallel, site by site: a table is looked up for all of them before the next one is.
 
@@ -20,16 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words32, Words64
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words32
 from gibbsite._numba.exponential import exp_below, log_above
 from gibbsite._numba.jit import Integer, called, compiled_loop
-from gibbsite._numba.random.generators import Words, load, philox, store, uniform
+from gibbsite._numba.random.generators import Words, philox, uniform
 from gibbsite.inference.importance.base import BLOCK
 from gibbsite.inference.importance.mini_buckets.buckets import Buckets, BucketTables
 from gibbsite.inference.importance.tally import Tally, tally_block
 
-# The computed exponential of minus infinity is below this; larger values are possible states.
-POSSIBLE = 1e-307
+POSSIBLE = 1e-307  # the computed exponential of minus infinity is below this; larger values are possible states
 
 
 class Lanes(NamedTuple):
@@ -69,6 +68,15 @@ class Answers(NamedTuple):
     code: Ints
 
 
+class DrawTables(NamedTuple):
+    """What states are drawn from: buckets, their tables with the entries in ``pool``, and the codes to record."""
+
+    tables: BucketTables
+    buckets: Buckets
+    pool: Floats
+    answers: Answers
+
+
 def make_lanes(buckets: Buckets, rows: int) -> Lanes:
     """Allocate space for a block of draws of which ``rows`` sites are recorded."""
     most = int(buckets.card.max(initial=1))
@@ -86,10 +94,7 @@ def make_lanes(buckets: Buckets, rows: int) -> Lanes:
 
 @compiled_loop
 def draw_blocks(
-    tables: BucketTables,
-    buckets: Buckets,
-    pool: Floats,
-    answers: Answers,
+    source: DrawTables,
     lanes: Lanes,
     key: Words32,
     log_constant: float,
@@ -102,24 +107,15 @@ def draw_blocks(
 ) -> None:
     """Draw blocks and add them to a group of a tally; a block depends on the key and its number alone.
 
-    The constant is added to log-weights or, if all weights are equal, replaces them, without rounding.
+    The constant is added to log-weights or, if all are equal, replaces them, without rounding.
     """
     for number in range(blocks):
         rng = _block_words(first + number * step, key)
-        draw_lanes(tables, buckets, pool, lanes, rng)
+        draw_lanes(source, lanes, rng)
         for b in range(BLOCK):
             lanes.log_weight[b] = log_constant if equal else lanes.log_weight[b] + log_constant
-        write_codes(answers, lanes)
+        write_codes(source.answers, lanes)
         tally_block(tally, group, lanes.codes, lanes.log_weight, lanes.total, BLOCK)
-
-
-@compiled_loop
-def draw_states(
-    tables: BucketTables, buckets: Buckets, pool: Floats, answers: Answers, lanes: Lanes, words: Words64
-) -> None:
-    """Draw a block; leave codes and log-weights in the lanes."""
-    store(words, draw_lanes(tables, buckets, pool, lanes, load(words)))
-    write_codes(answers, lanes)
 
 
 @called
@@ -154,8 +150,9 @@ def write_codes(answers: Answers, lanes: Lanes) -> None:
 
 
 @called
-def draw_lanes(tables: BucketTables, buckets: Buckets, pool: Floats, lanes: Lanes, rng: Words) -> Words:
+def draw_lanes(source: DrawTables, lanes: Lanes, rng: Words) -> Words:
     """Draw states by place in the order, and their log-weights."""
+    tables, buckets, pool = source.tables, source.buckets, source.pool
     n = np.uintp(BLOCK)
     for b in range(n):
         lanes.log_weight[b] = 0.0

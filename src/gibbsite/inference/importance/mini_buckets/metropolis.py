@@ -28,28 +28,22 @@ from gibbsite.graphs.compile import KINDS
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.inference.exact.plan import outline
 from gibbsite.inference.importance.base import BLOCK, SourceSettings
-from gibbsite.inference.importance.mini_buckets.buckets import Buckets, BucketTables, largest_table, plan_buckets
-from gibbsite.inference.importance.mini_buckets.descent import Answers, Lanes, draw_lanes, make_lanes, write_codes
+from gibbsite.inference.importance.mini_buckets.buckets import largest_table, plan_buckets
+from gibbsite.inference.importance.mini_buckets.descent import DrawTables, Lanes, draw_lanes, make_lanes, write_codes
 from gibbsite.inference.importance.mini_buckets.proposal import BucketSource, weigh_buckets
 from gibbsite.kernels.base import Kernel, step, transition
 from gibbsite.kernels.registry import register
 
-# Default limit on the entries of a table, unless a table of the model has more.
-_USUAL = 1 << 16
-# Number of sources that are kept for later.
-_KEPT = 8
-# Counters: proposals used of the current block, all proposals, accepted ones.
-_NEXT, _PROPOSED, _ACCEPTED = range(3)
+_USUAL = 1 << 16  # default limit on the entries of a table, unless a table of the model has more
+_KEPT = 8  # number of sources that are kept for later
+_NEXT, _PROPOSED, _ACCEPTED = range(3)  # counters: proposals used of the current block, all proposals, accepted ones
 
 
 class MetropolisParameters(NamedTuple):
-    """Numbers of states of the sites, messages to draw from, and whether all weights are equal."""
+    """Numbers of states of the sites, the tables to draw from, and whether all weights are equal."""
 
     card: Ints
-    tables: BucketTables
-    buckets: Buckets
-    pool: Floats
-    answers: Answers
+    source: DrawTables
     equal: bool
 
 
@@ -85,8 +79,8 @@ class MiniBucketMetropolis(Kernel):
     Parameters
     ----------
     entries : int, optional
-        Most entries of a table; by default 65,536, or as many as the largest table of the model has. If that is enough
-        for all tables, every proposal is accepted, and every draw is independent.
+        Most entries of a table; by default 65,536, or as many as the largest table of the model has. If no table is
+        larger, every proposal is accepted, and draws are independent.
 
     Notes
     -----
@@ -138,25 +132,22 @@ class MiniBucketMetropolis(Kernel):
         model: Any = graph.require_model()
         found = outline(model)
         entries = max(_USUAL, largest_table(found)) if self.entries is None else int(self.entries)
-        everything = np.ones(model.n_sites, bool)
-        setting = SourceSettings(0, everything, math.inf, None, lambda: 0.0, 1, lambda: False)
+        setting = SourceSettings(0, np.ones(model.n_sites, bool), math.inf, None, lambda: 0.0, 1, lambda: False)
         made = weigh_buckets(model, found, plan_buckets(found, entries), setting, 0)
         assert made is not None  # nothing stops it
         return made
 
     def parameters(self, graph: Graph) -> MetropolisParameters:
-        """Return the messages."""
+        """Return the tables to draw from."""
         law = self.law(graph)
-        tables, buckets = law.plan.tables, law.plan.buckets
-        cards = graph.cards.astype(np.int64)
-        return seal(MetropolisParameters(cards, tables, buckets, law.pool, law.answers, law.exact))
+        return seal(MetropolisParameters(graph.cards.astype(np.int64), law.tables, law.exact))
 
     def memory(self, graph: Graph, stream: Words64) -> MetropolisMemory:
         """Allocate space for a block of proposals."""
         buckets = self.law(graph).plan.buckets
         most = int(buckets.card.max(initial=1))
         counts = np.zeros(3, np.int64)
-        counts[_NEXT] = BLOCK  # there are none yet
+        counts[_NEXT] = BLOCK  # nothing is left of a block
         return MetropolisMemory(
             make_lanes(buckets, graph.n_sites),
             np.full(graph.n_sites, -1, np.int32),
@@ -195,11 +186,8 @@ class MiniBucketMetropolis(Kernel):
 
 @called
 def weigh_state(parameters: MetropolisParameters, memory: MetropolisMemory, x: Array) -> tuple[float, float]:
-    """Return the log-weight of a state and the logarithm of its proposal probability.
-
-    An impossible state has the log-weight minus infinity, so that any proposal replaces it.
-    """
-    tables, buckets, pool, answers = (parameters.tables, parameters.buckets, parameters.pool, parameters.answers)
+    """Return the log-weight of a state (minus infinity if it is impossible) and its log-probability as a proposal."""
+    tables, buckets, pool, answers = parameters.source
     place, score, known = memory.place, memory.score, memory.known
     for i in range(x.size):
         p, code = answers.place[i], answers.first[i]
@@ -264,8 +252,8 @@ def _step(
         for k in range(x.size):
             here[k] = x[k]
     if counts[_NEXT] == BLOCK:
-        rng = draw_lanes(parameters.tables, parameters.buckets, parameters.pool, lanes, rng)
-        write_codes(parameters.answers, lanes)
+        rng = draw_lanes(parameters.source, lanes, rng)
+        write_codes(parameters.source.answers, lanes)
         counts[_NEXT] = 0
     b = counts[_NEXT]
     counts[_NEXT] += 1

@@ -10,39 +10,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.arguments import check_integer
-from gibbsite._common.arrays import Floats, Ints32, Words32
+from gibbsite._common.arrays import Floats, Words32
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import clock
 from gibbsite._numba.random.generators import chain_key, stream
 from gibbsite.errors import SupportError, TooLargeError
 from gibbsite.inference.exact.memory import usable_memory
 from gibbsite.inference.exact.plan import Outline, outline
-from gibbsite.inference.importance.base import BLOCK, ImportanceProposal, SourceSettings, WeightedSource
+from gibbsite.inference.importance.base import ImportanceProposal, SourceSettings, WeightedSource, register
 from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, largest_table, plan_buckets
-from gibbsite.inference.importance.mini_buckets.descent import Answers, draw_blocks, draw_states, make_lanes
+from gibbsite.inference.importance.mini_buckets.descent import Answers, DrawTables, draw_blocks, make_lanes
 from gibbsite.inference.importance.mini_buckets.weighted_sum import eliminate_buckets, fill_pool, make_workspace
-from gibbsite.inference.importance.registry import register
 from gibbsite.inference.importance.tally import Tally
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
-# First number of entries of a table, and the factor by which it grows.
-_FIRST, _FACTOR = 1 << 12, 4
-# The most entries if only a number of draws is given, and in any case.
-_USUAL, _MOST = 1 << 20, 1 << 27
-# Share of a time limit by which the last pass ends, share of the budget for draws from each source but the last, and
-# share of the memory.
+_FIRST, _FACTOR = 1 << 12, 4  # first number of entries of a table, and the factor by which it grows
+_USUAL, _MOST = 1 << 20, 1 << 27  # the most entries if only a number of draws is given, and in any case
+# Shares of the time by which the last pass ends, of the budget for draws from each source but the last, and of memory.
 _PASS_SHARE, _PILOT_SHARE, _MEMORY_SHARE = 0.35, 0.03, 0.5
-# Share of the time for the first pass, if its tables may be chosen.
-_FIRST_SHARE = 0.01
-# Entries of a product per second, before a pass of _TIMED entries has been timed.
-_PER_SECOND, _TIMED = 1e8, 1e7
-# Entries between two looks at the clock and at Ctrl-C.
-_ENTRIES_PER_LOOK = 3e7
-# The bound of log Z has stopped improving when it falls by less than this, several times in a row: larger
-# tables are divided differently, and sometimes worse.
+_FIRST_SHARE = 0.01  # share of the time for the first pass, if its tables may be chosen
+_PER_SECOND, _TIMED = 1e8, 1e7  # entries of a product per second, before a pass of _TIMED entries has been timed
+_ENTRIES_PER_LOOK = 3e7  # entries between two looks at the clock and at Ctrl-C
+# The bound of log Z has stopped improving when it falls by less than this, several times in a row: larger tables are
+# divided differently, and sometimes worse.
 _LEAST_GAIN, _MOST_IN_VAIN = 0.01, 2
 
 
@@ -60,8 +53,8 @@ class MiniBucket(ImportanceProposal):
     ----------
     entries : int, optional
         Most entries of a table. Tables begin with 4,096 entries and grow by a factor of four while that improves the
-        bound, and time and memory last. There is no limit by default, but 2**20 in a run that is limited by a number of
-        draws alone.
+        bound and time and memory allow it. By default there is no limit, or 2**20 in a run that is limited by a number
+        of draws alone.
 
     References
     ----------
@@ -91,7 +84,7 @@ class MiniBucket(ImportanceProposal):
         best: BucketSource | None = None
         for number, plan in enumerate(growth):
             made = weigh_buckets(model, found, plan, setting, number, must=best is None)
-            if made is None:  # Ctrl-C, and there is something to answer with
+            if made is None:  # Ctrl-C, and an earlier source can answer
                 return
             gain = math.inf if best is None else best.log_bound - made.log_bound
             best = made if best is None or gain > 0.0 else best
@@ -175,55 +168,28 @@ class Growth:
 class BucketSource(WeightedSource):
     """Messages of mini-buckets to draw from.
 
-    ``pool`` holds the tables, ``answers`` says which codes are recorded, ``log_constant`` is the constant taken out of
-    the model, and ``log_bound`` bounds the log-partition function and every log-weight. It is ``exact`` if nothing was
-    split.
+    ``log_constant`` is the constant taken out of the model; ``log_bound`` bounds the log-partition function and every
+    log-weight. The source is ``exact`` if nothing was split.
     """
 
     name = "mini-buckets"
 
     def __init__(
-        self, plan: BucketPlan, pool: Floats, answers: Answers, log_constant: float, log_bound: float, key: Words32
+        self, plan: BucketPlan, tables: DrawTables, log_constant: float, log_bound: float, key: Words32
     ) -> None:
-        self.plan, self.pool, self.answers = plan, pool, answers
+        self.plan, self.tables, self.exact = plan, tables, plan.splits == 0
         self.log_constant, self.log_bound, self.key = log_constant, log_bound, key
-        self.exact = plan.splits == 0
 
     def again(self, entropy: int, number: int) -> BucketSource:
         """Return the same source with other random numbers."""
-        return BucketSource(
-            self.plan, self.pool, self.answers, self.log_constant, self.log_bound, chain_key(stream(entropy, number))
-        )
+        key = chain_key(stream(entropy, number))
+        return BucketSource(self.plan, self.tables, self.log_constant, self.log_bound, key)
 
     def draw(self, tally: Tally, group: int, first: int, blocks: int, step: int) -> None:
         """Draw blocks and add them to a group."""
-        lanes = make_lanes(self.plan.buckets, self.answers.place.size)
-        draw_blocks(
-            self.plan.tables,
-            self.plan.buckets,
-            self.pool,
-            self.answers,
-            lanes,
-            self.key,
-            self.log_bound if self.exact else self.log_constant,
-            self.exact,
-            tally,
-            group,
-            first,
-            blocks,
-            step,
-        )
-
-    def draw_states(self, size: int, rng: np.random.Generator) -> tuple[Ints32, Floats]:
-        """Draw states, as codes (size, sites), and their log-weights."""
-        words = rng.integers(1, 2**64, 4, dtype=np.uint64)
-        lanes = make_lanes(self.plan.buckets, self.answers.place.size)
-        codes, weights = [], []
-        for _ in range(-(-size // BLOCK)):
-            draw_states(self.plan.tables, self.plan.buckets, self.pool, self.answers, lanes, words)
-            codes.append(lanes.codes.T.copy())
-            weights.append(lanes.log_weight + self.log_constant)
-        return np.concatenate(codes)[:size], np.concatenate(weights)[:size]
+        lanes = make_lanes(self.plan.buckets, self.tables.answers.place.size)
+        constant = self.log_bound if self.exact else self.log_constant
+        draw_blocks(self.tables, lanes, self.key, constant, self.exact, tally, group, first, blocks, step)
 
     def describe(self) -> dict[str, Any]:
         """Return a description as plain data."""
@@ -235,8 +201,7 @@ def weigh_buckets(
 ) -> BucketSource | None:
     """Compute the messages of a plan; return the source to draw from, or None if Ctrl-C was pressed and not ``must``.
 
-    ``number`` is that of the source within the run. Raises :class:`SupportError` if the bound shows that no state is
-    possible.
+    ``number`` is that of the source within the run.
     """
     pool = fill_pool(plan, found.reduction.problem)
     log_bound = pass_upwards(plan, pool, 0.0, (lambda: False) if must else setting.stopped)
@@ -250,14 +215,10 @@ def weigh_buckets(
     where = np.empty(plan.order.size, np.int64)
     where[plan.order] = np.arange(plan.order.size)
     place[problem.origin], first[problem.origin] = where, problem.code_start[:-1]
-    return BucketSource(
-        plan,
-        pool,
-        Answers(place[setting.query], first[setting.query], problem.code),
-        reduction.log_constant,
-        log_bound + reduction.log_constant,
-        chain_key(stream(setting.entropy, number)),
-    )
+    answers = Answers(place[setting.query], first[setting.query], problem.code)
+    key = chain_key(stream(setting.entropy, number))
+    tables = DrawTables(plan.tables, plan.buckets, pool, answers)
+    return BucketSource(plan, tables, reduction.log_constant, log_bound + reduction.log_constant, key)
 
 
 def pass_upwards(

@@ -29,8 +29,7 @@ from gibbsite.inference.exact.sweep import SLAB, SweepWorkspace, allocate_worksp
 from gibbsite.inference.exact.tree import MOST_AXES
 from gibbsite.inference.importance.mini_buckets.buckets import BucketPlan, Buckets, BucketTables
 
-# Entries that are summed at a time, in the processor's cache.
-_RUN = 512
+_RUN = 512  # entries that are summed at a time, in the processor's cache
 
 
 class BucketWorkspace(NamedTuple):
@@ -94,10 +93,7 @@ def _eliminate(
     begin: int,
     end: int,
 ) -> float:
-    """Eliminate buckets.
-
-    With ``negative`` zero the weights of a split bucket are equal, otherwise all but the first are minus ``negative``.
-    """
+    """Eliminate buckets, with equal weights if ``negative`` is zero, else with minus that for all but the first."""
     log_bound = 0.0
     for p in range(begin, end):
         first, minis = buckets.mini[p], buckets.mini[p + 1] - buckets.mini[p]

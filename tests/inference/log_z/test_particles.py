@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.inference.log_z.path import bound_log_mean
-from gibbsite.inference.log_z.sequential import choose_evenly
+from gibbsite.inference.log_z.particles import bound_log_mean, choose_evenly
 
 
 def models() -> dict[str, gs.FactorGraph]:
@@ -88,3 +88,17 @@ def test_bad_input() -> None:
         gs.log_z.particle_log_z(model, particles=1)
     with pytest.raises(gs.errors.IncompatibleError, match="models of states"):
         gs.log_z.particle_log_z(gs.Gaussian(covariance=np.eye(2)))  # type: ignore[arg-type]
+
+
+def test_estimates_are_answers_that_are_saved_and_loaded(tmp_path: Path) -> None:
+    model = gs.ising_grid((3, 3), coupling=0.3)
+    annealed = gs.log_z.annealed_importance(model, steps=10, particles=16, sweeps=200, rng=1)
+    sequential = gs.log_z.particle_log_z(model, steps=10, particles=16, rng=1)
+    for number, found in enumerate((annealed, sequential)):
+        gs.save(found, tmp_path / f"{number}.npz")
+        again = gs.load(tmp_path / f"{number}.npz")
+        assert again.log_z == found.log_z
+        assert again.diagnostics.figures == found.diagnostics.figures
+        assert f"log Z {found.log_z:.10g}" in found.summary()
+    assert annealed.converged is True
+    assert sequential.log_z_error is not None and sequential.converged is None

@@ -1,12 +1,16 @@
-"""Block moves of a search: covers of bounded width that are drawn at a temperature, and climbed.
+"""Block and cutset moves of a search for the best state.
 
-A block is drawn jointly from its conditional at temperature T, which is the model with all log-potentials
-divided by T (:mod:`gibbsite.kernels.blocks.filtering`), or put into its best state given the rest
-(:mod:`gibbsite.kernels.blocks.climbing`). Blocks hold most of the sites of a sparse model, so that few sweeps
-take it to another region, and sites that zeros tie together move together.
+A block is drawn jointly from its conditional at temperature T, which is the model with all log-potentials divided by T
+(:mod:`gibbsite.kernels.blocks.filtering`), or put into its best state given the rest
+(:mod:`gibbsite.kernels.blocks.climbing`). Blocks hold most of the sites of a sparse model, so that few sweeps lead to
+another region, and sites that zeros tie together move together.
 
-Covers are drawn at random, number by number: the first ones are there soon, and a site that one cover
-cuts moves freely in another.
+A cutset is a set of sites without which the others form a block of small width. Each of its sites is drawn with the
+whole block summed out, then the block given the cutset (:mod:`gibbsite.kernels.blocks.collapsed`). A site that zeros
+tie to many others thus changes together with all of them; draws of blocks would need one block for all of them.
+
+Covers of blocks and cutsets are drawn at random, one after the other: the first ones are found quickly, and a site that
+one of them cuts moves freely in another.
 """
 
 from __future__ import annotations
@@ -25,12 +29,15 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.distance import DistanceGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.blocks.climbing import climb_blocks, draw_blocks, score_state
-from gibbsite.kernels.blocks.cover import Limit, cover_sites, tie_factors, tie_sites
+from gibbsite.kernels.blocks.collapsed import DRAW, collapse
+from gibbsite.kernels.blocks.cover import Limit, cover_sites, grow_block, tie_factors, tie_sites
+from gibbsite.kernels.blocks.cut import lay_out_cutsets
+from gibbsite.kernels.blocks.cutset import CutsetParameters, ask_collapse
 from gibbsite.kernels.blocks.filtering import BlockWorkspace, draw_block, make_workspace
+from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace, workspace_sizes
 from gibbsite.kernels.blocks.tables import BlockTables, find_interactions, lay_out_blocks
 
-#: Covers that a search goes through at most.
-MOST_COVERS = 6
+MOST_COVERS, MOST_CUTSETS = 6, 6  #: of a search
 # log2 of the most entries of a table, by the most sites for which it holds: a sweep takes milliseconds.
 _WIDTHS = ((4_000, 12.0), (10_000, 10.0), (math.inf, 8.0))
 _MOST_SITES = 30_000  # finding blocks takes long in larger models
@@ -51,15 +58,7 @@ class Cover:
 
 
 class BlockMoves:
-    """Covers of a model and what is needed to move along them.
-
-    Parameters
-    ----------
-    graph : Graph
-        The model, of any kind of sites with states.
-    price : float
-        What a zero costs in climbs.
-    """
+    """Covers of a model, and what is needed to move along them; climbs replace zeros by ``price``."""
 
     def __init__(self, graph: Graph, price: float) -> None:
         self.arrays: TableGraph = as_tables(graph).arrays
@@ -91,12 +90,12 @@ class BlockMoves:
         self.covers.append(Cover(tables, pool, int(sizes.sum()), np.log(tables.floor), zeros))
 
     def have_zeros(self, tables: BlockTables) -> Bools:
-        """Tell which operands of tables are factors with zeros."""
+        """Return which operands of tables are factors with zeros."""
         found: Bools = self.zeros[tables.factor] & (tables.factor >= 0)
         return found
 
     def workspace(self, cover: Cover) -> BlockWorkspace:
-        """Allocate room for the largest block of a cover."""
+        """Allocate the workspace for the largest block of a cover."""
         return make_workspace(cover.tables, self.arrays, cover.pool)
 
     def cooled(self, inverse: float, price: float, plain: bool = True) -> TableGraph:
@@ -116,10 +115,7 @@ class BlockMoves:
         draw_blocks(self.draw, tables, arrays, work, x)
 
     def climb(self, x: Array, works: list[BlockWorkspace]) -> float:
-        """Put blocks into their best states until no cover gains anything; return the log-potential.
-
-        Zeros cost the price of climbs; without ``Graph.log_offset``.
-        """
+        """Climb by blocks until no cover gains anything; return the log-potential, with zeros at their price."""
         value = float(score_state(self.firm, x))
         idle, turn = 0, 0
         while idle < len(self.covers):
@@ -132,12 +128,12 @@ class BlockMoves:
 
 
 def lower_floors(floors: Floats, zeros: Bools, price: float) -> Floats:
-    """Return the logarithms of the smallest positive entries where zeros have a price."""
+    """Return the logarithms of the smallest positive entries, given the price of zeros."""
     return np.minimum(floors, np.where(zeros, -price, 0.0)) if price < math.inf else floors
 
 
 def find_block_moves(graph: Graph, price: float) -> BlockMoves | None:
-    """Return the block moves of a model; None where blocks would be small, or take long to find."""
+    """Return the block moves of a model; None if blocks would be small, or take long to find."""
     n = graph.n_sites
     if not 1 < n <= _MOST_SITES or isinstance(graph.arrays, DistanceGraph):
         return None
@@ -145,3 +141,78 @@ def find_block_moves(graph: Graph, price: float) -> BlockMoves | None:
     if arrays.table.size > _MOST_PAIRS * n or arrays.log_value.size > _MOST_ENTRIES:
         return None
     return BlockMoves(graph, price)
+
+
+# log2 of the most entries of a table: a cutset site is drawn in microseconds, and few sites are cut.
+_WIDTH = 6.0
+_MOST_CUT_SITES = 10_000  # larger models have more cutset sites than can be gone through again and again
+_LEAST_REST = 0.7  # share of the sites that must be left to be summed out
+
+
+@dataclass(frozen=True)
+class Cutset:
+    """A cutset with the tree of the other sites, and which of its operands are factors with zeros."""
+
+    tree: CutTree
+    zeros: Bools
+
+
+class CutsetMoves:
+    """Cutsets of a model, and what is needed to move along them.
+
+    ``width`` is log2 of the most entries of a table; at least the two largest sites fit together.
+    """
+
+    def __init__(self, blocks: BlockMoves, width: float = _WIDTH) -> None:
+        self.blocks, self.width = blocks, width
+        self.cutsets: list[Cutset] = []
+        self.add()
+        first, work = self.cutsets[0], self.workspace(self.cutsets[0])
+        self.collapse = point_at(collapse, first.tree, blocks.arrays, work, work.codes)
+        x = np.zeros(blocks.arrays.card.size, blocks.dtype)
+        parameters = CutsetParameters(first.tree, blocks.firm, self.collapse)
+        ask_collapse(parameters, work, x, DRAW, 0, 0)  # compiled or loaded now
+
+    def add(self) -> None:
+        """Find another cutset; always the same ones in the same order."""
+        blocks, number = self.blocks, len(self.cutsets)
+        arrays = blocks.arrays
+        n, log_card = arrays.card.size, np.log2(arrays.card)
+        limit = Limit(max(self.width, 2.0 * float(log_card.max(initial=0.0))))
+        rng = None if number == 0 else np.random.default_rng([number, n])
+        every, none = np.ones(n, bool), np.zeros(n, bool)
+        with interpreted(np.inf):
+            rest = grow_block(blocks.near, log_card, limit, every, none, blocks.ties, rng)
+            tree = seal(lay_out_cutsets(arrays, lay_out_blocks(arrays, [rest])[0]))
+        self.cutsets.append(Cutset(tree, blocks.have_zeros(tree.tables)))
+
+    @property
+    def work(self) -> float:
+        """Predicted average time of a sweep in nanoseconds, which depends on the model alone."""
+        sites = self.blocks.arrays.card.size
+        spans = sum(one.tree.spanned.size for one in self.cutsets) / len(self.cutsets)
+        return 400.0 * (sites + 2.0 * spans)
+
+    def workspace(self, cutset: Cutset) -> CutWorkspace:
+        """Allocate the workspace for the messages of a cutset."""
+        sizes = workspace_sizes(cutset.tree, self.blocks.arrays)
+        return CutWorkspace(*(np.zeros(length, kind) for length, kind in sizes))
+
+    def draw(
+        self, cutset: Cutset, arrays: TableGraph, inverse: float, price: float, work: CutWorkspace, x: Array
+    ) -> None:
+        """Draw the sites of a cutset, then all others, from a model that was cooled down."""
+        low = inverse * lower_floors(cutset.tree.low, cutset.zeros, price)
+        work.valid[:] = 0
+        work.fresh[:] = 0
+        parameters = CutsetParameters(seal(cutset.tree._replace(low=low)), arrays, self.collapse)
+        ask_collapse(parameters, work, x, DRAW, 0, 0)
+
+
+def find_cutset_moves(blocks: BlockMoves | None) -> CutsetMoves | None:
+    """Return the cutset moves of a model; None if it has no zeros, or too many sites are cut."""
+    if blocks is None or not blocks.zeros.any() or blocks.arrays.card.size > _MOST_CUT_SITES:
+        return None
+    found = CutsetMoves(blocks)
+    rest = found.cutsets[0].tree.tables.site.size
+    return found if rest >= _LEAST_REST * blocks.arrays.card.size else None

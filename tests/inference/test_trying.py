@@ -11,8 +11,7 @@ import pytest
 from scipy.special import gammaln, logsumexp
 
 import gibbsite as gs
-from gibbsite.inference.choosing import Attempt, plan_attempts
-from gibbsite.inference.trying import Tried, compare_answers, standard_error, uncertainty
+from gibbsite.inference.trying import Attempt, Tried, compare_answers, plan_attempts, standard_error, uncertainty
 
 ROOT = Path(gs.__file__).parent / "formats" / "networks"
 
