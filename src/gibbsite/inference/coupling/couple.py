@@ -195,16 +195,7 @@ class Coupling(Answer):
         return f"Coupling({self.line()})"
 
 
-class CoupledSetup(NamedTuple):
-    """What runs, checked, and where chains start."""
-
-    setup: Setup
-    start: Any = None
-
-
-def prepare_couple(
-    model: Any, kernel: Kernel | None = None, scan: Scan | None = None, start: Any = None
-) -> CoupledSetup:
+def _prepare(model: Any, kernel: Kernel | None, scan: Scan | None) -> Setup:
     """Set up the chains of pairs; refuse models, kernels and scans that cannot be coupled."""
     if not isinstance(model, FactorGraph):
         raise IncompatibleError(
@@ -225,7 +216,7 @@ def prepare_couple(
             f"Chains are coupled sweep by sweep, and the order of {type(setup.scan).__name__} begins again after "
             f"{period(setup.schedule):,} visits, not {graph.n_units:,}; use {part('Systematic')}."
         )
-    return CoupledSetup(setup, start)
+    return setup
 
 
 def couple(
@@ -287,40 +278,17 @@ def couple(
     >>> bool(abs(error) < 5 * found.mcse["12"][1]), found.bound(40) < 0.01
     (True, True)
     """
-    return run_couple(
-        prepare_couple(model, kernel, scan, start),
-        pairs=pairs,
-        lag=lag,
-        warmup=warmup,
-        sweeps=sweeps,
-        most=most,
-        entropy=read_entropy(rng),
-        threads=read_threads(threads),
-    )
-
-
-def run_couple(
-    what: CoupledSetup,
-    *,
-    pairs: int,
-    lag: int | None = None,
-    warmup: int | None = None,
-    sweeps: int | None = None,
-    most: int | None = None,
-    entropy: int,
-    threads: int,
-) -> Coupling:
-    """Run pairs of chains, see :func:`couple`."""
+    setup, entropy, threads = _prepare(model, kernel, scan), read_entropy(rng), read_threads(threads)
     given = {"lag": lag, "warmup": warmup, "sweeps": sweeps, "most": most}
     for name, value in given.items():
         if value is not None:
             check_integer(name, value, 1)
     pairs = check_integer("pairs", pairs, 2)
     if most is None:
-        most = int(np.clip(_UPDATES / max(what.setup.graph.n_sites * pairs, 1), _LEAST, _MOST))
+        most = int(np.clip(_UPDATES / max(setup.graph.n_sites * pairs, 1), _LEAST, _MOST))
     if lag is None:
         # other streams than those of the pairs below, which are therefore independent of the choice
-        pilots = _run(what, Times(1, 1, 1), _PILOTS, int(most), (entropy, 1), threads)
+        pilots = _run(setup, start, Times(1, 1, 1), _PILOTS, int(most), (entropy, 1), threads)
         if pilots.met < pilots.pairs:
             return _warned(pilots)
         lag = max(int(pilots.times.max()) - 1, 1)
@@ -329,7 +297,7 @@ def run_couple(
     begin = lag if warmup is None else int(warmup)
     length = _LENGTH * lag if sweeps is None else int(sweeps)
     times = Times(int(lag), begin, begin + length - 1)
-    return _warned(_run(what, times, pairs, max(int(most), int(lag)), (entropy, 0), threads))
+    return _warned(_run(setup, start, times, pairs, max(int(most), int(lag)), (entropy, 0), threads))
 
 
 def _warned(found: Coupling) -> Coupling:
@@ -338,7 +306,7 @@ def _warned(found: Coupling) -> Coupling:
             f"{found.line()}: the chains are coupled too weakly, or forget their start slowly; there is no "
             "bound below one.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     return found
 
@@ -348,8 +316,10 @@ class _Done(NamedTuple):
     estimate: Floats
 
 
-def _run(what: CoupledSetup, times: Times, pairs: int, most: int, entropy: tuple[int, int], threads: int) -> Coupling:
-    setup, graph = what.setup, what.setup.graph
+def _run(
+    setup: Setup, start: Any, times: Times, pairs: int, most: int, entropy: tuple[int, int], threads: int
+) -> Coupling:
+    graph = setup.graph
     offset = row_starts(graph.cards)
     block = max(1, int(_BLOCK / max(graph.n_sites, 1)))
 
@@ -359,8 +329,7 @@ def _run(what: CoupledSetup, times: Times, pairs: int, most: int, entropy: tuple
         words = stream(own, 0)
         # one call for each start: starts of one call avoid each other, and would have other distributions
         ahead, behind = (
-            start_states(setup.model, graph, 1, what.start, seed)[0].astype(graph.state_dtype)
-            for seed in (first, second)
+            start_states(setup.model, graph, 1, start, seed)[0].astype(graph.state_dtype) for seed in (first, second)
         )
         rows, sums = np.zeros((2, int(graph.cards.max(initial=1)))), np.zeros((2, int(offset[-1])))
         pair = Pair(
