@@ -126,7 +126,7 @@ def _check_searcher(number: int, one: Searcher, arrays: dict[str, Array], fail: 
         if (found[f"{number}/{name}"] >= cards).any():
             raise fail("a chain is in a state that its sites do not have")
     if found[f"{number}/searcher/state/position"][0] >= max(int(period(one.driver.schedule)), 1):
-        raise fail("a chain stands beyond the end of its scan")
+        raise fail("the position of a chain is beyond the end of its scan")
     order = arrays[f"{number}/searcher/state/order"]
     if order.size and not 0 <= order.min() <= order.max() < order.size:
         raise fail("the order in which sites are visited is no permutation")

@@ -93,7 +93,7 @@ class Certificate:
             why = "it does not fall any further" if self.stalled else "more steps were not allowed"
             text += f" {self.accuracy:g} was not reached: {why}."
         if self.variation >= 1.0 and targets > 1:
-            text += " It is 1 or more, so it says nothing about single events, only about sums over sites."
+            text += " It is 1 or more, so it bounds sums over sites, but not single events."
         if self.influence.total >= 1.0:
             text += f" {self.influence.statement}"
         return text
@@ -187,7 +187,7 @@ def certify(
         times, values = _thinned(*found.curve)
         ends = (float(accuracy), found.reached, found.stalled)
         return Certificate(found.value, found.steps, per_sweep, name, weight, *ends, times, values, bounds)
-    # adding up a million weights takes as long as many steps: large models get a point per sweep
+    # adding up a million weights takes as long as many steps, so large models get a point per sweep
     fine = 20 if model.n_sites <= 10_000 else 1
     points = int(min(limit, _POINTS, max(20, fine * limit / max(per_sweep, 1))))
     times = np.unique(np.linspace(0, limit, points + 1).round().astype(np.int64))

@@ -262,7 +262,7 @@ def dogs(
         longest = given_steps if given_steps is not None else min(max(100 * n, 10_000), _LONGEST)
         found = _shortest(improve, float(accuracy), longest, search == "bisection")
     if accuracy is not None and not found.variation <= accuracy:
-        best = "none says more than no step at all"
+        best = "no bound is smaller than that of no step at all"
         if found.variation < float(weight.sum()):
             best = f"the best reached is {found.variation:.4g} with {len(found.order)} steps"
         raise ModelError(
