@@ -12,7 +12,7 @@ import pytest
 import gibbsite
 
 SOURCE = Path(gibbsite.__file__).parent
-# a room may use itself and the rooms before it
+# a package may use itself and the packages before it
 ORDER = [
     {"_common", "errors"},
     {"_numba"},
@@ -84,7 +84,7 @@ def test_one_folder_knows_numba() -> None:
     assert knowing == {"_numba"}
 
 
-def test_no_room_is_crowded() -> None:
+def test_no_package_has_too_many_modules() -> None:
     crowded = {
         str(folder.relative_to(SOURCE)): len(modules)
         for folder in [SOURCE, *(path for path in SOURCE.rglob("*") if path.is_dir())]
@@ -93,7 +93,7 @@ def test_no_room_is_crowded() -> None:
     assert crowded == {}
 
 
-def test_every_room_says_what_lives_there() -> None:
+def test_every_package_has_a_docstring() -> None:
     for path in SOURCE.rglob("__init__.py"):
         assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
 

@@ -78,7 +78,7 @@ def test_the_example_format_holds_any_model(
     assert capsys.readouterr().out.strip() == re.findall(r"^print\(.*\)  # (.*)$", use, re.M)[0]
     for name, model in tiny_models().items():
         gs.write_model(model, tmp_path / name, format="factors")
-        again = gs.read_model(tmp_path / name)  # told by its content
+        again = gs.read_model(tmp_path / name)  # recognised by its content
         assert [again.labels(i) for i in range(again.n_sites)] == [model.labels(i) for i in range(model.n_sites)]
         assert np.allclose(*(gs.exact.enumerate(one).probabilities for one in (model, again)), atol=1e-15)
         assert gs.solve_exact(again, task="PR").log_z == pytest.approx(gs.solve_exact(model, task="PR").log_z)

@@ -1,4 +1,4 @@
-"""Denoising: the model is the stated posterior, and the methods are as good as they are said to be."""
+"""Denoising: the model is the stated posterior, and the methods reach their stated quality."""
 
 from __future__ import annotations
 

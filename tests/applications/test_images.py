@@ -1,4 +1,4 @@
-"""Image files: what is written is read again, and what is no image is said to be none."""
+"""Image files: written files are read again, and files of other kinds are refused."""
 
 from __future__ import annotations
 

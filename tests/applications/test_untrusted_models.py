@@ -1,4 +1,4 @@
-"""Models of applications from files that nobody vouches for are read, or refused in a sentence."""
+"""Models of applications from untrusted files are read, or refused in a sentence."""
 
 from __future__ import annotations
 

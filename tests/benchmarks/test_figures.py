@@ -84,7 +84,7 @@ def test_the_page_depends_on_the_figures_alone_and_says_if_they_are_rough() -> N
     assert "quick run" in page(figures(RATIO, quick=True))
 
 
-# name: figures now, figures committed, whether the gate opens, what is said
+# name: figures now, figures committed, whether the gate opens, the message
 GATE: dict[str, tuple[list[Target], list[Target], bool, str]] = {
     "the same": ([RATIO, AGRUM], [RATIO, AGRUM], True, "2 ratios compared, 0 fell, 0 not"),
     "just above": ([replace(RATIO, seen=7.01)], [RATIO], True, "0 fell"),

@@ -549,7 +549,7 @@ def campaign(
     say: Callable[[str], None] = print,
     seconds: float = float("inf"),
 ) -> dict[str, Any]:
-    """Use so many mutations of each container; return counts and failures."""
+    """Use a number of mutations of each container; return counts and failures."""
     known: dict[str, Any] = json.loads(out.read_text()) if out is not None and out.exists() else {}
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
@@ -615,7 +615,7 @@ def main() -> int:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--containers", nargs="+", default=list(CONTAINERS), choices=list(CONTAINERS))
     reader.add_argument("--mutations", type=int, default=1000)
-    reader.add_argument("--seconds", type=float, default=float("inf"), help="at most so many for each container")
+    reader.add_argument("--seconds", type=float, default=float("inf"), help="time limit for each container")
     reader.add_argument("--seed", type=int, default=1)
     reader.add_argument("--out", type=Path)
     reader.add_argument("--work", action="store_true", help=argparse.SUPPRESS)

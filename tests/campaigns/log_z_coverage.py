@@ -1,4 +1,4 @@
-"""Does log Z lie where it is said to lie with probability 0.95? ``python -m tests.campaigns.log_z_coverage``.
+"""Does log Z lie in its interval with probability 0.95? ``python -m tests.campaigns.log_z_coverage``.
 
 Finds intervals of log Z of random models whose exact log Z is known, and counts how often they hold it. The
 models and budgets are such that weights are heavy: few draws, proposals far from the model, evidence that is

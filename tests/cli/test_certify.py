@@ -47,7 +47,7 @@ def test_certify_answers_how_many_steps(run: Any, tmp_path: Path) -> None:
     assert (tmp_path / "bound.png").stat().st_size > 1000
 
 
-def test_a_vacuous_bound_is_said_and_strict_makes_it_an_exit_code(run: Any) -> None:
+def test_a_vacuous_bound_is_reported_and_strict_makes_it_an_exit_code(run: Any) -> None:
     code, out, err = run("certify", ASIA)
     assert code == 0
     assert "total >= 1" in out

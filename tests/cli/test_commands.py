@@ -48,7 +48,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> A
         (ALARM, "--task", "MAP", "--method", "annealed", "--sweeps", "2"),
     ],
 )
-def test_every_sentence_is_said_once(run: Any, words: tuple[str, ...]) -> None:
+def test_every_sentence_is_printed_once(run: Any, words: tuple[str, ...]) -> None:
     """What the library warns of is in the verdict, which the command line prints."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -368,7 +368,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_a_max_cut_problem_from_file_to_answer(run: Any, tmp_path: Path) -> None:
     square = "4 4\n1 2 3\n2 3 1\n3 4 1\n4 1 2\n"
-    (tmp_path / "square").write_text(square)  # told by its content
+    (tmp_path / "square").write_text(square)  # recognised by its content
     code, out, _ = run("infer", str(tmp_path / "square"), "--task", "MAP", "--json", "-q")
     answer = json.loads(out)
     assert code == 0

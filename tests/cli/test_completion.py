@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
-# compopt belongs to a shell that waits for a key; here it says what it is told
+# compopt belongs to a shell that waits for a key; here it prints its arguments
 _ASK = """
 source <(gibbsite completion bash)
 compopt() { local IFS=" "; echo "compopt $*"; }

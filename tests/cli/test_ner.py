@@ -103,7 +103,7 @@ def test_mistakes_are_answered_in_one_sentence(model: str, tmp_path: Path) -> No
     assert "renamed by OLD=NEW" in str(run("train", str(bad), "-o", str(tmp_path / "x"), "--map", "a").exception)
 
 
-def test_classes_with_other_names_are_told(model: str, tmp_path: Path) -> None:
+def test_classes_with_other_names_are_reported(model: str, tmp_path: Path) -> None:
     data = tmp_path / "other.tsv"
     data.write_text("Anna\tB-PERSON\nSmith\tI-PERSON\nlives\tO\nin\tO\nRome\tB-LOCATION\n.\tO\n")
     done = run("score", model, str(data), "--json")

@@ -122,7 +122,7 @@ def test_pages_of_tagged_text_have_no_control_characters(run: Any, tmp_path: Pat
         ("asia", "--task", "MAP", "--method", "annealed", "--sweeps", 20),
     ],
 )
-def test_no_sentence_is_said_twice(run: Any, words: tuple[object, ...]) -> None:
+def test_no_sentence_is_printed_twice(run: Any, words: tuple[object, ...]) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         code, out, err = run("infer", *words, "--rng", 1)
@@ -191,7 +191,7 @@ def test_many_states_are_cut_short_or_folded(run: Any, tmp_path: Path) -> None:
     assert len(re.findall(r"\d+ 0\.\d{4}", " ".join(lines))) == 110
 
 
-def test_a_largest_cut_is_told_as_a_cut(run: Any, tmp_path: Path) -> None:
+def test_a_largest_cut_is_printed_as_a_cut(run: Any, tmp_path: Path) -> None:
     path = tmp_path / "square.rudy"
     path.write_text("4 5\n1 2 1\n2 3 1\n3 4 1\n4 1 1\n1 3 -2\n")
     assert "\ncut 4\n" in run("infer", path, "--task", "MAP", "-q")[1]

@@ -35,7 +35,7 @@ def test_the_first_raises_a_flag_and_the_second_stops(number: signal.Signals) ->
 
 
 @pytest.mark.parametrize("on", ["threads", pytest.param("local-dask", marks=pytest.mark.long)])
-def test_a_run_that_is_told_to_end_leaves_a_checkpoint_and_an_answer(tmp_path: Path, on: str) -> None:
+def test_a_run_ended_by_a_signal_leaves_a_checkpoint_and_an_answer(tmp_path: Path, on: str) -> None:
     """By SIGTERM alone; or by Ctrl-C in a terminal, which its workers get, too."""
     saved, answer = tmp_path / "run.npz", tmp_path / "answer.json"
     words = ["infer", "asia", "--method", "gibbs", "--sweeps", "1000000000", "--rng", "1", "--json"]

@@ -43,7 +43,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warmup, "_work", lambda: {"one": lambda: None, "two": lambda: None})
 
 
-def test_what_is_compiled_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilations_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     few(monkeypatch)
     done = CliRunner().invoke(warmup.command, ["--jobs", "1"])
     assert done.exit_code == 0

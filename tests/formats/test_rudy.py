@@ -102,7 +102,7 @@ def test_what_a_file_cannot_hold(tmp_path: Path) -> None:
 def test_published_cuts() -> None:
     known = json.loads((PHYSICS / "gset" / "reference.json").read_text())
     for name, facts in known.items():
-        model = read_model(PHYSICS / "gset" / f"{name}.txt.gz")  # told by its content
+        model = read_model(PHYSICS / "gset" / f"{name}.txt.gz")  # recognised by its content
         assert (model.n_sites, model.group("couplings").size) == (facts["n"], facts["edges"])
     # G48 is a torus with an even number of rows and columns: all edges can be cut.
     model = read_model(PHYSICS / "gset" / "G48.txt.gz")

@@ -343,7 +343,7 @@ def test_a_compressed_text(tmp_path: Path) -> None:
         gs.formats.store_edges(packed, tmp_path / "torn.pairs")
 
 
-def test_sites_beyond_those_told(tmp_path: Path) -> None:
+def test_sites_beyond_the_stated_number(tmp_path: Path) -> None:
     (tmp_path / "graph.edges").write_text("0 1\n1 7\n")
     with pytest.raises(gs.errors.FormatError, match=r"graph\.edges, line 2: this names site 7; there are 0 to 4"):
         gs.formats.store_edges(tmp_path / "graph.edges", tmp_path / "model", sites=5)
@@ -417,7 +417,7 @@ except gs.GibbsiteError as wrong:
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of files are those of POSIX")
 @pytest.mark.parametrize("most", [100, 1_000, 50_000, 100_000, 159_000])
 def test_a_full_disk_leaves_no_model(most: int, tmp_path: Path) -> None:
-    """Buckets have 1,900 bytes, arrays 80,000 to 160,000: either may find no room."""
+    """Buckets have 1,900 bytes, arrays 80,000 to 160,000: neither may fit."""
     words = [sys.executable, "-c", _LIMITED, str(tmp_path / "model"), str(most)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"FormatError Cannot write {tmp_path / 'model'}: File too large; check")

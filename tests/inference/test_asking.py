@@ -116,7 +116,7 @@ def test_arguments_without_effect_are_refused(method: Any, task: str, given: dic
     assert set(given) <= set(refused.value.arguments)
 
 
-# what makes no sense, though the model is solved exactly, and what is said
+# invalid arguments, though the model is solved exactly, and the messages
 SENSELESS = [
     ({"bogus": 1}, "argument 'bogus' is unknown; choose one of"),
     ({"sweep": 100}, "argument 'sweep' is unknown; did you mean 'sweeps'?"),

@@ -257,14 +257,14 @@ def test_a_row_that_fails_is_shown() -> None:
         quick(model, gs.Metropolis(), sweeps=5000, start=[0.0])
 
 
-def test_a_step_that_is_too_large_is_told_with_a_better_one() -> None:
+def test_a_step_that_is_too_large_is_reported_with_a_better_one() -> None:
     model = gs.LogDensity(lambda x: -50.0 * x[0] ** 2 - 0.5 * x[1] ** 2, lambda x: np.array([-100.0, -1.0]) * x, dim=2)
     with pytest.raises(gs.errors.SamplingError, match=r"ran away.*from 0\.02 on unstable; try 0\.01"):
         quick(model, gs.kernels.ULA(0.021), sweeps=20_000)
     quick(model, gs.kernels.ULA(0.01), sweeps=20_000)
 
 
-def test_a_gradient_that_fails_on_the_way_is_told() -> None:
+def test_a_gradient_that_fails_on_the_way_is_reported() -> None:
     model = gs.LogDensity(lambda x: -0.5 * x[0] ** 2, lambda x: np.array([-x[0] if x[0] < 3.0 else np.nan]), dim=1)
     with pytest.raises(gs.errors.SamplingError, match="gradient is not finite"):
         quick(model, gs.MALA(), sweeps=200_000)
@@ -370,7 +370,7 @@ def test_a_compiled_proposal_draws_from_the_generator_of_its_chain() -> None:
     assert 0.3 < one.report["acceptance"] < 0.7
 
 
-def test_a_proposal_that_fails_is_told() -> None:
+def test_a_proposal_that_fails_is_reported() -> None:
     def draw(x: Floats, rng: Any) -> Any:
         raise RuntimeError("no idea")
 

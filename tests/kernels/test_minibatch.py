@@ -71,7 +71,7 @@ def test_single_sites_may_have_zeros() -> None:
         assert result.marginals["0"][0] == 0.0
 
 
-def test_the_guarantee_is_said() -> None:
+def test_the_guarantee_is_stated() -> None:
     def remark(size: Any) -> str:
         graph = gs.graphs.compile_graph(MODEL)
         (found,) = gs.PoissonGibbs(size).warnings(MODEL, graph, gs.RandomScan())

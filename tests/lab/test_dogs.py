@@ -95,7 +95,7 @@ def test_loose_bounds_cost_guarantee_and_hardly_any_accuracy() -> None:
     assert (tight <= arrays["bound of DoGS"] * (1 + 1e-12)).all()
     bias = arrays["bias of DoGS"]
     assert (bias / 2 <= tight[:, : bias.shape[1]] + 3 * np.sqrt(bias / chains)).all()
-    # scans chosen with up to 1.5 times the influence: so few chains see no difference, six standard errors
+    # scans chosen with up to 1.5 times the influence: this few chains show no difference, six standard errors
     assert (np.abs(bias - bias[0]) <= 6 * np.sqrt(2 * np.maximum(bias, 1 / chains) / chains)).all()
     assert set(claims("dogs-loose-bounds").values()) == {"yes"}
 

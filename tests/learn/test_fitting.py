@@ -123,7 +123,7 @@ def test_tables_say_the_same_as_spins() -> None:
 
 
 def press_ctrl_c(at: int, times: int = 1) -> Any:
-    """Return what shows the progress and presses Ctrl-C when so many gradient steps are over."""
+    """Return a progress function that presses Ctrl-C after a number of gradient steps."""
 
     def show(status: Status) -> None:
         if status.done == at:

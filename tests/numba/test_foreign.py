@@ -171,7 +171,7 @@ def test_digests_tell_functions_apart() -> None:
     assert digest_of(compilable) != digest_of(interpreted)
 
 
-def test_room_on_the_stack() -> None:
+def test_arrays_on_the_stack() -> None:
     assert use_room(ROOM) == ROOM * (ROOM - 1) / 2
 
 

@@ -149,7 +149,7 @@ def test_a_cache_that_disappears(cache: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no limit on the size of files")
 @pytest.mark.parametrize("most", [10, 1000])
 def test_a_disk_that_is_full_leaves_no_files_behind(most: int, cache: Path) -> None:
-    """Files may have so many bytes: not even the index fits, or the index alone."""
+    """Files are limited in size: not even the index fits, or only the index."""
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -181,7 +181,7 @@ def test_compatible_means_that_deviations_are_excluded() -> None:
 
 
 def test_the_power_that_is_reported_is_that_of_the_tests() -> None:
-    """Scores of normal conditionals that are off by as much as is said to be noticed, 400 times.
+    """Scores of normal conditionals whose errors are of the size stated to be detected, 400 times.
 
     With a power of 0.999, 12 or more of them are missed with probability below 1e-12; those of conditionals
     that are right are called wrong with probability 5e-6 each, four times with probability below 1e-12.

@@ -1,4 +1,4 @@
-"""Dense layers drawn by matrix products: the states that 64-bit log-odds decide, in any company."""
+"""Dense layers drawn by matrix products: the states that 64-bit log-odds decide, for any number of chains."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ def test_mistakes_are_caught_by_the_law() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(medium()))
-def test_a_chain_is_the_same_in_any_company(name: str) -> None:
+def test_a_chain_is_the_same_for_any_number_of_chains(name: str) -> None:
     model = medium()[name]
     starts = random_starts(model, 57)
     together = Runner(layered(model), starts).run(5, keep=True)

@@ -1,4 +1,4 @@
-"""Perfect draws follow the exact law, wherever the chain stands; where they do not come, this is said."""
+"""Perfect draws follow the exact law, whatever the state of the chain; draws that cannot be made are reported."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_draws_alone_are_judged_by_their_chains() -> None:
 
 
 def test_a_single_replicate_says_that_it_has_no_errors() -> None:
-    with pytest.warns(gs.ConvergenceWarning, match="was not judged: there is no standard error of so few"):
+    with pytest.warns(gs.ConvergenceWarning, match="was not judged: there is no standard error from fewer"):
         result = sample(gs.kernels.QuasiGibbs(), chains=1)
     verdict = result.diagnostics
     assert not verdict.converged

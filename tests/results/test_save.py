@@ -270,7 +270,7 @@ def test_torn_and_damaged_files(cut: float, flip: int | None, grid: gs.Result, t
         return
     data[place] ^= flip
     torn.write_bytes(data)
-    try:  # a flipped bit in a header that nobody reads does no harm
+    try:  # a flipped bit in an unused header does no harm
         check_equal(grid, gs.load(torn))
     except FormatError:
         refusal(torn)

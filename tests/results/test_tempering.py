@@ -19,7 +19,7 @@ def random_model(rng: np.random.Generator) -> gs.FactorGraph:
 
 
 def pulls(models: int, seed: int) -> np.ndarray:
-    """Return (estimate - exact) / standard error on so many models."""
+    """Return (estimate - exact) / standard error on a number of models."""
     rng, found = np.random.default_rng(seed), []
     for number in range(models):
         model = random_model(rng)

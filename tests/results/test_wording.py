@@ -82,7 +82,7 @@ def test_chains_that_never_move_read_well():
     assert "standard error not known" in text
 
 
-def test_a_huge_r_hat_is_not_told_digit_by_digit():
+def test_a_huge_r_hat_is_rounded():
     apart = judge(cells(7178769.8918, 0.1), 4, 100, (), lambda cell: "a = yes")
     text = "\n".join([apart.line(), *apart.reasons])
     assert "R-hat above 100," in text and "R-hat is above 100 at a = yes" in text

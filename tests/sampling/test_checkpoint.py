@@ -32,7 +32,7 @@ class Killed(Exception):
 
 
 def killer(blocks: int) -> Callable[[Status], None]:
-    """Return a progress function that ends the run after so many blocks."""
+    """Return a progress function that ends the run after a number of blocks."""
     seen = 0
 
     def count(status: Status) -> None:
@@ -308,7 +308,7 @@ def test_a_run_can_be_extended(place: Path) -> None:
     np.testing.assert_array_equal(longer.totals, whole.totals)
 
 
-def test_another_seed_is_told_the_first(place: Path) -> None:
+def test_another_seed_is_refused_with_the_first_one(place: Path) -> None:
     run(place, rng=3)
     with pytest.raises(gs.errors.CheckpointError, match=r"rng=3 there; what is left out is taken from it"):
         run(place, rng=4, resume=True)

@@ -195,7 +195,7 @@ except gs.GibbsiteError as wrong:
 
 
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="limits of files are those of POSIX")
-def test_a_full_disk_is_told_at_once(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_at_once(tmp_path: Path) -> None:
     """Where there is no room for sums, nothing is begun: a page without a place would end the process."""
     done = subprocess.run(
         [sys.executable, "-c", _FULL, str(tmp_path / "sums")], capture_output=True, text=True, check=True

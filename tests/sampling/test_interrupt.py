@@ -80,7 +80,7 @@ def test_a_signal_in_the_middle_of_a_write_is_obeyed() -> None:
         assert flag.up
 
 
-def test_one_interrupt_returns_what_there_is() -> None:
+def test_one_interrupt_returns_partial_results() -> None:
     child = start(block=0.15)
     child.send_signal(signal.SIGINT)
     code, out, err = finish(child)
@@ -172,7 +172,7 @@ def test_the_handler_of_the_caller_is_put_back(handler: Any) -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_the_user_is_told_how_to_stop() -> None:
+def test_a_message_says_how_to_stop() -> None:
     said: list[str] = []
     with catch_interrupt(said.append) as flag:
         assert not flag.up

@@ -1,4 +1,4 @@
-"""Sites in an order in which neighbours are near: nobody notices but the clock."""
+"""Sites in an order in which neighbours are near: only the speed changes."""
 
 from __future__ import annotations
 

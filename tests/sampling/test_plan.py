@@ -53,7 +53,7 @@ def test_plans_of_the_first_format_are_read() -> None:
     assert Plan.from_dict(old) == mine
 
 
-def test_long_arrays_are_told_apart_by_their_digest() -> None:
+def test_long_arrays_differ_by_their_digest() -> None:
     long = np.arange(1000)
     other = long.copy()
     other[500] += 1
@@ -81,7 +81,7 @@ def test_values_become_json(value: Any, data: Any) -> None:
     json.dumps(as_data(value))
 
 
-def test_models_are_told_apart_by_their_weights() -> None:
+def test_models_differ_by_their_weights() -> None:
     same = gs.ising(np.array([[0, 0.5], [0.5, 0]]), [0.1, -0.2])
     assert plan(model=same).model == plan().model
     for other in (MODEL.observe({"0": [0.5, 0.6]}), gs.ising(np.array([[0, 0.6], [0.6, 0]]), [0.1, -0.2])):

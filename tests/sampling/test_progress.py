@@ -252,12 +252,12 @@ def compile_in(folder: Path) -> tuple[str, list[str]]:
     return done.stdout, done.stderr.splitlines()
 
 
-def test_compiling_is_said_in_one_line_without_internal_names(tmp_path: Path) -> None:
+def test_compiling_is_reported_in_one_line_without_internal_names(tmp_path: Path) -> None:
     assert compile_in(tmp_path) == ("", [compiling_message("the default kernel")])
     assert compile_in(tmp_path) == ("", []), "a warm cache needs no words"
 
 
-def test_one_line_is_said_for_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_call_reports_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "_PATIENCE", 0.0)
     said: list[str] = []
 
@@ -280,9 +280,7 @@ def test_one_line_is_said_for_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said == [compiling_message("forward draws")]
 
 
-def test_compiling_is_said_whatever_is_compiled(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_compilation_is_reported(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     # looking for a start may have to be compiled as well, and so may the judgement of the result
     @jit.compiled
     def double(x: float) -> float:

@@ -46,7 +46,7 @@ def test_cells_follow_each_other_without_gaps() -> None:
     assert found.set_stride.tolist() == [2, 1, 1, 3, 1, 3, 1]
 
 
-def test_what_is_not_asked_for_takes_no_room() -> None:
+def test_what_is_not_asked_for_takes_no_memory() -> None:
     tape = layout("energy").empty_tape(gs.graphs.compile_graph(MODEL))
     for part in (tape.total, tape.open_batch, tape.trace, tape.values, tape.best, tape.best_x):
         assert part.size == 0
@@ -112,7 +112,7 @@ def test_the_trace_of_many_cells_is_short() -> None:
         assert batches % 2 == 0, "batches are merged in pairs"
 
 
-def test_room_grows_with_the_draws() -> None:
+def test_tapes_grow_with_the_draws() -> None:
     found = layout(["draws", "energy"])
     tape = found.empty_tape(gs.graphs.compile_graph(MODEL))
     tape = found.grow(tape, 10)

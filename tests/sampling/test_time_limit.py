@@ -1,4 +1,4 @@
-"""A time limit holds for everything until the result is there; told by clocks of the tests' own."""
+"""A time limit holds for everything until the result is there, by clocks of the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints that nobody vouches for: refused in a sentence, or continued as if nothing had happened."""
+"""Untrusted checkpoints are refused in a sentence, or continued as if nothing had happened."""
 
 from __future__ import annotations
 

@@ -286,7 +286,7 @@ def test_folders_are_read(tmp_path: Path) -> None:
     assert set(np.unique(np.concatenate([one.labels.ravel() for one in chosen.examples]))) <= {-1, 0}
 
 
-def test_what_is_wrong_with_folders_is_told(tmp_path: Path) -> None:
+def test_errors_name_what_is_wrong_with_folders(tmp_path: Path) -> None:
     pillow = pytest.importorskip("PIL.Image")
     with pytest.raises(gs.errors.FormatError, match="no such folder"):
         read_labelled(tmp_path / "nowhere")

@@ -126,7 +126,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.gz", "a.txt"]
 
 
-def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_errors_name_what_cannot_be_written(tmp_path: Path) -> None:
     for path, reason in [(tmp_path, "directory"), (tmp_path / "no" / "a", "no such folder")]:
         with pytest.raises(FormatError, match=f"cannot be written: .*{reason}"):
             save(path, "text")

@@ -169,7 +169,7 @@ def test_known_treewidths_are_reached(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_is_said_of_the_order_found_is_true_and_hard_to_beat(seed: int) -> None:
+def test_figures_of_the_order_found_are_true_and_hard_to_beat(seed: int) -> None:
     near = random_graph(seed, 7, 0.4)
     rows, cards = in_rows(near), np.random.default_rng(seed).integers(2, 5, 7)
     order = find_order(*rows, cards)

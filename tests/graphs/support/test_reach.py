@@ -49,7 +49,7 @@ def test_a_found_path_is_a_proof(seed: int) -> None:
         assert leads_to(graph, np.array(start), np.array(goal), rng) == (region[start] == region[goal])
 
 
-def test_colorings_with_room_are_connected() -> None:
+def test_colorings_with_spare_colors_are_connected() -> None:
     # with two colors more than neighbours every coloring can be reached; a lattice has four neighbours
     sites = {f"{r},{c}": 6 for r in range(12) for c in range(12)}
     differ = 1.0 - np.eye(6)

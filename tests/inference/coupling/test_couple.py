@@ -110,7 +110,7 @@ def test_numbers_do_not_depend_on_threads() -> None:
     assert one.lag == two.lag
 
 
-def test_pairs_that_do_not_meet_are_told() -> None:
+def test_pairs_that_do_not_meet_are_reported() -> None:
     model = gs.ising_grid((6, 6), coupling=1.5)
     with pytest.warns(ConvergenceWarning, match=r"of 16 pairs of chains met within 50 sweeps"):
         found = gs.couple(model, pairs=30, most=50, rng=1)

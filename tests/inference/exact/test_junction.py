@@ -81,7 +81,7 @@ def test_tiny_probabilities_do_not_underflow() -> None:
     assert gs.solve_exact(rare).log_z == pytest.approx(math.log(0.5) + 199 * math.log(1e-5), rel=1e-12)
 
 
-def test_too_large_is_said_before_anything_is_allocated() -> None:
+def test_models_too_large_are_refused_before_anything_is_allocated() -> None:
     model = gs.ising_grid((40, 40), coupling=0.1)
     assert gs.exact.predict_exact(model).largest >= 2**40
     with pytest.raises(gs.errors.TooLargeError, match="limit"):

@@ -304,7 +304,7 @@ def test_infer_uses_it_and_says_how_far_to_trust_it() -> None:
     assert abs(data["log_z"] - exact.log_z) < 6 * data["log_z_error"]
 
 
-def test_an_interrupt_returns_what_there_is() -> None:
+def test_an_interrupt_returns_partial_results() -> None:
     model = gs.example("asia").observe({"dysp": "yes"})
 
     def interrupt(status: object) -> None:

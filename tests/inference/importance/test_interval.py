@@ -102,7 +102,7 @@ def test_infer_answers_with_bounds() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", METHODS)
-def test_log_z_lies_where_it_is_said_to_lie(method: str) -> None:
+def test_log_z_lies_in_its_interval(method: str) -> None:
     """Six runs of heavy weights each; intervals are wide, so that a failure is much rarer than 0.05.
 
     The campaign found none that fails among thousands of runs.

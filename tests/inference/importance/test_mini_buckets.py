@@ -248,7 +248,7 @@ def test_what_is_asked_for_must_make_sense(monkeypatch: pytest.MonkeyPatch) -> N
         gs.sample_weighted(model, gs.importance.MiniBucket(), progress=False)
 
 
-def test_impossible_evidence_is_said_so() -> None:
+def test_impossible_evidence_is_refused() -> None:
     # each pair of states is possible, no state of all three sites is
     differ = np.ones((2, 2)) - np.eye(2)
     sites = {"a": 2, "b": 2, "c": 2}
@@ -258,7 +258,7 @@ def test_impossible_evidence_is_said_so() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
-def test_weights_that_all_vanish_are_said_so() -> None:
+def test_weights_that_all_vanish_are_reported() -> None:
     # odd rings through small tables: what one mini-bucket allows another excludes
     differ = np.ones((2, 2)) - np.eye(2)
     names = [f"v{i}" for i in range(5)]

@@ -87,7 +87,7 @@ def plain_value(dense: NDArray[np.float64], weights: NDArray[np.float64], scan: 
     return float(weights @ b)
 
 
-def test_the_desk_is_as_new_after_short_scans_too() -> None:
+def test_the_workspace_is_cleared_after_short_scans_too() -> None:
     influence = gs.influence.bound_influence(gs.ising_grid((20, 20), coupling=0.2))
     weights = np.zeros(400)
     weights[[0, 210]] = 1.0

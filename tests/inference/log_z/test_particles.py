@@ -47,7 +47,7 @@ def test_particles_that_multiply(name: str) -> None:
     assert (found.estimates == again.estimates).all()
 
 
-def test_bounds_do_not_cross_and_are_told_in_a_line() -> None:
+def test_bounds_do_not_cross_and_are_shown_in_a_line() -> None:
     """Two estimates of log Z would cross in nearly half of all runs; bounds that hold do not."""
     model = gs.ising_grid((4, 4), coupling=0.3, periodic=True)
     exact = gs.solve_exact(model).log_z

@@ -272,7 +272,7 @@ def test_progress_and_time_limit() -> None:
         assert solve(gs.ising_grid((3, 3), coupling=0.1, field=0.2), seconds=1e-9).sweeps == 1
 
 
-def test_an_interrupt_returns_what_there_is() -> None:
+def test_an_interrupt_returns_partial_results() -> None:
     import os
     import signal
 

@@ -112,14 +112,14 @@ def test_degrees_can_be_out_of_reach() -> None:
         (gs.kernels.ContinuousGibbs("double", 1.1), "because lambda is below 2.885"),
     ],
 )
-def test_users_are_told(kernel: gs.kernels.ContinuousGibbs, said: str) -> None:
+def test_users_are_warned(kernel: gs.kernels.ContinuousGibbs, said: str) -> None:
     box = gs.Interval(0, 1)
     model = gs.ContinuousModel({"x": box, "y": box}, [gs.factors.product_factors([[0, 1]], [STRENGTH])])
     (remark,) = kernel.warnings(model, gs.graphs.compile_graph(model), gs.RandomScan())
     assert said in remark.text
 
 
-def test_nothing_is_said_of_other_functions() -> None:
+def test_other_functions_give_no_warning() -> None:
     box = gs.Interval(0, 1)
     model = gs.ContinuousModel({"x": box, "y": box}, [(lambda x: np.sin(x[0] * x[1]), ("x", "y"))])
     (remark,) = gs.kernels.ContinuousGibbs("its", 10.0, 40).warnings(

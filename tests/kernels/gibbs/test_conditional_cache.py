@@ -249,7 +249,7 @@ def test_every_configuration_has_a_row_of_its_own(name: str, own: bool, bounds: 
             begin = int(found.place[i]) + sum(s * c for s, c in zip(strides, codes, strict=True))
             begins += range(begin, begin + 2 * int(graph.cards[i]))
     assert sorted(begins) == list(range(1, found.size))
-    # small ones first, as long as there is room
+    # small ones first, as long as they fit
     used = 0
     for i in np.argsort(numbers, kind="stable"):
         if numbers[i] <= room_of_site and used + numbers[i] <= room:
@@ -284,7 +284,7 @@ def test_rows_are_filled_once_and_finds_are_counted(rule: str) -> None:
     assert gain[-1] - memory.gain[-1] == filled > 0
 
 
-def test_a_site_is_given_up_if_it_finds_too_little_and_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_site_with_few_hits_is_given_up_if_the_cache_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remembered, "_ROOM", 200)
     n = 12
     steady = [((f"{i}", f"{i + 1}", f"{i + 2}"), np.full((2, 2, 2), 1e-9) + np.eye(2)[None] * 0) for i in range(4)]

@@ -69,7 +69,7 @@ def test_what_is_reported() -> None:
 
 
 def test_a_run_with_few_round_trips_is_not_converged() -> None:
-    """A single pair of rungs, far apart: chains agree, but nobody crosses."""
+    """A single pair of rungs, far apart: chains agree, but none crosses."""
     model = two_modes(strength=5.0, bias=0.0, n=40)
     start = dict.fromkeys(model.sites, 0)
     result = tempered(model, gs.Tempered(ladder=(0.0, 1.0)), start=start, sweeps=500)
@@ -243,7 +243,7 @@ def test_other_temperatures() -> None:
 
 
 def test_other_temperatures_of_any_numbers_of_states() -> None:
-    """The reference is one over the product of the numbers of states; where it is uneven nothing is said."""
+    """The reference is one over the product of the numbers of states; where it is uneven there is no estimate."""
     table = [[1.0, 2.0, 5.0], [3.0, 1.0, 1.0]]
     model = gs.FactorGraph({"a": 2, "b": 3, "c": 4}, [(("a", "b"), table), ("c", [4.0, 3.0, 2.0, 1.0])])
     half = gs.solve_exact(

@@ -12,7 +12,7 @@ def test_sequences_positionss_of_all_sequences_one_after_the_other_with_their_fe
     assert (len(two), two.n_positions) == (2, 3)
 
 
-def test_parts_cuts_the_sequences_into_at_most_so_many_ranges_of_about_equally_many() -> None:
+def test_sequences_are_divided_into_ranges_of_about_equal_length() -> None:
     nothing = np.zeros(11, int), np.zeros(0, np.int32), np.zeros(0)
     five = Sequences(np.array([0, 1, 2, 9, 10]), *nothing)
     assert five.parts(2) == [(0, 3), (3, 4)]

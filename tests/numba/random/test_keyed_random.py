@@ -175,7 +175,7 @@ def test_counters_sweeps_and_branches_do_not_run_into_each_other() -> None:
         assert {c + (d << 32) for _, _, c, d in found} == {sweep}
         seen.update(found)
     assert len(seen) == len(sweeps) * len(firsts) * len(branches) * LANES
-    # branches are told apart by two bits that no position below 2^62 reaches
+    # branches differ in two bits that no position below 2^62 reaches
     assert len({int(branch) >> 30 for branch in (WORDS, BYTES, SINGLE)}) == 3
 
 

@@ -1,4 +1,4 @@
-"""Angles: where they wrap around, and what is told of them, against formulas and against draws."""
+"""Angles: where they wrap around, and their estimates against formulas and against draws."""
 
 from __future__ import annotations
 

@@ -371,12 +371,12 @@ def test_without_matplotlib_the_remedy_is_named(plot: Any, full: gs.Result, monk
         plot(full)
 
 
-def test_importing_the_room_does_not_import_matplotlib():
+def test_importing_the_package_does_not_import_matplotlib():
     code = "import gibbsite.results.plots, sys; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_plots_draw_where_they_are_told(full: gs.Result, grid: gs.Result):
+def test_plots_draw_on_the_axes_given(full: gs.Result, grid: gs.Result):
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2)

@@ -207,7 +207,7 @@ def test_a_region_in_one_corner_of_a_large_model() -> None:
         assert touched & {"left", "right"}
 
 
-# ---- what is said
+# ---- messages
 
 
 @every_region

@@ -16,7 +16,7 @@ import distributed
 
 
 def free_port() -> int:
-    """Return a port that nobody listens at."""
+    """Return a port without a listener."""
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
         return int(door.getsockname()[1])
@@ -76,7 +76,7 @@ class Machines:
         process.wait()
 
     def have(self, count: int) -> None:
-        """Start workers, or kill some, until there are so many, and wait until the scheduler knows."""
+        """Start workers, or kill some, until their number is right, and wait until the scheduler knows."""
         while len(self.workers) < count:
             self.workers.append(self.start_worker())
         while len(self.workers) > count:

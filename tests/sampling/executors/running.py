@@ -13,7 +13,7 @@ import gibbsite as gs
 
 @contextmanager
 def local_client(workers: int) -> Iterator[Any]:
-    """Start a cluster of so many processes with one thread each, none of which is going to be killed."""
+    """Start a cluster of a number of processes with one thread each, none of which is going to be killed."""
     import distributed
 
     with (

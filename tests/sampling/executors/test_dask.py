@@ -193,7 +193,7 @@ def test_what_is_always_lost_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
         sample(gs.ising_grid((3, 3)), on=Client())
 
 
-def test_steps_that_go_wrong_are_told(client: Any) -> None:
+def test_steps_that_go_wrong_are_reported(client: Any) -> None:
     model = gs.LogDensity(lambda x: np.log(1.0 - x[0] ** 2), dim=1)
     with pytest.raises(gs.errors.SamplingError) as here:
         gs.sample(model, gs.Metropolis(scale=9.0), sweeps=500, rng=1, start=[0.5], progress=False)
@@ -202,7 +202,7 @@ def test_steps_that_go_wrong_are_told(client: Any) -> None:
     assert str(here.value) == str(there.value)
 
 
-def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_scheduler_at_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_module, "PATIENCE", 1.0)
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster,
@@ -327,7 +327,7 @@ def _say_who(jobs: int | None) -> Warmed:
     return Warmed(str(os.getpid()), True)
 
 
-def test_a_machine_that_cannot_be_warmed_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_cannot_be_warmed_up_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     from gibbsite.cli.warmup import command
 
     found = {"a": Warmed("all kernels compiled", True), "b": Warmed("Error: no space left", False)}

@@ -243,7 +243,7 @@ def test_workers_without_gibbsite_are_named(
     assert sum("no gibbsite. It gets no more work" in text for text in said) == 1
 
 
-def test_a_scheduler_without_gibbsite_is_told(strangers: tuple[str, dict[str, str]]) -> None:
+def test_a_scheduler_without_gibbsite_is_reported(strangers: tuple[str, dict[str, str]]) -> None:
     with Machines(workers=0) as machines:
         machines._kill(machines.scheduler)
         machines.scheduler = machines.start_scheduler(strangers[0], PYTHONPATH="")

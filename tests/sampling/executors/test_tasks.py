@@ -43,7 +43,7 @@ def test_results_come_in_order_and_are_taken_as_they_come(machines: Machines) ->
     assert {process for process, _ in found} <= {worker.pid for worker in machines.workers}
 
 
-def test_what_goes_wrong_is_told(machines: Machines) -> None:
+def test_errors_of_tasks_are_reported(machines: Machines) -> None:
     def refuse(seed: int) -> None:
         raise gs.errors.ArgumentError(f"There is no {seed}.")
 

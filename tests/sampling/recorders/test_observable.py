@@ -224,7 +224,7 @@ def test_threads_checkpoints_and_files_change_nothing(tmp_path: Path) -> None:
     assert tree["u"].shape == (4, 400) and tree["two-point"].shape == (4, 400, 3)
 
 
-def test_observables_are_told_wherever_results_are() -> None:
+def test_observables_are_shown_wherever_results_are() -> None:
     record = ["marginals", gs.Observable("u", uneven, series=True), gs.recorders.Magnetisation(), "energy"]
     result = gs.sample(
         MODEL, sweeps=400, rng=5, record=record, progress=False, criteria=gs.Criteria(dispersed_starts=False)

@@ -34,7 +34,7 @@ def visit(address: Address, words: bytes) -> socket.socket:
 
 
 def answer_to(end: socket.socket) -> bytes:
-    """Return what is said to a caller; nothing, if it is turned away."""
+    """Return the answer to a caller; nothing, if it is refused."""
     try:
         return end.recv(100)
     except ConnectionResetError:  # its words were not even read
@@ -91,7 +91,7 @@ def test_hosts_find_each_other_and_turn_strangers_away(doors: list[socket.socket
     close_all(found)
 
 
-def test_what_is_said_between_hosts_lets_nobody_else_in(doors: list[socket.socket]) -> None:
+def test_messages_between_hosts_admit_no_stranger(doors: list[socket.socket]) -> None:
     """A proof that was overheard is of no use at another host, nor a second time at the same one."""
     addresses = places(doors)
     with listen("127.0.0.1") as ear:

@@ -117,14 +117,14 @@ class Standing(NamedTuple):
 class _Chain:
     """The part of a chain that a host sees: its state, and its own ranges of the tape.
 
-    ``counting`` counts draws, ``told`` are the counters when the client last had everything; ``draws`` and
-    ``pulses`` is what it needs since then of every draw, and of those whose log-potentials are kept.
+    ``counting`` counts draws; ``fetched`` has the counters of the moment when the client last had everything. What
+    it needs since then is in ``draws``, of every draw, and in ``pulses``, of those whose log-potentials are kept.
     """
 
     state: State
     sums: Floats32
     counters: Ints
-    told: Ints
+    fetched: Ints
     counting: Writer
     tapes: list[Tape]
     recordings: list[Writer]
@@ -277,10 +277,10 @@ class Host:
         for chain in self.chains:
             found += own_states(chain.state.x, self.halo.ranges)
             for tape in chain.tapes:
-                found += new_cells(tape, slice(None), chain.told, chain.counters)
+                found += new_cells(tape, slice(None), chain.fetched, chain.counters)
             found += carried(self.layout, chain.state.memory, self.halo.ranges)
             found += [states for states in (*chain.draws, *chain.pulses) if states.size]
-            chain.told, chain.draws, chain.pulses = chain.counters.copy(), [], []
+            chain.fetched, chain.draws, chain.pulses = chain.counters.copy(), [], []
         return found
 
     def close(self) -> None:
