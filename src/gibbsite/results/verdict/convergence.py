@@ -186,8 +186,8 @@ def judge(
         reasons.append(
             "one chain has no standard error, because only its sums were kept; take two chains or more."
             if errors == "sums"
-            else f"there is no standard error from fewer than {FEWEST_REPLICATES} chains, because their draws are more even "
-            "than random ones; take more chains."
+            else f"there is no standard error from fewer than {FEWEST_REPLICATES} chains, because their draws are more "
+            "even than random ones; take more chains."
         )
     if period is not None and draws != period and not blind:
         reasons.append(
