@@ -187,7 +187,7 @@ def judge(
             "one chain has no standard error, because only its sums were kept; take two chains or more."
             if errors == "sums"
             else f"there is no standard error from fewer than {FEWEST_REPLICATES} chains, because their draws are more "
-            "even than random ones; take more chains."
+            f"even than random ones; take {FEWEST_REPLICATES} chains or more."
         )
     if period is not None and draws != period and not blind:
         reasons.append(
