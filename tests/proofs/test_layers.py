@@ -264,7 +264,7 @@ def test_states_are_those_of_64_bit_log_odds(name: str) -> None:
 
 def spoiled(form: ReplicatedLayout, **arrays: Any) -> ReplicatedLayout:
     packed = form.packed._replace(arrays=form.packed.arrays._replace(**arrays))
-    return ReplicatedLayout(form.graph, form.kernel, form.record, form.way, packed, form.bundle)
+    return ReplicatedLayout(form.graph, form.kernel, form.record, form.update, packed, form.bundle)
 
 
 def test_a_product_without_margins_is_noticed() -> None:

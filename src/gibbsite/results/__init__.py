@@ -1,7 +1,7 @@
-"""What came out: estimates, their uncertainty, the verdict, and ways to keep them.
+"""Results of all methods: estimates, their uncertainty, the verdict, and how they are shown and saved.
 
-``make`` turns a recording into a :class:`Result`; ``measure/`` has the numbers, ``verdict/`` how far to
-trust them, the other files ways to look at a result and to keep it.
+``verdict/`` turns a recording into a :class:`Result` and judges it, ``measure/`` computes the numbers, and the other
+modules show, convert and save answers.
 """
 
 from gibbsite.results.answer import Answer, Diagnostics

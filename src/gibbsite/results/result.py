@@ -72,23 +72,23 @@ class Result(Answer):
     period : int or None
         Draws that averages are meant to be taken over, None for any number.
     remarks : tuple of str
-        What the kernel says about its results beforehand, that no number here shows.
+        Warnings of the kernel about its results that no number here shows.
     report : dict
-        What the kernel has counted in all chains, the warmup included, by name; see ``Kernel.report``.
+        Counts of the kernel in all chains, the warmup included, by name; see ``Kernel.report``.
     kept : dict
-        What the kernel has recorded in all chains after the warmup, as arrays by name; see ``Kernel.kept``.
+        Records of the kernel in all chains after the warmup, as arrays by name; see ``Kernel.kept``.
     pulse : float array (chains, values) or (chains, 0)
         Log-potentials of each chain at regular intervals of the run.
     open : tuple of OpenRecorder
         Recorders with a block of their own, see ``observables`` and ``recorded``.
     blocks : tuple of float arrays (chains, numbers)
-        What they have kept.
+        The blocks of these recorders.
     asked : int array or None
         Positions of the sites that were asked for, by which the run is judged; None: all.
     look : Look or str
         What the dispersed-start check has found, or why there was none.
     doubts : tuple of str
-        What the kernel says against chains that should cross between modes; see ``Kernel.doubts``.
+        Warnings of the kernel about chains that should cross between modes.
     interrupted : bool
         The run ended early by Ctrl-C.
     task, accuracy : str and float or None
@@ -96,8 +96,8 @@ class Result(Answer):
     check : Check or None
         The comparison with a second method, where there was one.
     seconds : float
-        Time taken until the result was there, without compiling; not saved, so that a saved result depends
-        on the plan alone.
+        Time of the run and its verdict, without compiling; not saved, so that a saved result depends on the
+        plan alone.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class Result(Answer):
 
     @cached_property
     def numbers(self) -> CellNumbers:
-        """What is known of every cell: mean, standard error, effective size, R-hat."""
+        """Mean, standard error, effective size and R-hat of every cell."""
         cells = self.number_cells
         found = self.totals, self.trace, self.draws, self.length, self.errors, cells
         if not cells.size:
@@ -168,7 +168,7 @@ class Result(Answer):
         return measure_cells(*found, self.domains.angular[real], self.domains.bounds[0][real])
 
     def measure(self, cells: Positions) -> CellNumbers:
-        """Return what is known of some cells; cheaper than all of :attr:`numbers` for a very large model."""
+        """Return the numbers of some cells; cheaper than all of :attr:`numbers` for a very large model."""
         if "numbers" in self.__dict__ or self.totals.shape[1] <= MOST_JUDGED or self.number_cells.size:
             return self.numbers.of(cells)
         # np.take is much faster here than an index
@@ -177,7 +177,7 @@ class Result(Answer):
         return self._corrected(known, some[1], cells)
 
     def _corrected(self, known: CellNumbers, trace: Array, cells: Positions) -> CellNumbers:
-        """Return what is known of some cells, with what is known of their draws besides."""
+        """Return numbers of cells, corrected for independent draws or for the length of visits."""
         if self.look == INDEPENDENT:
             return without_floor(known, trace)
         if not self.visit_times.size:
@@ -199,7 +199,7 @@ class Result(Answer):
 
     @cached_property
     def _even_selection(self) -> tuple[Positions, CellNumbers]:
-        """Cells by which a very large model is judged, and what is known of them."""
+        """Cells by which a very large model is judged, and their numbers."""
         pick = np.linspace(0, self.totals.shape[1] - 1, MOST_JUDGED).astype(np.intp)
         if self.asked is not None:
             pick = np.union1d(pick, self.asked_cells)
@@ -228,7 +228,7 @@ class Result(Answer):
 
     @cached_property
     def number_cells(self) -> Positions:
-        """Cells that are values of a number, as against probabilities."""
+        """Cells that are values of numbers, not probabilities."""
         numbers = self.domains.numbers
         if not self.n_marginal or not numbers.any():
             return np.zeros(0, np.intp)

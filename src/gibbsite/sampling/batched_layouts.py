@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # Chains of a bundle, about.
 BUNDLE = 64
-# Sites of a color that make it worth while to move them at once.
+# A color has at least this many sites for them to move at once.
 LEAST_SITES = 64
 
 
@@ -121,17 +121,17 @@ class AtOnceLayout(ChainLayout):
     graph: Graph
     kernel: Kernel
     record: TapeLayout
-    way: BatchedUpdate
+    update: BatchedUpdate
     packed: PackedModel
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The word for the way in plans."""
-        return self.way.form
+        """The name of the batched update in plans."""
+        return self.update.form
 
     @property
     def log_offset(self) -> float:
-        """Constant of the arrays that are in use, which may leave out something else than the graph's."""
+        """Constant of the packed arrays, which may differ from that of the graph."""
         return self.packed.log_offset
 
     @property
@@ -140,22 +140,22 @@ class AtOnceLayout(ChainLayout):
         return self.packed.order
 
     def lanes(self, chains: int) -> int:
-        """Return how many chains a bundle of some chains is filled up to."""
-        return -(-chains // self.way.lanes) * self.way.lanes
+        """Return the number of lanes of a bundle: its chains, rounded up to whole vectors."""
+        return -(-chains // self.update.lanes) * self.update.lanes
 
     def arrays(self, chains: int) -> Any:
         """Return the arrays in this layout."""
-        return self.way.arrays(self.packed, self.lanes(chains))
+        return self.update.arrays(self.packed, self.lanes(chains))
 
     def schedule(self) -> NamedTuple:
         """Return all positions one after another."""
         return Raster(self.graph.n_sites)
 
     def start(self, starts: States, streams: Streams) -> State:
-        """Make the state of a bundle; its first chain fills the lanes that are left over."""
+        """Make the state of a bundle; copies of its first chain fill the spare lanes."""
         spare = self.lanes(len(starts)) - len(starts)
         packed = [self.order.pack(np.asarray(x0, self.graph.state_dtype)) for x0 in starts]
-        memory = self.way.memory(self.kernel, self.packed, streams + spare * streams[:1])
+        memory = self.update.memory(self.kernel, self.packed, streams + spare * streams[:1])
         return State(
             x=np.stack(packed + spare * packed[:1], axis=1).ravel(),
             cond=np.zeros(int(self.record.conditional), np.float32),
@@ -194,7 +194,7 @@ class PackedLayout(AtOnceLayout):
 
     @property
     def most_members(self) -> int:
-        """As many threads as have enough to do."""
+        """Number of threads that have enough sites each."""
         return min(MOST_MEMBERS, max(1, self.packed.longest // LEAST_SHARE))
 
     def tape(self, chains: int) -> Tape:
@@ -269,7 +269,7 @@ class ReplicatedLayout(AtOnceLayout):
 
 
 def move_at_once(model: Model, graph: Graph, kernel: Kernel, record: TapeLayout, chains: int) -> ChainLayout | None:
-    """Return the fastest layout in which many sites or chains move at once, if there is one worth while."""
+    """Return the fastest layout in which many sites or chains move at once; None if the plain one is faster."""
     if graph.on_disk:
         return None  # a layout would be a copy
     if chains >= LEAST_CHAINS and record.only_marginals:
@@ -290,7 +290,7 @@ class _NearOrder(NamedTuple):
 def renumber_sites(
     model: Model, graph: Graph, kernel: Kernel, scan: Scan, record: TapeLayout
 ) -> RenumberedLayout | None:
-    """Lay one chain out so that neighbours are near each other, where they are not, and that can be."""
+    """Lay one chain out so that neighbours are near each other in memory; None where that is impossible or no gain."""
     own = graph.units is not None or kernel.joint
     if own or graph.model is None or not record.only_marginals:
         return None
@@ -322,6 +322,6 @@ def pack_chains(model: Model, graph: Graph, kernel: Kernel, record: TapeLayout, 
 
 
 def pack_sites(model: Model, graph: Graph, kernel: Kernel, record: TapeLayout) -> PackedLayout | None:
-    """Lay one chain out for moves of many sites at once, if there is a way to make them."""
+    """Lay one chain out for updates of many sites at once, if there is a batched update for them."""
     found = find_batched_update(kernel, model, graph)
     return None if found is None else PackedLayout(graph, kernel, record, *found)

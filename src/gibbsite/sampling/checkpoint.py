@@ -53,7 +53,7 @@ def flatten(prefix: str, value: Any) -> Iterator[tuple[str, Array]]:
 
 
 def is_rebuildable(value: Any) -> bool:
-    """Tell whether a chain goes on as before without these arrays (see :meth:`Kernel.memory`)."""
+    """Whether a chain continues unchanged without these arrays (see :meth:`Kernel.memory`)."""
     return bool(getattr(value, "rebuildable", False))
 
 

@@ -1,7 +1,7 @@
 """Drive chains: advance them block by block, record, save and restore.
 
-A driver knows no algorithm. Whoever drives decides between blocks whether to go on; where blocks end has no
-influence on the numbers. :meth:`Driver.run` makes a whole run of a budget, as a generator that yields after
+A driver knows no algorithm. Its caller decides between blocks whether the run continues; the numbers do not depend on
+where blocks end. :meth:`Driver.run` makes a whole run of a budget, as a generator that yields after
 each block; :meth:`Driver.advance` makes one block.
 """
 
@@ -36,7 +36,7 @@ _VERDICT_ROWS = 2  # rows of a tape besides its batches, for the time that a ver
 _LOOKING = 0.75  # share of the reserved time that the dispersed-start check takes
 # The time of the verdict is predicted from this many batches, or after this share of the time.
 _FORESIGHT_BATCHES, _FORESIGHT_SHARE = 8, 0.25
-# Draws before the first moment to ask whether the answer is good enough; of independent draws.
+# Draws before the answer is first examined; of independent draws.
 _FIRST_CHECK, _FIRST_INDEPENDENT = 256, 16
 # The budget of chains whose caller decides how far they go.
 _ENDLESS = Budget(0, None, 0, 0, math.inf)
@@ -46,7 +46,7 @@ _ENDLESS = Budget(0, None, 0, 0, math.inf)
 class Recording:
     """The outcome of a run: states and tapes chain by chain, sites in the model's order.
 
-    ``memories`` are those of the bundles of chains; they change while the run goes on.
+    ``memories`` are those of the bundles of chains; they change when the run continues.
     """
 
     setup: Setup
@@ -114,8 +114,8 @@ class Driver:
             for recorder in setup.record.meetings:
                 recorder.meet(np.stack(setup.starts), setup.graph.cards)  # refuses bad arguments before any work
         self.begun = clock()
-        self.stopped = False  # the caller wants no more blocks
-        self.checks = False  # whether blocks end where :attr:`is_check` is true
+        self.stopped = False  # no more blocks are to be made
+        self.checks = False  # whether the answer is examined during the run (:attr:`is_check`)
         self.flag = Flag()  # raised by an interrupt
         self.budget = _ENDLESS if setup.budget is None else setup.budget
         self.timed = math.isfinite(self.budget.seconds)
@@ -144,7 +144,7 @@ class Driver:
             self.arrays.append(layout.arrays(len(some)))
 
     def adopt(self, setup: Setup) -> None:
-        """Take a set-up, or another one whose layout is like the present one, such as one with other weights."""
+        """Use a set-up, or replace it by one of the same layout, for example with other weights."""
         kernel, record = setup.kernel, setup.record
         self.setup, self.layout = setup, setup.layout
         self.parameters, self.schedule = setup.parameters, setup.schedule
@@ -169,13 +169,13 @@ class Driver:
                 sums[:] = 0
 
     def freeze(self) -> None:
-        """End whatever the chains adapt during the warmup."""
+        """End the adaptation of kernels that adapt during the warmup."""
         if isinstance(self.setup.kernel, Adaptive):
             for state in self.states:
                 self.setup.kernel.freeze(state.memory)
 
     def inspect(self) -> None:
-        """Refuse to go on if a kernel, or a function of a recorder, has failed."""
+        """Raise the error of a kernel, or of a function of a recorder, that has failed."""
         for state, tape in zip(self.states, self.tapes, strict=True):
             if isinstance(self.setup.kernel, Fallible):
                 self.setup.kernel.inspect(self.setup.model, self.setup.graph, state.memory)
@@ -271,9 +271,9 @@ class Driver:
 
     @property
     def is_check(self) -> bool:
-        """Whether now is a moment to ask if the answer is good enough: at powers of two.
+        """Whether the answer is to be examined now: when the number of draws is a power of two.
 
-        The moments depend on draws alone, so that stopping does not depend on the speed of the machine.
+        That depends on draws alone, so that stopping does not depend on the speed of the machine.
         """
         draws = self.counts.draws
         if not self.checks or draws.bit_count() != 1 or draws < self._first_check:
@@ -287,26 +287,26 @@ class Driver:
         return _FIRST_INDEPENDENT if independent else _FIRST_CHECK
 
     def _until_check(self) -> float:
-        """Return how many draws may be made before the next question whether the answer is good enough."""
+        """Return the number of draws until the answer is examined next."""
         draws = self.counts.draws
         return max(self._first_check, 1 << draws.bit_length()) - draws if self.checks else math.inf
 
     @property
     def limit(self) -> float:
-        """Seconds after which to stop, so that the verdict is done in time."""
+        """Seconds after which the run stops, so that the verdict is complete in time."""
         after = self._row_seconds * (_VERDICT_ROWS + int(self.tapes[0].counters[BATCHES]))
         return self.budget.seconds - max(self.reserve, _LOOKING * self.reserve + after)
 
     @property
     def wants_foresight(self) -> bool:
-        """Whether it is time to predict from the first chains how long the verdict will take."""
+        """Whether the time of the verdict is to be predicted from the first chains now."""
         if not self.timed or not self.counts.draws:
             return False
         late = not self._row_seconds and clock() - self.begun > _FORESIGHT_SHARE * self.budget.seconds
         return late or int(self.tapes[0].counters[BATCHES]) >= self._next_foresight
 
     def foresee(self, seconds: float) -> None:
-        """Take note of the seconds that the verdict of the first bundle takes now."""
+        """Predict the time of the verdict from the seconds that the first bundle takes now."""
         batches = int(self.tapes[0].counters[BATCHES])
         self._next_foresight = max(_FORESIGHT_BATCHES, 4 * batches)
         self._row_seconds = len(self.states) * seconds / (_VERDICT_ROWS + batches)
@@ -323,7 +323,7 @@ class Driver:
         return int(min(max(rounds, 1.0), _GROWTH * self._rounds, most))
 
     def _advance(self, rounds: int, length: int, keep: bool) -> None:
-        """Make a block of a run; what was recorded before is kept if it fails."""
+        """Make a block of a run; if it fails, the earlier recording is kept."""
         before = None
         if not self.executor.away:
             self._safe = replace(self.counts)
@@ -357,17 +357,17 @@ class Driver:
             raise
 
     def _give_up(self, wrong: SamplingError) -> None:
-        """Keep what is here of a run that cannot go on."""
+        """Attach the recording of a run that has failed to its error."""
         vars(self.counts).update(vars(self._safe))
         wrong.recording = self.recording() if self.counts.draws else None
 
     def _until_meeting(self) -> float:
-        """Return how many draws may be made before recorders see all chains together."""
+        """Return the number of draws until recorders see all chains together."""
         left = [each.every - self.counts.draws % each.every for each in self.setup.record.meetings]
         return min(left, default=math.inf)
 
     def _meet(self) -> None:
-        """Let recorders that are due see all chains."""
+        """Show all chains to the recorders that are due."""
         meetings = self.setup.record.meetings
         due = [k for k in range(len(meetings)) if self.counts.draws % meetings[k].every == 0]
         if due:

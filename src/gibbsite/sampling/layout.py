@@ -48,11 +48,11 @@ class ChainLayout(ABC):
     Attributes
     ----------
     name : str
-        The word for it in plans: runs whose plans have different words use different random numbers.
+        Its name in plans: layouts of different names use different random numbers.
     graph : Graph
         The model, in its own order: the one graph of a run.
     width : int
-        Chains of a bundle, at most.
+        Largest number of chains in a bundle.
     """
 
     name: str
@@ -61,7 +61,7 @@ class ChainLayout(ABC):
 
     @property
     def moving(self) -> Graph:
-        """The graph that kernels have their parameters for."""
+        """The graph that kernels compute their parameters from."""
         return self.graph
 
     @property
@@ -71,12 +71,12 @@ class ChainLayout(ABC):
 
     @property
     def most_members(self) -> int:
-        """How many threads can share a bundle."""
+        """Largest number of threads that can share a bundle."""
         return 1
 
     @abstractmethod
     def arrays(self, chains: int) -> Any:
-        """Return what compiled code sees of the model, for a bundle of some chains."""
+        """Return the arrays of the model that compiled code reads, for a bundle of ``chains`` chains."""
 
     @abstractmethod
     def schedule(self) -> NamedTuple:
@@ -128,7 +128,7 @@ class PlainLayout(ChainLayout):
 
     @property
     def most_members(self) -> int:
-        """As many threads as have enough to do, where they can share steps or colors of sites."""
+        """Number of threads that can share the steps, or the colors, of a chain and have enough sites each."""
         graph, kernel, shared = self.graph, self.kernel, 1
         if isinstance(kernel, Shared) and not self.scan.random:  # the members of a team read one order
             shared = kernel.members(graph)

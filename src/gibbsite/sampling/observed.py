@@ -1,8 +1,8 @@
 """Open recorders in compiled code: after every draw, functions are called by their addresses.
 
-Each gets the state as numbers, in the model's order of sites, and a block of numbers of its own, where it
-keeps whatever it keeps. So recorders of users need no change of any compiled loop. One such function is
-here, :func:`bin_step`: it evaluates a function of the state and averages its values.
+Each gets the state as numbers, in the model's order of sites, and a block of numbers of its own. So no compiled loop
+depends on the recorders of users. One such function is here, :func:`bin_step`: it evaluates a function of the state
+and averages its values.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def observed_arrays(seen: Observed) -> list[tuple[Array, np.dtype[Any]]]:
 
 @inlined
 def observe(book: Ints, first: int, x: Array) -> None:
-    """Let all open recorders have a look at a state; number ``first`` of the book is the first of theirs."""
+    """Call all open recorders with a state; array number ``first`` of the book is their first one."""
     step, words = array_in(book, first, np.int64), array_in(book, first + 1, np.uint64)
     label, label_at = array_in(book, first + 2, np.float64), array_in(book, first + 3, np.int64)
     site_at, numbers = array_in(book, first + 4, np.int32), array_in(book, first + 5, np.float64)
@@ -127,7 +127,7 @@ HEAD = 9
 
 
 def make_bins(values: int, own: Floats) -> Floats:
-    """Make the block of a function: room for its values, what it begins with of its own, and empty averages.
+    """Make the block of a function: space for its values, its own initial numbers, and empty averages.
 
     Behind the head there are the values of a draw, the function's own numbers, sums over the open bin, over
     all bins before, and of squares, and the trace of means of bins; last, the series of all draws, if there

@@ -27,7 +27,7 @@ _LOG_SECONDS = 10.0  # between two lines in a log
 
 @dataclass(frozen=True)
 class Status:
-    """Where a run stands.
+    """How far a run has got.
 
     Attributes
     ----------
@@ -75,13 +75,13 @@ class Progress(Protocol):
     """Something that shows the progress of a run."""
 
     def show(self, status: Status) -> None:
-        """Take notice of the status."""
+        """Show the status."""
 
     def say(self, message: str) -> None:
-        """Pass on a message."""
+        """Show a message."""
 
     def close(self) -> None:
-        """Tidy up at the end of the run."""
+        """End the display."""
 
 
 class Silent:

@@ -1,4 +1,4 @@
-"""Recorders of the state, and the layout of the tape: which cell means what.
+"""Recorders of the state, and the layout of the tape: what each cell records.
 
 :func:`lay_out` turns a list of recorders into the empty tape of a chain; what open recorders keep
 (:mod:`.recorders`) is a block of their own on it.
@@ -146,7 +146,7 @@ _LIMIT_CELLS = 1 << 22  # values of the batch trace of one chain, unless it is a
 
 @dataclass(frozen=True)
 class TapeLayout:
-    """Which cell of the tape means what.
+    """What each cell of the tape records.
 
     Attributes
     ----------
@@ -274,7 +274,7 @@ class TapeLayout:
                 raise SamplingError(f"the function of the recorder {recorder.key!r} {why}, at draw {draw}.")
 
     def grow(self, tape: Tape, draws: int) -> Tape:
-        """Return the tape with room for ``draws`` traced draws in all."""
+        """Return the tape with space for ``draws`` traced draws in all."""
         if self.open:
             blocks = [r.grow(b, draws) for (r, _), b in zip(self.open, self.blocks(tape), strict=True)]
             if sum(block.size for block in blocks) > tape.observed.block.size:
@@ -329,10 +329,10 @@ def read_recorders(record: Any) -> tuple[Recorder, ...]:
 
 
 def keep_marginals(record: Any, kernel: Kernel | None) -> Any:
-    """Return what a run records that is to be judged: marginals of its draws besides what was asked for.
+    """Add marginals to the recorders of a run that is to be judged.
 
-    Whatever is recorded, a verdict is about probabilities and means, and short chains from other starts are
-    compared with them. Only a run that records nothing but the best state is judged by that.
+    A verdict is about probabilities and means, and short chains from other starts are compared with them. Only a run
+    that records nothing but the best state is judged by that state.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def keep_marginals(record: Any, kernel: Kernel | None) -> Any:
 
 
 def lay_out(model: Model, graph: Graph, kernel: Kernel, record: Any) -> TapeLayout:
-    """Decide which cell means what."""
+    """Decide what each cell of the tape records."""
     recorders = read_recorders(record if record is not None or kernel.estimates else BestState())
     if not kernel.estimates:
         recorders = _for_search(recorders, kernel)

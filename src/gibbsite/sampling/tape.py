@@ -251,13 +251,13 @@ def _close_batch(counters: Ints, batch: Floats, total: Floats, trace: Array, pul
 
 @pointed
 def rest_of_states(book: Ints, x: Array, now: float, what: int) -> None:
-    """Record what has been asked for besides marginals, of sites that have states."""
+    """Record everything but marginals, of sites that have states."""
     _record_rest(book, array_in(book, _VALUES, np.int16), x, now)
 
 
 @pointed
 def rest_of_numbers(book: Ints, x: Array, now: float, what: int) -> None:
-    """Record what has been asked for besides marginals, and marginals of sites some of which are numbers."""
+    """Record everything, where some sites are numbers."""
     offset, angular = array_in(book, _OFFSET, np.int64), array_in(book, _ANGULAR, np.float64)
     batch = array_in(book, _OPEN_BATCH, np.float64)
     if what == COUNT and book[_N_MARGINAL] > 0:

@@ -98,7 +98,7 @@ def test_standard_errors_are_those_of_independent_draws() -> None:
     pooled = cells.mean(axis=0)
     turn = Directions(pooled, np.array([0]), np.ones(1), np.zeros(1))
     parts = turn.unrolled(cells.copy())
-    variances = turn.variance(turn.told(pooled))
+    variances = turn.variance(turn.pooled(pooled))
     assert parts.mean(axis=0) == pytest.approx([6.0, math.exp(-0.32)], abs=0.01)
     for k in range(2):
         assert parts[:, k].std() == pytest.approx(math.sqrt(variances[k][0] / 2000), rel=0.2)

@@ -54,7 +54,7 @@ class Findings:
     energy : str
         How log-potentials differ; empty if they do not.
     said : str
-        What was found out in another way, a sentence; empty if that is nothing.
+        A difference that another comparison found, as a sentence; empty if there is none.
     """
 
     cells: tuple[int, ...] = ()
@@ -265,7 +265,7 @@ def count_round_trips(series: Floats) -> int | None:
 
 
 def count_effective(series: Floats) -> float:
-    """Return how many independent values a series is worth: at least one, at most as many as there are.
+    """Return the effective number of independent values of a series: at least one, at most its length.
 
     From means of segments: where values depend on each other these scatter more than they would otherwise.
 

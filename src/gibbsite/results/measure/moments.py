@@ -32,7 +32,7 @@ class Directions:
     Examples
     --------
     >>> turn = Directions(np.array([0.0, 0.5]), np.array([0]), np.array([np.pi / 180.0]), np.array([0.0]))
-    >>> turn.told(np.array([0.0, 0.5])).round(9).tolist()
+    >>> turn.pooled(np.array([0.0, 0.5])).round(9).tolist()
     [90.0, 0.5]
     """
 
@@ -44,7 +44,7 @@ class Directions:
         self.divisor = np.maximum(self.length, _SHORT) * rate
         self.direction = low + np.mod(self.angle / rate - low, 2.0 * np.pi / rate)
 
-    def told(self, mean: Floats) -> Floats:
+    def pooled(self, mean: Floats) -> Floats:
         """Return the pooled means with direction and length in place of cosine and sine."""
         mean = mean.copy()
         mean[self.first], mean[self.second] = self.direction, self.length
@@ -59,9 +59,9 @@ class Directions:
         parts[..., self.second] = along
         return parts
 
-    def variance(self, told: Array) -> tuple[Array, Array]:
+    def variance(self, parts: Array) -> tuple[Array, Array]:
         """Return the variances of a draw of directions and lengths, from pooled means or those of parts."""
-        along, across = told[..., self.second], (told[..., self.first] - self.direction) * self.divisor
+        along, across = parts[..., self.second], (parts[..., self.first] - self.direction) * self.divisor
         square = np.clip(np.square(along) + np.square(across), 0.0, 1.0)
         own, other = 0.5 * np.square(1.0 - square), 0.5 * (1.0 - np.square(square))
         turned = np.square(np.sin(np.arctan2(across, along)))
@@ -95,13 +95,13 @@ class Moments:
         self.sd = np.sqrt(np.where(variance > 1e-14 * square, variance, 0.0))
         self.scale = np.ones(mean.size)
         self.scale[self.first] = self.scale[self.second] = np.where(self.sd > 0, self.sd, 1.0)
-        spreads = self.angles.variance(self.angles.told(mean))
+        spreads = self.angles.variance(self.angles.pooled(mean))
         for cells, spread in zip((self.angles.first, self.angles.second), spreads, strict=True):
             self.scale[cells] = np.sqrt(np.where(spread > 0, spread, 1.0))
 
     def sds(self, mean: Floats) -> Floats:
         """Return the pooled means with standard deviations in place of squares."""
-        mean = self.angles.told(mean)
+        mean = self.angles.pooled(mean)
         mean[self.second] = self.sd
         return mean
 

@@ -370,7 +370,7 @@ def _short_setup(setup: Setup, kernel: Kernel, record: Any, graph: Graph | None 
         return replace(setup, record=record, layout=replace(old, record=record))
     graph = replace(setup.graph, units=None) if graph is None else graph
     if same and isinstance(old, PackedLayout):
-        packed = old.way.prepare(kernel, setup.model, graph)
+        packed = old.update.prepare(kernel, setup.model, graph)
         if packed is None:
             return None
         return replace(setup, record=record, layout=replace(old, graph=graph, record=record, packed=packed))

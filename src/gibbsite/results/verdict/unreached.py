@@ -1,8 +1,8 @@
 """What a run may have missed: states and regions its chains could not enter.
 
-Zeros can cut the support of a model into regions that single-site moves do not connect. Chains then look
-quiet and agree with themselves, and may all be wrong. Three questions are asked of every run on a model with
-zeros, each answered by a proof or left as a doubt:
+Zeros can cut the support of a model into regions that single-site moves do not connect. All chains may then stay in
+one region and agree with each other. Every run on a model with zeros is therefore asked three questions, and each
+is answered by a proof or left as a doubt:
 
 * is a state that no chain could ever enter really impossible?
 * do single-site moves connect the chains with each other?
@@ -25,8 +25,8 @@ from gibbsite.results.verdict.convergence import Unreached
 from gibbsite.sampling.driver import Recording
 from gibbsite.sampling.setup import Setup
 
-_CERTAIN = 10  # unreached after which further suspects are not looked into any more
-_SUSPECTS = 200  # states a run never reached that are looked into; further ones stay in doubt
+_CERTAIN = 10  # unreached states after which no further suspects are examined
+_SUSPECTS = 200  # states a run never reached that are examined; further ones stay in doubt
 _ELSEWHERE = 24  # states found at random that must be connected with the chains
 _LARGE = 2000  # sites above which fewer of them are looked for
 
@@ -43,7 +43,7 @@ def find_unreached(
     totals : float array (chains, cells)
         Sums of the recorded probabilities.
     late : function
-        Tells whether the time is over: what has not been looked into by then stays in doubt.
+        Whether the time is over; states that have not been examined by then stay in doubt.
 
     Returns
     -------

@@ -30,14 +30,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Recorder:
-    """What to keep of a run.
+    """What a run records.
 
     Attributes
     ----------
     word : str
         What it is called in ``record=["..."]``; empty if it needs arguments.
     of_law : bool
-        It tells something of the model's law, so kernels that look for the best state refuse it.
+        It estimates something of the distribution of the model, so kernels that search for the best state refuse it.
     """
 
     word: ClassVar[str] = ""
@@ -62,7 +62,7 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class OpenRecorder(Recorder, ABC):
-    """A recorder with a compiled step of its own, and a block of numbers in which it keeps what it likes.
+    """A recorder with a compiled step and a block of numbers of its own.
 
     The block of a chain is part of checkpoints and of saved results. See docs/new_recorder.md.
     """
@@ -70,7 +70,7 @@ class OpenRecorder(Recorder, ABC):
     @property
     @abstractmethod
     def key(self) -> str:
-        """The name by which results have it."""
+        """Its name in results."""
 
     @abstractmethod
     def prepare(self, model: Model) -> Prepared:
@@ -87,17 +87,17 @@ class OpenRecorder(Recorder, ABC):
     def admits(self, fresh: Floats, block: Floats, draws: int) -> bool:
         """Return whether a run can be continued with a block from a file after ``draws`` draws.
 
-        ``fresh`` is a block before the first draw. A step that takes numbers of its block for places in it
-        must look at them here; by default every block is good that is not shorter than a fresh one.
+        ``fresh`` is a block before the first draw. A recorder whose step uses numbers of its block as positions in it
+        must check them here; by default every block is accepted that is not shorter than a fresh one.
         """
         return block.size >= fresh.size
 
     def concludes(self, block: Floats, draws: int) -> bool:
-        """Tell whether :meth:`conclude` can be given a block that comes from a file; by default it can."""
+        """Whether :meth:`conclude` accepts a block from a file; by default it does."""
         return True
 
     def fault(self, block: Floats) -> int | None:
-        """Return the number of the first draw at which something went wrong, if any."""
+        """Return the number of the first draw at which the function failed; None if it did not."""
         return None
 
     def seen(self, block: Floats) -> Floats:
@@ -105,12 +105,12 @@ class OpenRecorder(Recorder, ABC):
         return block
 
     def restore(self) -> dict[str, Any]:
-        """Return what :meth:`conclude` of a loaded result needs to know, as plain data."""
+        """Return what :meth:`conclude` of a loaded result needs, as plain data."""
         return {"class": type(self).__name__, "key": self.key}
 
     @classmethod
     def revive(cls, about: dict[str, Any]) -> OpenRecorder:
-        """Return a recorder that can conclude, from what :meth:`restore` said; it need not be able to run."""
+        """Return a recorder from the data of :meth:`restore`; it can conclude, but need not be able to run."""
         return cls()
 
 
@@ -131,7 +131,7 @@ class MeetingRecorder(OpenRecorder, ABC):
         raise NotImplementedError
 
     def check(self, model: Model) -> None:
-        """Refuse models of which the recorder says nothing; by default there are none."""
+        """Refuse models that the recorder cannot observe; by default it observes all."""
         return
 
     @abstractmethod
@@ -143,7 +143,7 @@ class MeetingRecorder(OpenRecorder, ABC):
 
 
 def all_recorders() -> dict[str, type[Recorder]]:
-    """Return every recorder there is, those of users included, by class name.
+    """Return all recorders, those of users included, by class name.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def all_recorders() -> dict[str, type[Recorder]]:
 
 
 def named_recorders() -> dict[str, type[Recorder]]:
-    """Return the recorders that a word suffices for."""
+    """Return the recorders that need no arguments, by their word."""
     return {each.word: each for each in all_recorders().values() if each.word}
 
 

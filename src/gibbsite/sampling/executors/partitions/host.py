@@ -94,7 +94,7 @@ def new_cells(tape: Tape, cells: slice, before: Ints, now: Ints) -> list[Array]:
 def carried(layout: PackedLayout, memory: Any, ranges: Ints) -> list[Array]:
     """Return what a chain carries for the positions of a host besides states and records: views."""
     found = [
-        layout.way.carried(layout.packed, memory, segment, low, high)
+        layout.update.carried(layout.packed, memory, segment, low, high)
         for segment, (low, high) in enumerate(ranges.tolist())
         if low < high
     ]

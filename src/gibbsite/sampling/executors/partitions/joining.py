@@ -44,7 +44,7 @@ def check_layout(layout: ChainLayout) -> PackedLayout:
             f"{sites:,}. Give {argument('scan')} as {part('Chromatic')}, or leave out "
             f"{argument('partitions')}."
         )
-    if not isinstance(layout, PackedLayout) or not layout.way.divisible:
+    if not isinstance(layout, PackedLayout) or not layout.update.divisible:
         raise IncompatibleError(
             f"A run can be partitioned where many sites of a chain move at once, and this one has another "
             f"layout ({layout.name!r}). It takes {part('Gibbs')} or {part('HerdedGibbs')}, no scan or "
