@@ -14,6 +14,7 @@ no length need be known beforehand. As long as nothing has been merged the trace
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -311,7 +312,6 @@ class Writer(NamedTuple):
 _NO_WRITER = Writer(0, np.zeros(0, np.int64), NEVER_NEEDED)
 # The latest answer, with what it was given for: short loops ask again and again with the same arrays.
 _latest: tuple[Any, Any, Writer] = (None, None, _NO_WRITER)
-_ADDRESSES: dict[Any, int] = {}
 _LONG, _INT, _DOUBLE, _FLOAT = (np.dtype(kind) for kind in (np.int64, np.int32, np.float64, np.float32))
 _NOTHING = np.zeros(0, np.float32)
 
@@ -342,7 +342,7 @@ def find_writer(tape: Tape, x: Array, cond: Array, keep: bool) -> Writer:
     rest = 0
     others = tape.set_cell.size or tape.sites.size or tape.observed.code.step.size
     if every_draw or numbers or others:
-        rest = _address(rest_of_numbers if numbers else rest_of_states, x)
+        rest = _address(rest_of_numbers if numbers else rest_of_states, x.dtype)
         pages += entries(
             (tape.angular, _DOUBLE),
             (tape.set_start, _LONG),
@@ -359,7 +359,7 @@ def find_writer(tape: Tape, x: Array, cond: Array, keep: bool) -> Writer:
     counted = int(tape.n_marginal > 0 and not numbers)
     words = [rest, tape.stride, tape.n_marginal, counted, len(tape.trace), 0]
     found = Writer(
-        address=_address(record_numbers if numbers else record_states, x),
+        address=_address(record_numbers if numbers else record_states, x.dtype),
         book=np.array(words + pages, np.int64),
         potential=EVERY_DRAW if every_draw else FOR_PULSE if tape.pulse.size > 0 else NEVER_NEEDED,
     )
@@ -367,8 +367,7 @@ def find_writer(tape: Tape, x: Array, cond: Array, keep: bool) -> Writer:
     return found
 
 
-def _address(entry: Any, x: Array) -> int:
-    key = entry, x.dtype
-    if key not in _ADDRESSES:
-        _ADDRESSES[key] = point_at(entry, np.zeros(1, np.int64), x, 0.0, 0)
-    return _ADDRESSES[key]
+@cache
+def _address(entry: Any, states: np.dtype[Any]) -> int:
+    """Return the address of a recording function, compiled for states of a type."""
+    return point_at(entry, np.zeros(1, np.int64), np.zeros(1, states), 0.0, 0)

@@ -49,9 +49,9 @@ _VISIT, _ENTRIES, _MOST_UPDATES = 20, 9, 4e7
 
 def _on_disk(folder: Path, sums: list[Floats], draws: int) -> tuple[Floats, Floats]:
     """Write the sums of all chains, and the means of all cells, as they are computed in memory."""
-    cells = sums[0].size
     from gibbsite.sampling.disk import write_pieces
 
+    cells = sums[0].size
     totals = write_pieces(folder / "sums.npy", (len(sums), cells), lambda part: np.stack([each[part] for each in sums]))
     means = write_pieces(
         folder / "marginals.npy", (cells,), lambda part: (totals[:, part] / max(draws, 1)).mean(axis=0)
@@ -95,7 +95,7 @@ def make_result(recording: Recording) -> Result:
         bests=bests,
         best_x=tapes[int(np.argmax(bests))].best_x if record.best else np.zeros(0, setup.graph.state_dtype),
         errors=errors,
-        remarks=tuple([remark.text for remark in setup.remarks]),
+        remarks=tuple(remark.text for remark in setup.remarks),
         period=None if span is None else span // setup.plan.thin,
         report=recording.report,
         kept=recording.kept,
@@ -109,7 +109,7 @@ def make_result(recording: Recording) -> Result:
 
 
 class Judge:
-    """Judges recordings; keeps the short chains of the dispersed-start check from one question to the next.
+    """Judges recordings of a run, again and again while it goes on, with the same short chains from other starts.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class Judge:
         return _WITHOUT_LOOK if kernel is not None and isinstance(kernel, Replicated) else _RESERVE
 
     def is_enough(self, recording: Recording) -> bool:
-        """Tell whether a run may end: its errors are small, and no check speaks against it; cheap checks come first."""
+        """Whether a run may end: its errors are small, and no check speaks against it; cheap checks come first."""
         assert self.error is not None
         first = self.first(recording)
         verdict = first.diagnostics
@@ -159,7 +159,7 @@ class Judge:
         return bool(found.converged) and found.mcse_max is not None and found.mcse_max <= self.error
 
     def _too_short(self, recording: Recording, first: Result) -> bool:
-        """Tell whether a rare state that lasts for some sweeps could have been missed altogether."""
+        """Whether the run is so short that it may have missed a rare state whose visits are long."""
         assert self.error is not None
         graph = recording.setup.graph
         if not graph.discrete:
@@ -197,9 +197,9 @@ class Judge:
         return found.judged(remarks=(*found.remarks, remark)) if remark else found
 
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
-        """Add everything that may speak against a run: states out of reach, other chains, what is known exactly.
+        """Check a run: for states out of reach, against chains from other starts, against exact marginals.
 
-        Each is asked only where nothing before it speaks against the run. Independent draws can have missed nothing.
+        Each check is made only if no earlier one speaks against the run, and none if the draws are independent.
         """
         if first.look in WITHOUT_LOOK:
             return first
@@ -245,7 +245,7 @@ class Judge:
         return result if look is None else result.judged(look=look)
 
     def _accuracy(self, result: Result) -> float | None:
-        """Return by how much marginals may be off, if an accuracy was asked for and the run seems to have it."""
+        """Return the accuracy that was asked for, if the standard errors of the run are small enough for it."""
         largest = result.diagnostics.mcse_max
         if self.error is None or largest is None or largest > self.error:
             return None
@@ -253,9 +253,9 @@ class Judge:
 
 
 def choose_look(recording: Recording, threads: int, asked: Positions | None = None) -> Looker:
-    """Return what looks for other modes than those a run has seen, which depends on its model.
+    """Return the search for modes that the run has not seen; which one depends on the model.
 
-    Of a very large model only some cells are looked at, those of ``asked`` among them.
+    Of a very large model only some cells are examined, those of ``asked`` among them.
     """
     graph = recording.setup.graph
     if graph.kind == "gaussian":
@@ -278,7 +278,7 @@ def choose_look(recording: Recording, threads: int, asked: Positions | None = No
 
 
 def foresee(part: Recording) -> float:
-    """Return how many seconds it takes to judge some chains of a run, found out at a part of their cells."""
+    """Return the seconds that it takes to judge some chains of a run, measured on a part of their cells."""
     began = clock()
     first = make_result(part)
     took, cells = clock() - began, first.totals.shape[1]
