@@ -55,37 +55,17 @@ SHAPES = ("value", "array", "adding", "draw", "scalar", "update")
 
 @dataclass
 class Foreign:
-    """A function of the user as compiled loops see it.
+    """A function of the user as compiled loops see it."""
 
-    Attributes
-    ----------
-    name : str
-        For messages.
-    address : int
-        Where its machine code is; valid as long as this object lives.
-    digest : str
-        Tells functions of different content apart.
-    compiled : bool
-        Whether Numba has compiled it; otherwise it is called back in Python.
-    reason : str
-        Why it was not compiled, in a line.
-    raised : list
-        The first exception of a function that is called back.
-    function : callable
-        What the user gave.
-    key : str
-        Its shape, and of values the number of arguments.
-    """
-
-    name: str
-    address: int
-    digest: str
-    compiled: bool
-    reason: str = ""
-    raised: list[BaseException] = field(default_factory=list)
+    name: str  # for messages
+    address: int  # where its machine code is; valid as long as this object lives
+    digest: str  # tells functions of different content apart
+    compiled: bool  # whether Numba has compiled it; otherwise it is called back in Python
+    reason: str = ""  # why it was not compiled, in a line
+    raised: list[BaseException] = field(default_factory=list)  # the first exception of a function that is called back
     alive: Any = field(repr=False, default=None)
-    function: Any = field(repr=False, default=None)
-    key: str = "value1"
+    function: Any = field(repr=False, default=None)  # what the user gave
+    key: str = "value1"  # its shape, and of values the number of arguments
 
     def cause_at(self, first: Floats, second: Floats, words: Words64 | None = None) -> BaseException | None:
         """Return the exception behind a failed call with these arrays, None if there was none.

@@ -191,23 +191,21 @@ def alone() -> Team:
     return Team(0, 1, np.zeros(1, np.int64))
 
 
+class Span(NamedTuple):
+    """Positions ``where`` to ``stop`` of period number ``turn`` of a schedule, visited by a member of a team."""
+
+    order: Ints32  # the current order of a random schedule
+    where: Integer
+    stop: Integer
+    turn: Integer
+    team: Team
+
+
 @generic
 def visit(
-    parameters: Any,
-    arrays: Any,
-    schedule: Any,
-    memory: Any,
-    x: Array,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
-    team: Team,
+    parameters: Any, arrays: Any, schedule: Any, memory: Any, x: Array, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
-    """Visit the positions from ``where`` to ``stop`` of period number ``turn`` of a schedule.
+    """Make the visits of a span of a schedule; return the advanced generator.
 
     Sites move one by one unless there is an implementation for kernel and graph that moves many at once
     (:mod:`gibbsite.kernels.batched`).

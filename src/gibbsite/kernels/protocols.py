@@ -24,25 +24,14 @@ if TYPE_CHECKING:
 
 
 class RunOutline(NamedTuple):
-    """What a kernel may need to know about a run.
+    """What a kernel may need to know about a run."""
 
-    Attributes
-    ----------
-    scan : str
-        Name of the scan.
-    period : int or None
-        Visits after which the scan repeats itself; None for random scans.
-    sites, thin : int
-        Visits of a sweep, and sweeps from one recorded draw to the next.
-    visits : int or None
-        Visits after the warmup; None: the kernel may choose.
-    """
-
-    scan: str
-    period: int | None
+    scan: str  # name of the scan
+    period: int | None  # visits after which the scan repeats itself; None for random scans
+    # sites, thin: visits of a sweep, and sweeps from one recorded draw to the next
     sites: int
     thin: int
-    visits: int | None
+    visits: int | None  # visits after the warmup; None: the kernel may choose
 
 
 class Trial(NamedTuple):

@@ -18,7 +18,7 @@ from gibbsite._numba.random.generators import load, store
 from gibbsite.graphs.color import markov_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
-from gibbsite.kernels.base import Buffer, Kernel, Team, alone, sites_of, visit
+from gibbsite.kernels.base import Buffer, Kernel, Span, Team, alone, sites_of, visit
 from gibbsite.sampling.tape import probability
 from gibbsite.scans.base import Scan, period, refresh
 
@@ -78,8 +78,8 @@ def _repeat(
         while left > 0:
             rng = refresh(schedule, order, rng)
             stop = min(left, cycle)
-            first = np.uintp(0)
-            rng = visit(parameters, arrays, schedule, memory, x, order, first, stop, turn, rng, cond, keep, team)
+            span = Span(order, np.uintp(0), stop, turn, team)
+            rng = visit(parameters, arrays, schedule, memory, x, span, rng, cond, keep)
             left -= stop
             turn += 1
         for k in range(sites.size):

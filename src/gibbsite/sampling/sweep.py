@@ -13,12 +13,12 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.intrinsic import wait_for_all
-from gibbsite._numba.jit import Integer, compiled_loop, implement
+from gibbsite._numba.jit import compiled_loop, implement
 from gibbsite._numba.pointer import call_pointer
 from gibbsite._numba.random.generators import Words, load, store
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.base import Kernel, Team, alone, step, sums_up, visit
+from gibbsite.kernels.base import Kernel, Span, Team, alone, step, sums_up, visit
 from gibbsite.sampling.tape import (
     ADDED,
     CONDITIONAL,
@@ -78,27 +78,16 @@ def start_chain(graph: Graph, kernel: Kernel, scan: Scan, x0: Array, stream: Wor
 
 @implement(visit)
 def _site_by_site(
-    parameters: Any,
-    arrays: Any,
-    schedule: Any,
-    memory: Any,
-    x: Array,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Array, span: Span, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    where, stop, order, team = span.where, span.stop, span.order, span.team
     begin = where
     while begin < stop:
         end = run_end(schedule, begin, stop)
         many, members, member = end - begin, np.uintp(team.size), np.uintp(team.member)
         for k in range(begin + many * member // members, begin + many * (member + np.uintp(1)) // members):
             i = np.uintp(site_at(schedule, order, k))
-            rng = step(parameters, arrays, memory, x, i, rng, cond, keep)
+            rng = step(params, arrays, memory, x, i, rng, cond, keep)
         begin = end
         if team.size > 1:
             wait_for_all(team.gate, team.size)
@@ -142,7 +131,8 @@ def sweep_sites(
                 rng = refresh(schedule, order, rng)
             stop = where + left if where + left < cycle else cycle  # ``min`` takes longer to compile
             put = bool((conditional and not adding) or (add and left == cycle))
-            rng = visit(parameters, arrays, schedule, memory, x, order, where, stop, turn, rng, cond, put, team)
+            span = Span(order, where, stop, turn, team)
+            rng = visit(parameters, arrays, schedule, memory, x, span, rng, cond, put)
             left -= stop - where
             where = stop
             if stop == cycle:

@@ -18,16 +18,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Codes, Floats, Floats32, Ints, Ints32
+from gibbsite._common.arrays import Codes, Floats, Floats32, Ints
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, generic, inlined
 from gibbsite._numba.random.generators import BLOCK, WORDS, Words, fill_keyed
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import Triple
-from gibbsite.kernels.base import Team
+from gibbsite.kernels.base import Span
 from gibbsite.kernels.batched.colored import counters, share
 from gibbsite.kernels.batched.site_order import PackedModel, Parity
-from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 
 _U = np.uintp
 _ZERO, _ONE = np.uintp(0), np.uintp(1)
@@ -234,21 +233,10 @@ def look_along(arrays: Any, color: Integer, row: Integer, begin: Integer, end: I
 
 
 def move_board(
-    parameters: GibbsParameters,
-    arrays: Any,
-    schedule: Any,
-    memory: Any,
-    x: Codes,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats32,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Codes, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
     """Draw the sites of a board, row by row of one color; the move of every heat bath on a board."""
+    where, stop, team = span.where, span.stop, span.team
     words, room = memory.words[team.member], memory.room[team.member]
     board = arrays.board
     rows = board.start.shape[1] - 1
@@ -264,7 +252,7 @@ def move_board(
                 a, b = max(low, base), min(high, base + _U(BLOCK))
                 row = look_along(arrays, color, row, a, b, x, room)
                 lanes = counters(base, off + _U(board.start[color, rows]), BLOCK, 4)
-                fill_keyed(words, memory.key[0], memory.key[1], turn, base, lanes, WORDS)
+                fill_keyed(words, memory.key[0], memory.key[1], span.turn, base, lanes, WORDS)
                 draw_block(arrays, memory, team.member, a - base, x, a, b - a, cond, keep)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)

@@ -26,11 +26,10 @@ from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.nearness import rank_sites
 from gibbsite.graphs.rows import row_lengths, row_starts
-from gibbsite.kernels.base import Team
+from gibbsite.kernels.base import Span, Team
 from gibbsite.kernels.batched.base import register_batched
 from gibbsite.kernels.batched.heatbath import UNIT, HeatBath, KeyedMemory, draw_at_once
 from gibbsite.kernels.batched.site_order import PackedModel, Permutation
-from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
@@ -224,20 +223,9 @@ def bits_of_all(x: Ints8, neighbour: Words32, e: Integer, size: Integer, degree:
 
 
 def _move_colors(
-    parameters: GibbsParameters,
-    arrays: ColoredGraph,
-    schedule: Any,
-    memory: KeyedMemory,
-    x: Ints8,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats32,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    where, stop, turn, team = span.where, span.stop, span.turn, span.team
     words, odds, key = memory.words[team.member], memory.room[team.member], memory.key
     for c in range(arrays.color_start.size - 1):
         start, end = _U(arrays.color_start[c]), _U(arrays.color_start[c + 1])

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Bytes, Floats, Floats32, Ints8, Ints32, Words32
+from gibbsite._common.arrays import Array, Bytes, Floats, Floats32, Ints8, Words32
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, compiled, generic, implement, inlined
 from gibbsite._numba.random.generators import BLOCK, Words
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import LatticeGraph, Triple
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Team
+from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Span
 from gibbsite.kernels.batched.base import BatchedUpdate, Streams, register_batched
 from gibbsite.kernels.batched.board import (
     NOWHERE,
@@ -289,20 +289,9 @@ def _herd_single(arrays: Any, row: Row, j: Integer, x: Ints8, workspace: HerdedW
 
 
 def _move_counted(
-    parameters: HerdedParameters,
-    arrays: Any,
-    schedule: Any,
-    memory: CountedMemory,
-    x: Ints8,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats32,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    where, stop, team = span.where, span.stop, span.team
     board, member = arrays.board, team.member
     room = Room(memory.room.seen[member], memory.room.up[member], memory.room.part[member])
     workspace = HerdedWorkspace(memory.phase, room, cond, keep)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats32, Ints8, Ints32, Words64
+from gibbsite._common.arrays import Array, Floats32, Ints8, Words64
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.random.generators import BLOCK, Words
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.rows import row_lengths
-from gibbsite.kernels.base import Kernel, Team
+from gibbsite.kernels.base import Kernel, Span
 from gibbsite.kernels.batched.base import BatchedUpdate, Streams, register_batched
 from gibbsite.kernels.batched.colored import ColoredGraph, bits_of_all, bits_of_four, find_columns, pack_columns, share
 from gibbsite.kernels.batched.site_order import PackedModel
@@ -40,20 +40,9 @@ class SelectedMemory(NamedTuple):
 
 
 def _move_selected(
-    parameters: HerdedParameters,
-    arrays: ColoredGraph,
-    schedule: Any,
-    memory: SelectedMemory,
-    x: Ints8,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats32,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    where, stop, team = span.where, span.stop, span.team
     for c in range(arrays.color_start.size - 1):
         start, end = _U(arrays.color_start[c]), _U(arrays.color_start[c + 1])
         low, high = max(where, start), min(stop, end)

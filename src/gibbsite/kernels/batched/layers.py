@@ -30,12 +30,11 @@ from gibbsite.graphs.color import color_sites
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.base import Kernel, Team
+from gibbsite.kernels.base import Kernel, Span
 from gibbsite.kernels.batched.base import Streams, register_batched
 from gibbsite.kernels.batched.heatbath import MOST, HeatBath, add_chances, exponential, unit
 from gibbsite.kernels.batched.replicated import chain_keys, draw_words
 from gibbsite.kernels.batched.site_order import PackedModel, Permutation
-from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
@@ -321,20 +320,9 @@ def _draw_again(
 
 
 def _move_layers(
-    parameters: GibbsParameters,
-    arrays: LayeredGraph,
-    schedule: Any,
-    memory: LayerMemory,
-    x: Ints8,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats32,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    where, stop = span.where, span.stop
     chains, room = _U(arrays.chains), memory.room
     for layer in range(2):
         start, end = _U(arrays.start[layer]), _U(arrays.start[layer + 1])
@@ -349,7 +337,7 @@ def _move_layers(
                 for u in range(_U(TILE)):
                     p, word_at = base + u, (u & _U(3)) * chains
                     if word_at == _U(0):
-                        draw_words(room.words, memory.key, chains, turn, p, WORDS)
+                        draw_words(room.words, memory.key, chains, span.turn, p, WORDS)
                     if low <= p < high:
                         _settle(arrays, p, u * chains, word_at, room, x, cond, keep)
     return rng

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Bytes, Floats32, Ints8, Ints32, Words32
+from gibbsite._common.arrays import Bytes, Floats32, Ints8, Words32
 from gibbsite._numba.intrinsic import WIDTH
 from gibbsite._numba.jit import DISABLED, Integer, called, implement, inlined, intrinsic_for
 from gibbsite._numba.random.generators import BLOCK, BYTES, WORDS, Words, chain_key, philox
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.base import Kernel, Team
+from gibbsite.kernels.base import Kernel, Span
 from gibbsite.kernels.batched.base import Streams, register_batched
 from gibbsite.kernels.batched.colored import (
     SCALE,
@@ -34,7 +34,6 @@ from gibbsite.kernels.batched.colored import (
 )
 from gibbsite.kernels.batched.heatbath import UNIT, HeatBath, draw_at_once
 from gibbsite.kernels.batched.site_order import PackedModel
-from gibbsite.kernels.gibbs.gibbs import GibbsParameters
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
@@ -133,20 +132,9 @@ def _unknown(arrays: ReplicatedGraph, x: Ints8) -> float:
 
 
 def _move_replicas(
-    parameters: GibbsParameters,
-    arrays: ReplicatedGraph,
-    schedule: Any,
-    memory: ReplicaMemory,
-    x: Ints8,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats32,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    where, stop, turn = span.where, span.stop, span.turn
     colored, chains = arrays.colored, _U(arrays.chains)
     for c in range(colored.color_start.size - 1):
         start, end = _U(colored.color_start[c]), _U(colored.color_start[c + 1])

@@ -34,28 +34,15 @@ class SiteOrder(ABC):
 
 
 class PackedModel(NamedTuple):
-    """A model laid out for moves of many sites at once.
+    """A model laid out for moves of many sites at once."""
 
-    Attributes
-    ----------
-    arrays : NamedTuple
-        What compiled code sees.
-    order : SiteOrder
-        The order of the sites.
-    longest : int
-        Most sites that move at once.
-    log_offset : float
-        Constant to be added to log-potentials computed from the arrays; not the one of a graph whose arrays
-        leave out something else.
-    near : int (n,), optional
-        Ranks by which sites of a class are ordered, by position.
-    """
-
-    arrays: Any
-    order: SiteOrder
-    longest: int
+    arrays: Any  # what compiled code sees
+    order: SiteOrder  # the order of the sites
+    longest: int  # most sites that move at once
+    # constant to be added to log-potentials computed from the arrays; not the one of a graph whose arrays leave out
+    # something else
     log_offset: float
-    near: Integers | None = None
+    near: Integers | None = None  # (n,): ranks by which sites of a class are ordered, by position
 
 
 @dataclass(frozen=True, eq=False)

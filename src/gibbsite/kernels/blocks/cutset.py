@@ -57,21 +57,12 @@ class CutsetParameters(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CutsetPlan:
-    """Cutsets, ready to be drawn.
+    """Cutsets, ready to be drawn."""
 
-    Attributes
-    ----------
-    orders : list of EliminationOrder
-        In which the sites outside each cutset are eliminated, as positions among them, and what that costs.
-    tree : CutTree
-        Their clique tables, and the cutsets in the order in which they are visited.
-    model : TableGraph
-        The model as tables.
-    """
-
+    # in which the sites outside each cutset are eliminated, as positions among them, and what that costs
     orders: list[EliminationOrder]
-    tree: CutTree
-    model: TableGraph
+    tree: CutTree  # their clique tables, and the cutsets in the order in which they are visited
+    model: TableGraph  # the model as tables
 
     @property
     def cutsets(self) -> list[Ints]:
@@ -264,19 +255,12 @@ def _collapse(parameters: CutsetParameters, memory: CutWorkspace, x: Array) -> N
 
 @implement(step, CutsetParameters)
 def _step(
-    parameters: CutsetParameters,
-    arrays: Any,
-    memory: CutWorkspace,
-    x: Array,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: CutWorkspace, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
-    model, work, what = parameters.model, memory, memory.what
+    model, work, what = params.model, memory, memory.what
     what[0], what[1] = MARGINALS if keep else DRAW, i
     store(work.words, rng)
-    _collapse(parameters, memory, x)
+    _collapse(params, memory, x)
     if keep and what[3] == 1:
         for number in range(model.card.size):
             site = np.uintp(number)

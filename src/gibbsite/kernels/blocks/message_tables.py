@@ -16,44 +16,27 @@ from gibbsite.kernels.blocks.tables import MOST_LOOPS, BlockTables
 
 
 class CutTree(NamedTuple):
-    """The trees of the sites that are summed out, one for each cutset, and where the cutset touches it.
+    """The trees of the sites that are summed out, one for each cutset, and where the cutset touches it."""
 
-    Attributes
-    ----------
-    tables : BlockTables
-        A block for each cutset: all sites outside it.
-    start : int (cutsets + 1,)
-        Sites of cutset number u are those from ``start[u]`` to ``start[u + 1]`` of ``site``.
-    first : int (tables + 1,)
-        Where the message of a table begins, in each third of the pool.
-    low : float array
-        For each operand the logarithm of the smallest positive entry of the factor.
-    inner, step, outer
-        For each operand, where its entries lie that belong to a run of entries of the table, in compressed
-        rows; and the number of its loops that lead from one such run to the next.
-    site : int array
-        The cutsets, each in the order in which it is visited.
-    touch, touched
-        Tables that hold a factor of the cutset site, in compressed rows.
-    span, spanned, top
-        The smallest subtree that holds these, children before parents; 1 where a table is the highest one.
-    own, own_factor, own_stride
-        Factors of the cutset site that touch the cutset alone, with the stride of the site.
-    """
-
-    tables: BlockTables
-    start: Ints
-    first: Ints
-    low: Floats
+    tables: BlockTables  # a block for each cutset: all sites outside it
+    start: Ints  # (cutsets + 1,): sites of cutset number u are those from ``start[u]`` to ``start[u + 1]`` of ``site``
+    first: Ints  # (tables + 1,): where the message of a table begins, in each third of the pool
+    low: Floats  # for each operand the logarithm of the smallest positive entry of the factor
+    # inner, step, outer: for each operand, where its entries lie that belong to a run of entries of the table, in
+    # compressed rows; and the number of its loops that lead from one such run to the next
     inner: Ints
     step: Ints32
     outer: Ints
-    site: Ints
+    site: Ints  # the cutsets, each in the order in which it is visited
+    # touch, touched: tables that hold a factor of the cutset site, in compressed rows
     touch: Ints
     touched: Ints
+    # span, spanned, top: the smallest subtree that holds these, children before parents; 1 where a table is the highest
+    # one
     span: Ints
     spanned: Ints
     top: Ints
+    # own, own_factor, own_stride: factors of the cutset site that touch the cutset alone, with the stride of the site
     own: Ints
     own_factor: Ints
     own_stride: Ints

@@ -57,26 +57,12 @@ class BlockMemory(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BlockPlan:
-    """Blocks, ready to be drawn.
+    """Blocks, ready to be drawn."""
 
-    Attributes
-    ----------
-    blocks : list of int arrays
-        Their sites.
-    orders : list of EliminationOrder
-        In which each is eliminated, as positions in the block, and what that costs.
-    tables : BlockTables
-        Their clique tables.
-    pool : int
-        Entries of the tables of the largest block.
-    model : TableGraph
-        The model as tables.
-    """
-
-    blocks: list[Ints]
-    orders: list[EliminationOrder]
+    blocks: list[Ints]  # the sites of each
+    orders: list[EliminationOrder]  # in which each is eliminated, as positions in the block, and what that costs
     tables: BlockTables
-    pool: int
+    pool: int  # entries of the tables of the largest block
     model: TableGraph
 
     #: How many threads can share a block.
@@ -171,16 +157,9 @@ def _put_odds(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, co
 
 @implement(step, BlockParameters)
 def _step(
-    parameters: BlockParameters,
-    arrays: Any,
-    memory: BlockMemory,
-    x: Array,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: BlockMemory, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
-    tables, model, work = parameters.tables, parameters.model, memory.block
+    tables, model, work = params.tables, params.model, memory.block
     begin, end = tables.start[i], tables.start[i + np.uintp(1)]
     if end == begin + 1:
         site = np.uintp(tables.site[begin])
@@ -188,7 +167,7 @@ def _step(
     what = work.what
     what[0], what[1] = i, MARGINALS if keep else DRAW
     store(work.words, rng)
-    call_pointer(parameters.draw, tables, model, work, x)
+    call_pointer(params.draw, tables, model, work, x)
     if keep and what[2] == 1:
         at = np.int64(0)
         for t in range(begin, end):

@@ -23,28 +23,18 @@ _TO_UNIT = 2.0**-53
 
 
 class StripFactors(NamedTuple):
-    """Couplings and fields as factors of weights, and where strips are.
+    """Couplings and fields as factors of weights, and where strips are."""
 
-    Attributes
-    ----------
-    field, along, inside
-        exp(2 field); exp(2 coupling) along a strip, and along the last axis.
-    across, between
-        Along the last and the first axis: the factor that a neighbour in state 0 contributes to the weight of
-        state 1, and one in state 1. All arrays have an entry for each site, or one for all, as the graph's.
-    start : int (strips + 1,)
-        First columns of the strips of a plane.
-    width : int
-        Most columns of a strip.
-    """
-
+    # field, along, inside: exp(2 field); exp(2 coupling) along a strip, and along the last axis
     field: Floats
     along: Floats
     inside: Floats
+    # across, between: along the last and the first axis: the factor that a neighbour in state 0 contributes to the
+    # weight of state 1, and one in state 1. All arrays have an entry for each site, or one for all, as the graph's.
     across: Floats
     between: Floats
-    start: Ints
-    width: int
+    start: Ints  # (strips + 1,): first columns of the strips of a plane
+    width: int  # most columns of a strip
 
 
 class StripParameters(NamedTuple):

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats, Ints, Ints8, Ints32, Positions
+from gibbsite._common.arrays import Floats, Ints, Ints8, Positions
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.pointer import call_pointer, point_at, pointed
@@ -34,7 +34,7 @@ from gibbsite._numba.quad import FOUR
 from gibbsite._numba.random.generators import BLOCK, Words, bits
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.lattice import LatticeGraph
-from gibbsite.kernels.base import MOST_MEMBERS, Team, step, transition, visit
+from gibbsite.kernels.base import MOST_MEMBERS, Span, Team, step, transition, visit
 from gibbsite.kernels.blocks.strip_filter import (
     STRIPS,
     StripFactors,
@@ -238,41 +238,22 @@ def _address(p: StripFactors, g: LatticeGraph) -> Any:
 
 @implement(visit, StripParameters, LatticeGraph)
 def _visit(
-    parameters: StripParameters,
-    arrays: LatticeGraph,
-    schedule: Any,
-    memory: StripMemory,
-    x: Ints8,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
-    for k in range(where, stop):
+    for k in range(span.where, span.stop):
         rng, key = bits(rng)  # every member of the team draws the same one
-        task = StripTask(_U(site_at(schedule, order, k)), key, cond, keep, team)
-        call_pointer(parameters.draw, StripModel(parameters.factors, arrays), memory, x, task)
+        task = StripTask(_U(site_at(schedule, span.order, k)), key, cond, keep, span.team)
+        call_pointer(params.draw, StripModel(params.factors, arrays), memory, x, task)
     return rng
 
 
 @implement(step, StripParameters, LatticeGraph)
 def _step(
-    parameters: StripParameters,
-    arrays: LatticeGraph,
-    memory: StripMemory,
-    x: Ints8,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: StripMemory, x: Ints8, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     rng, key = bits(rng)
     task = StripTask(_U(i), key, cond, keep, Team(0, 1, memory.gate))
-    call_pointer(parameters.draw, StripModel(parameters.factors, arrays), memory, x, task)
+    call_pointer(params.draw, StripModel(params.factors, arrays), memory, x, task)
     return rng
 
 

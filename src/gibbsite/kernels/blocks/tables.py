@@ -30,51 +30,36 @@ MOST_LOOPS = 64
 
 
 class BlockTables(NamedTuple):
-    """The tables of all blocks, as compiled code sees them.
+    """The tables of all blocks, as compiled code sees them."""
 
-    Attributes
-    ----------
-    start : int (blocks + 1,)
-        Tables of block b, in order of elimination: from ``start[b]`` to ``start[b + 1]``.
-    site, parent, via
-        The site that a table sums out; the table its message goes to, -1 if none; and as which operand.
-    place, message
-        Where table and message lie in the pool of a chain, which all blocks share.
-    separator
-        Number of entries of the message.
-    axis, axis_site, axis_stride
-        Sites of the separator, with their strides, in compressed rows.
-    field, field_factor, field_stride
-        Factors of the field, with the stride of the site.
-    operand, child, factor, floor
-        Operands of each table, in compressed rows: the message of a table, or a factor (the other one is -1),
-        and the smallest positive entry of the factor.
-    rim, rim_site, rim_stride
-        Members of a factor that are not in the block, for each operand.
-    loop, extent, stride
-        Loops of each operand.
-    """
-
-    start: Ints
+    start: Ints  # (blocks + 1,): tables of block b, in order of elimination: from ``start[b]`` to ``start[b + 1]``
+    # site, parent, via: the site that a table sums out; the table its message goes to, -1 if none; and as which operand
     site: Ints
     parent: Ints
     via: Ints
+    # place, message: where table and message lie in the pool of a chain, which all blocks share
     place: Ints
     message: Ints
-    separator: Ints
+    separator: Ints  # number of entries of the message
+    # axis, axis_site, axis_stride: sites of the separator, with their strides, in compressed rows
     axis: Ints
     axis_site: Ints
     axis_stride: Ints
+    # field, field_factor, field_stride: factors of the field, with the stride of the site
     field: Ints
     field_factor: Ints
     field_stride: Ints
+    # operand, child, factor, floor: operands of each table, in compressed rows: the message of a table, or a factor
+    # (the other one is -1), and the smallest positive entry of the factor
     operand: Ints
     child: Ints
     factor: Ints
     floor: Floats
+    # rim, rim_site, rim_stride: members of a factor that are not in the block, for each operand
     rim: Ints
     rim_site: Ints
     rim_stride: Ints
+    # loop, extent, stride: loops of each operand
     loop: Ints
     extent: Ints
     stride: Ints

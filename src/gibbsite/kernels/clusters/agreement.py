@@ -40,31 +40,17 @@ _IDENTITY, _SWAP = 0, 1
 
 
 class Agreements(NamedTuple):
-    """Pairs that ask for agreement, and what single sites ask for, in labels that all sites share.
+    """Pairs that ask for agreement, and what single sites ask for, in labels that all sites share."""
 
-    Attributes
-    ----------
-    pair : int array (pairs, 2)
-        Sites, the smaller one first; every pair once.
-    strength : float array (pairs,)
-        What agreement adds to the log-potential, positive; infinite where the pair has to agree.
-    offset : int array (sites + 1,)
-        Where the cells of a site begin.
-    label, state : int array (cells,)
-        The label of each state of a site, and the state of each label.
-    field : float array (cells,)
-        Log-weights of the labels of each site; empty where all are equal.
-    plain : bool
-        Labels are states.
-    """
-
-    pair: Ints32
+    pair: Ints32  # (pairs, 2): sites, the smaller one first; every pair once
+    # (pairs,): what agreement adds to the log-potential, positive; infinite where the pair has to agree
     strength: Floats
-    offset: Ints
+    offset: Ints  # (sites + 1,): where the cells of a site begin
+    # label, state: (cells,): the label of each state of a site, and the state of each label
     label: Ints16
     state: Ints16
-    field: Floats
-    plain: bool
+    field: Floats  # (cells,): log-weights of the labels of each site; empty where all are equal
+    plain: bool  # labels are states
 
 
 class _Pairs(NamedTuple):

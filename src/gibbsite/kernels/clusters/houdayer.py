@@ -30,22 +30,13 @@ from gibbsite.graphs.graph import Graph
 
 
 class ExchangeMemory(NamedTuple):
-    """Room for a cluster.
+    """Room for a cluster."""
 
-    Attributes
-    ----------
-    start, neighbour : int arrays
-        Sites that share a factor with site i: ``neighbour[start[i] : start[i + 1]]``.
-    todo : int array (sites,)
-        The sites at which states differ, then the cluster.
-    mark : int array (sites,)
-        Whether a site is in the cluster; zeros between moves.
-    """
-
+    # start, neighbour: sites that share a factor with site i: ``neighbour[start[i] : start[i + 1]]``
     start: Words32
     neighbour: Words32
-    todo: Ints32
-    mark: Bytes
+    todo: Ints32  # (sites,): the sites at which states differ, then the cluster
+    mark: Bytes  # (sites,): whether a site is in the cluster; zeros between moves
 
     @property
     def rebuildable(self) -> bool:

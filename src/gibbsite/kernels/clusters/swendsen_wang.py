@@ -52,32 +52,19 @@ class Bonds(NamedTuple):
 
 
 class Clusters(NamedTuple):
-    """What a chain carries.
+    """What a chain carries."""
 
-    Attributes
-    ----------
-    parent : int array (sites,)
-        A site of the same cluster with a smaller number; the first site of a cluster is its own.
-    label, drawn : int array (sites,)
-        Labels of the sites; of another state.
-    weight : float array (cells,)
-        Log-weights, then probabilities, of the labels of a cluster, at the cells of its first site.
-    odds : float array (sites,)
-        Log-odds of the second label of a cluster of two states, at its first site.
-    near, far : int array (pairs + 1,)
-        Bonds.
-    tally : int array (2,)
-        Sweeps and clusters.
-    """
-
-    parent: Ints32
+    parent: Ints32  # (sites,): a site of the same cluster with a smaller number; the first site of a cluster is its own
+    # label, drawn: (sites,): labels of the sites; of another state
     label: Ints16
     drawn: Ints16
+    # (cells,): log-weights, then probabilities, of the labels of a cluster, at the cells of its first site
     weight: Floats
-    odds: Floats
+    odds: Floats  # (sites,): log-odds of the second label of a cluster of two states, at its first site
+    # near, far: (pairs + 1,): bonds
     near: Ints32
     far: Ints32
-    tally: Ints
+    tally: Ints  # (2,): sweeps and clusters
 
     @property
     def stateless(self) -> bool:

@@ -57,31 +57,16 @@ class WolffParameters(NamedTuple):
 
 
 class WolffMemory(NamedTuple):
-    """What a chain carries.
+    """What a chain carries."""
 
-    Attributes
-    ----------
-    todo : int array (sites,)
-        The cluster; those from some place on have not been looked at yet.
-    mark : int array (sites,)
-        The number of the last cluster that a site was in.
-    work : float array (labels,)
-        Weights of the labels.
-    parent, label : int array (sites,)
-        As in :class:`.swendsen_wang.Clusters`, for transition probabilities.
-    scratch : float array
-        Probabilities of all states, where there are few.
-    tally : int array (4,)
-        Clusters so far, their sites, clusters of a sweep, and whether that number does not count yet.
-    """
-
-    todo: Ints32
-    mark: Ints
-    work: Floats
+    todo: Ints32  # (sites,): the cluster; those from some place on have not been looked at yet
+    mark: Ints  # (sites,): the number of the last cluster that a site was in
+    work: Floats  # (labels,): weights of the labels
+    # parent, label: (sites,): as in :class:`.swendsen_wang.Clusters`, for transition probabilities
     parent: Ints32
     label: Ints16
-    scratch: Floats
-    tally: Ints
+    scratch: Floats  # probabilities of all states, where there are few
+    tally: Ints  # (4,): clusters so far, their sites, clusters of a sweep, and whether that number does not count yet
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""
@@ -257,23 +242,16 @@ def _draw_label(parameters: WolffParameters, work: Floats, size: Integer, now: I
 
 @implement(step, WolffParameters)
 def _step(
-    parameters: WolffParameters,
-    arrays: Any,
-    memory: WolffMemory,
-    x: Array,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: WolffMemory, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     if x.size == 0:
         return rng
     goal = memory.tally[_SITES] + np.int64(x.size)
-    for _ in range(parameters.clusters):
-        rng = _move_cluster(parameters, memory, x, rng)
+    for _ in range(params.clusters):
+        rng = _move_cluster(params, memory, x, rng)
     # Far from equilibrium clusters are small: more of them make a sweep of the warmup, where nothing counts.
     while memory.tally[_WARMING] and memory.tally[_SITES] < goal:
-        rng = _move_cluster(parameters, memory, x, rng)
+        rng = _move_cluster(params, memory, x, rng)
     return rng
 
 

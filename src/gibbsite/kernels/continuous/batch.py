@@ -36,30 +36,20 @@ from gibbsite.kernels.minibatch.factors import builds_rows, row_sums
 
 
 class FunctionRows(NamedTuple):
-    """The factors of each row that may be drawn.
+    """The factors of each row that may be drawn."""
 
-    Attributes
-    ----------
-    row : int32 (sites,)
-        Row of each site.
-    first, many : int64 (rows,)
-        Where the factors of a row that are drawn begin in ``ContinuousGraph.factor``, and how many they are.
-    start, table
-        Alias tables of the rows; empty for rows whose bounds are all equal.
-    local, degree : float, int64 (sites,)
-        L_i, the sum of their bounds, and their number.
-    total : float
-        Psi, the sum of the bounds of all factors that are drawn, each once.
-    """
-
-    row: Ints32
+    row: Ints32  # (sites,): row of each site
+    # first, many: (rows,): where the factors of a row that are drawn begin in ``ContinuousGraph.factor``, and their
+    # number
     first: Ints
     many: Ints
+    # start, table: alias tables of the rows; empty for rows whose bounds are all equal
     start: Ints
     table: Words64
+    # local, degree: (sites,): L_i, the sum of their bounds, and their number
     local: Floats
     degree: Ints
-    total: float
+    total: float  # Psi, the sum of the bounds of all factors that are drawn, each once
 
 
 @builds_rows("functions")

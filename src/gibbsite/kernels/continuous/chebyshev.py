@@ -29,25 +29,16 @@ _FLOOR = 1e-4  # of the mean density: what proposals where the interpolant is be
 
 
 class Ladder(NamedTuple):
-    """Degrees, and what belongs to each.
+    """Degrees, and what belongs to each."""
 
-    Attributes
-    ----------
-    degree : int64 (levels,)
-        Ascending; each divides the last one.
-    node : float (last + 1,)
-        The points of the last degree, from 1 down to -1.
-    matrix, matrix_at
-        From values at the points of level l to coefficients: entry ``matrix_at[l] + j * (degree + 1) + k`` is
-        the weight of value j in coefficient k.
-    grid, grid_at
-        From coefficients to values on a finer grid, for least values: entry ``grid_at[l] + k * points + g``.
-    """
-
-    degree: Ints
-    node: Floats
+    degree: Ints  # (levels,): ascending; each divides the last one
+    node: Floats  # (last + 1,): the points of the last degree, from 1 down to -1
+    # matrix, matrix_at: from values at the points of level l to coefficients: entry
+    # ``matrix_at[l] + j * (degree + 1) + k`` is the weight of value j in coefficient k
     matrix: Floats
     matrix_at: Ints
+    # grid, grid_at: from coefficients to values on a finer grid, which bound the least value: entry
+    # ``grid_at[l] + k * points + g``
     grid: Floats
     grid_at: Ints
 
@@ -74,29 +65,17 @@ def make_ladder(degrees: list[int], gridded: bool) -> Ladder:
 
 
 class Series(NamedTuple):
-    """Room for series of two ladders.
+    """Room for series of two ladders."""
 
-    Attributes
-    ----------
-    value : float
-        LocalEnergies at the points of the last degree.
-    density_value : float
-        Values at the points of one degree.
-    energy, density, integral : float
-        Coefficients of the energy, of the density and of its antiderivative.
-    grid : float
-        Values on the finer grid.
-    shape : float (6,)
-        Of the density: what it is raised by for proposals (d), its floor (e), the antiderivative at the left
-        end, the rise over the interval, the degree, and its level in the ladder.
-    """
-
-    value: Floats
-    density_value: Floats
+    value: Floats  # energies at the points of the last degree
+    density_value: Floats  # values at the points of one degree
+    # energy, density, integral: coefficients of the energy, of the density and of its antiderivative
     energy: Floats
     density: Floats
     integral: Floats
-    grid: Floats
+    grid: Floats  # values on the finer grid
+    # (6,): of the density: what it is raised by for proposals (d), its floor (e), the antiderivative at the left end,
+    # the rise over the interval, the degree, and its level in the ladder
     shape: Floats
 
     @property

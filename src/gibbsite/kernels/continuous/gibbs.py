@@ -298,25 +298,18 @@ def _read_degree(name: str, given: Any) -> list[int]:
 
 @implement(step, ContinuousParameters)
 def _step(
-    parameters: ContinuousParameters,
-    arrays: ContinuousGraph,
-    memory: ContinuousMemory,
-    x: Floats,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     if memory.fault[0] != FINE:  # the run is over
         return rng
     site = np.int64(i)
     memory.counts[UPDATES] += 1
-    rng = gather(parameters.batch, arrays, memory, x, site, rng)
-    rng, many = ask(parameters.method, arrays, memory, x, site, rng)
+    rng = gather(params.batch, arrays, memory, x, site, rng)
+    rng, many = ask(params.method, arrays, memory, x, site, rng)
     while many > 0:
-        if not energies(arrays, parameters.batch.bounds, memory, x, site, many):
+        if not energies(arrays, params.batch.bounds, memory, x, site, many):
             return rng
-        rng, many = answer(parameters.method, arrays, memory, x, site, rng)
+        rng, many = answer(params.method, arrays, memory, x, site, rng)
     if memory.fault[0] == FINE:
         x[site] = memory.workspace.stage[CHOSEN]
     return rng

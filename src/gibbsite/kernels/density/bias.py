@@ -23,24 +23,12 @@ _WIDTH = 1e-4  # of differences of gradients, compared with the standard deviati
 
 
 class Bias(NamedTuple):
-    """What is known of the bias of a kernel.
+    """What is known of the bias of a kernel."""
 
-    Attributes
-    ----------
-    mean : float array (n,)
-        By how much the means are off.
-    sd : float array (n,)
-        By which share the standard deviations are too large.
-    spread : float array (n,)
-        The standard deviations that the kernel should show, if the computation is right.
-    noise : float
-        Largest g V / 2, zero where gradients are exact: how much the noise of the gradient adds.
-    """
-
-    mean: Floats
-    sd: Floats
-    spread: Floats
-    noise: float = 0.0
+    mean: Floats  # (n,): by how much the means are off
+    sd: Floats  # (n,): by which share the standard deviations are too large
+    spread: Floats  # (n,): the standard deviations that the kernel should show, if the computation is right
+    noise: float = 0.0  # largest g V / 2, zero where gradients are exact: how much the noise of the gradient adds
 
 
 def curvature_at(gradients: Callable[[Floats], Floats], place: Floats, sds: Floats) -> Floats:

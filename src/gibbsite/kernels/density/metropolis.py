@@ -261,42 +261,28 @@ def _go_round(arrays: Any, place: Floats, n: Integer) -> None:
 
 @implement(step, TogetherParameters)
 def _move_together(
-    parameters: TogetherParameters,
-    arrays: Any,
-    memory: MoveMemory,
-    x: Floats,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
-    if is_stuck(memory) or not begin(parameters.judge, arrays, memory, x):
+    if is_stuck(memory) or not begin(params.judge, arrays, memory, x):
         return rng
     for k in range(x.size):
-        rng, memory.noise[k] = draw_unit(parameters.even, rng)
+        rng, memory.noise[k] = draw_unit(params.even, rng)
     stretch(memory.factor, memory.noise, memory.size[0], x, memory.there)
     _go_round(arrays, memory.there, x.size)
-    rng, value, gain = weigh(parameters.judge, arrays, memory, x, rng)
-    return decide(memory, x, value, gain, parameters.wanted, rng)
+    rng, value, gain = weigh(params.judge, arrays, memory, x, rng)
+    return decide(memory, x, value, gain, params.wanted, rng)
 
 
 @implement(step, AloneParameters)
 def _move_alone(
-    parameters: AloneParameters,
-    arrays: Any,
-    memory: MoveMemory,
-    x: Floats,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     whole = is_whole(arrays)
     if is_stuck(memory) or (whole and not arrive(arrays, memory, x)):
         return rng
     now = memory.now[0] if whole else checked(memory, part_of(arrays, x, i), x)
     before = x[i]
-    rng, z = draw_unit(parameters.even, rng)
+    rng, z = draw_unit(params.even, rng)
     after = wrapped(arrays.low[i], period_of(arrays, i), before + memory.size[i] * z)
     value = -math.inf
     if arrays.low[i] <= after <= arrays.high[i]:
@@ -311,27 +297,20 @@ def _move_alone(
         x[i] = after
         memory.now[0] = value
     if memory.counts[TUNING] != 0:
-        tune_size(memory.size, memory.visits, i, math.exp(min(gain, 0.0)), parameters.wanted)
+        tune_size(memory.size, memory.visits, i, math.exp(min(gain, 0.0)), params.wanted)
     return rng
 
 
 @implement(step, ProposedParameters)
 def _move_as_proposed(
-    parameters: ProposedParameters,
-    arrays: Any,
-    memory: MoveMemory,
-    x: Floats,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     n = x.size
     here, there, words = memory.here, memory.there, memory.words
-    if is_stuck(memory) or not begin(parameters.judge, arrays, memory, x):
+    if is_stuck(memory) or not begin(params.judge, arrays, memory, x):
         return rng
     store(words, rng)
-    total = call_at(parameters.draw, here, 0, n, there, 0, n, words)
+    total = call_at(params.draw, here, 0, n, there, 0, n, words)
     if math.isnan(total):
         store(words, rng)  # as they were, to see why
     rng = load(words)
@@ -341,11 +320,11 @@ def _move_as_proposed(
         complain(memory, DRAWN, total, x)
         return rng
     _go_round(arrays, there, n)
-    rng, value, gain = weigh(parameters.judge, arrays, memory, x, rng)
-    if parameters.density != 0 and gain > -math.inf:
-        ratio = call_at(parameters.density, there, 0, n, here, 0, n, words)
-        if not parameters.is_ratio:  # both ways
-            ratio = call_at(parameters.density, here, 0, n, there, 0, n, words) - ratio
+    rng, value, gain = weigh(params.judge, arrays, memory, x, rng)
+    if params.density != 0 and gain > -math.inf:
+        ratio = call_at(params.density, there, 0, n, here, 0, n, words)
+        if not params.is_ratio:  # both ways
+            ratio = call_at(params.density, here, 0, n, there, 0, n, words) - ratio
         if math.isnan(ratio):
             complain(memory, RATIO, ratio, x)
             return rng

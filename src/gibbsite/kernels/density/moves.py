@@ -41,46 +41,21 @@ _MANY = 10**6  # rows that are too many to look for a better step
 
 
 class MoveMemory(NamedTuple):
-    """Memory of a chain that walks in a density.
+    """Memory of a chain that walks in a density."""
 
-    Attributes
-    ----------
-    here, there : float (2 n,)
-        The present place and a proposed one, each with its gradient behind it.
-    noise : float (n,)
-        Random numbers of a move.
-    now : float (2,)
-        Log-density of the present place, and whether it (and the gradient) is known.
-    size : float (1,) or (n,)
-        How far moves go: all, or those of each coordinate.
-    visits : int64 as ``size``
-        Moves from which the size was learned.
-    factor : float (n,) or (n * n,)
-        Shape of moves: diagonal, or lower triangular.
-    moments : float
-        Places of this window (see :func:`learn_shape`); empty where the shape is given.
-    counts : int64 (5,)
-        Moves, accepted ones, whether to learn; factors of minibatches.
-    words : uint64 (4,)
-        The generator, for functions of the user.
-    home : float (n,)
-        Where the chain stood at its first step.
-    trouble : float (2 + n,)
-        What went wrong (0: nothing), the number that was met, and where.
-    """
-
+    # here, there: (2 n,): the present place and a proposed one, each with its gradient behind it
     here: Floats
     there: Floats
-    noise: Floats
-    now: Floats
-    size: Floats
-    visits: Ints
-    factor: Floats
-    moments: Floats
-    counts: Ints
-    words: Words64
-    home: Floats
-    trouble: Floats
+    noise: Floats  # (n,): random numbers of a move
+    now: Floats  # (2,): log-density of the present place, and whether it (and the gradient) is known
+    size: Floats  # (1,) or (n,): length of moves, of all coordinates or of each
+    visits: Ints  # moves from which the size was learned
+    factor: Floats  # (n,) or (n * n,): shape of moves, diagonal or lower triangular
+    moments: Floats  # places of this window (see :func:`learn_shape`); empty where the shape is given
+    counts: Ints  # (5,): moves, accepted ones, whether to learn; factors of minibatches
+    words: Words64  # (4,): the generator, for functions of the user
+    home: Floats  # (n,): where the chain stood at its first step
+    trouble: Floats  # (2 + n,): what went wrong (0: nothing), the number that was met, and where
 
     @property
     def missing(self) -> tuple[str, ...]:

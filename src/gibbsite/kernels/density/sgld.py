@@ -344,14 +344,7 @@ def batch_gradient(parameters: SgldParameters, arrays: DataGraph, memory: Batch)
 
 @implement(step, SgldParameters)
 def _move_sgld(
-    parameters: SgldParameters,
-    arrays: DataGraph,
-    memory: Batch,
-    x: Floats,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: SgldParameters, arrays: Any, memory: Batch, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     moves = memory.moves
     if is_stuck(moves):
@@ -363,14 +356,14 @@ def _move_sgld(
             moves.home[k] = x[k]
     for k in range(n):
         moves.here[k] = x[k]
-    rng = draw_rows(parameters, arrays, memory, rng)
-    failed = batch_gradient(parameters, arrays, memory)
+    rng = draw_rows(params, arrays, memory, rng)
+    failed = batch_gradient(params, arrays, memory)
     if failed != 0.0:  # or NaN
         complain(moves, SLOPE, failed, x)
         return rng
     g = moves.size[0]
-    if parameters.power > 0.0:
-        g *= (1.0 + memory.steps[0] / parameters.delay) ** -parameters.power
+    if params.power > 0.0:
+        g *= (1.0 + memory.steps[0] / params.delay) ** -params.power
     root = math.sqrt(2.0 * g)
     for k in range(n):
         rng, z = normal(rng)

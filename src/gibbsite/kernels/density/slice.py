@@ -102,14 +102,7 @@ def _look(arrays: Any, memory: MoveMemory, x: Floats, i: Integer, v: Any) -> flo
 
 @implement(step, SliceParameters)
 def _slice(
-    parameters: SliceParameters,
-    arrays: Any,
-    memory: MoveMemory,
-    x: Floats,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     whole = is_whole(arrays)
     if is_stuck(memory) or (whole and not arrive(arrays, memory, x)):
@@ -123,8 +116,8 @@ def _slice(
     low = before - u * width
     high = low + width
     # how often each end may go on is drawn, which keeps the way back as likely (Neal, figure 3)
-    rng, left = below(rng, parameters.most)
-    right = parameters.most - 1 - left
+    rng, left = below(rng, params.most)
+    right = params.most - 1 - left
     if turn > 0.0:  # a whole turn, cut anywhere
         left = right = 0
     while left > 0 and _look(arrays, memory, x, i, low) > height:

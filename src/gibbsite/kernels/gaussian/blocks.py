@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -30,22 +30,16 @@ from gibbsite.kernels.registry import register
 
 
 class BlockParameters(NamedTuple):
-    """Blocks as arrays.
+    """Blocks as arrays."""
 
-    Attributes
-    ----------
-    start, member
-        Sites of block b: ``member[start[b] : start[b + 1]]``.
-    place, factor
-        Its Cholesky factor, row by row, from ``factor[place[b]]`` on.
-    row, other, entry
-        Entries of the precision between the k-th member and sites outside its block: ``row[k] : row[k + 1]``.
-    """
-
+    # start, member: sites of block b: ``member[start[b] : start[b + 1]]``
     start: Ints
     member: Ints
+    # place, factor: its Cholesky factor, row by row, from ``factor[place[b]]`` on
     place: Ints
     factor: Floats
+    # row, other, entry: entries of the precision between the k-th member and sites outside its block:
+    # ``row[k] : row[k + 1]``
     row: Ints
     other: Ints
     entry: Floats
@@ -152,22 +146,15 @@ class BlockedGaussianGibbs(Kernel):
 
 @implement(step, BlockParameters)
 def _step(
-    parameters: BlockParameters,
-    arrays: GaussianGraph,
-    memory: BlockMemory,
-    x: Floats,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: BlockMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
-    first, factor, at, work = parameters.start[i], parameters.factor, parameters.place[i], memory.work
-    size = parameters.start[i + 1] - first
+    first, factor, at, work = params.start[i], params.factor, params.place[i], memory.work
+    size = params.start[i + 1] - first
     for k in range(size):  # forward: z - L^-1 Q_bo (x_o - mean_o), with L^-1 row by row
         pull = 0.0
-        for e in range(parameters.row[first + k], parameters.row[first + k + 1]):
-            j = parameters.other[e]
-            pull += parameters.entry[e] * (x[j] - arrays.mean[j])
+        for e in range(params.row[first + k], params.row[first + k + 1]):
+            j = params.other[e]
+            pull += params.entry[e] * (x[j] - arrays.mean[j])
         for m in range(k):
             pull -= factor[at + k * size + m] * work[m]
         work[k] = pull / factor[at + k * size + k]
@@ -181,6 +168,6 @@ def _step(
             value -= factor[at + m * size + k] * work[m]
         work[k] = value / factor[at + k * size + k]
     for k in range(size):
-        site = parameters.member[first + k]
+        site = params.member[first + k]
         x[site] = arrays.mean[site] + work[k]
     return rng

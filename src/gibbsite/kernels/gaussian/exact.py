@@ -112,22 +112,15 @@ def _factorise(arrays: GaussianGraph) -> FactorParameters:
 
 @implement(step, FactorParameters)
 def _draw(
-    parameters: FactorParameters,
-    arrays: GaussianGraph,
-    memory: Draw,
-    x: Floats,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: FactorParameters, arrays: Any, memory: Draw, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
-    n, width, y = x.size, parameters.width, memory.y
+    n, width, y = x.size, params.width, memory.y
     for k in range(n):
         j = n - 1 - k
         rng, z = normal(rng)
         first = j * width
         for m in range(1, min(width, n - j)):
-            z -= parameters.band[first + m] * y[j + m]
-        y[j] = z / parameters.band[first]
-        x[parameters.site[j]] = arrays.mean[parameters.site[j]] + y[j]
+            z -= params.band[first + m] * y[j + m]
+        y[j] = z / params.band[first]
+        x[params.site[j]] = arrays.mean[params.site[j]] + y[j]
     return rng

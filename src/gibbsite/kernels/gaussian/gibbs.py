@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats, Ints32, Words32, Words64
+from gibbsite._common.arrays import Array, Floats, Words32, Words64
 from gibbsite._common.wording import argument
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, implement, inlined
@@ -25,7 +25,7 @@ from gibbsite._numba.random.ziggurat import normal, normal_of
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.gaussian import GaussianGraph
-from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Team, step, visit
+from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Span, step, visit
 from gibbsite.kernels.batched.heatbath import ROOM
 from gibbsite.kernels.registry import register
 from gibbsite.scans.base import Phased, run_end
@@ -104,17 +104,10 @@ def _moved(parameters: GaussianParameters, arrays: GaussianGraph, x: Array, i: I
 
 @implement(step, GaussianParameters)
 def _step(
-    parameters: GaussianParameters,
-    arrays: GaussianGraph,
-    memory: GaussianMemory,
-    x: Array,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: GaussianMemory, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     rng, z = normal(rng)
-    x[i] = _moved(parameters, arrays, x, i, z)
+    x[i] = _moved(params, arrays, x, i, z)
     return rng
 
 
@@ -131,22 +124,11 @@ def _spare(key: Words32, turn: Integer, position: Integer) -> Words:
 
 @implement(visit, GaussianParameters, GaussianGraph, Phased)
 def _walk_colors(
-    parameters: GaussianParameters,
-    arrays: GaussianGraph,
-    schedule: Phased,
-    memory: GaussianMemory,
-    x: Array,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Phased, memory: Any, x: Array, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    stop, turn, team = span.stop, span.turn, span.team
     words, key = memory.words[team.member], memory.key
-    begin = where
+    begin = span.where
     while begin < stop:
         end = run_end(schedule, begin, stop)
         many, members, member = end - begin, _U(team.size), _U(team.member)
@@ -159,7 +141,7 @@ def _walk_colors(
                 at = p - block * _U(_EACH)
                 word = _U64(words[at]) | (_U64(words[at + _U(_EACH)]) << _U64(32))
                 i = np.uintp(schedule.order[p])
-                x[i] = _moved(parameters, arrays, x, i, normal_of(word, _spare(key, turn, p)))
+                x[i] = _moved(params, arrays, x, i, normal_of(word, _spare(key, turn, p)))
             low = last
         begin = end
         if team.size > 1:

@@ -285,27 +285,20 @@ def _step_binary(
 
 @implement(step, AnnealedParameters, IsingGraph, RunningCooling)
 def _step_running(
-    parameters: AnnealedParameters,
-    arrays: IsingGraph,
-    memory: RunningCooling,
-    x: Ints8,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: RunningCooling, x: Ints8, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     if memory.left[0] == 0:
         _sum_up(arrays, memory, x)
     rng, u = uniform(rng)
     odds: Any = memory.odds[i]
-    up = _is_up_at(now(parameters, memory), odds, u)
+    up = _is_up_at(now(params, memory), odds, u)
     if up != (x[i] != 0):
         x[i] = up
         memory.left[0] -= 1
         change = 1.0 if up else -1.0
         for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + _ONE])):
             memory.odds[np.uintp(arrays.neighbour[k])] += change * entry_at(arrays.coupling, k)
-    tick(parameters, memory)
+    tick(params, memory)
     return rng
 
 

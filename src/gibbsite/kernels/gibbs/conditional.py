@@ -119,22 +119,13 @@ class ConditionalGibbs(Kernel):
 
 @implement(step, ConditionalsParameters)
 def _step(
-    parameters: ConditionalsParameters,
-    arrays: ConditionalsGraph,
-    memory: ConditionalsMemory,
-    x: Array,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: ConditionalsMemory, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     if memory.trouble[0] != 0:
         return rng
     if arrays.address[i] == 0:
         memory.moves.now[1] = 0.0  # others have moved since
-        return step(
-            parameters.other, arrays, memory.moves, x, np.uintp(arrays.member[arrays.start[i]]), rng, cond, keep
-        )
+        return step(params.other, arrays, memory.moves, x, np.uintp(arrays.member[arrays.start[i]]), rng, cond, keep)
     first, count = arrays.start[i], arrays.start[i + 1] - arrays.start[i]
     store(memory.words, rng)
     said = call_at(arrays.address[i], x, 0, x.size, memory.out, 0, count, memory.words)

@@ -105,18 +105,11 @@ class Gibbs(Kernel):
 @implement(step, GibbsParameters, IsingGraph)
 @implement(step, GibbsParameters, LatticeGraph)
 def _step_binary(
-    parameters: GibbsParameters,
-    arrays: IsingGraph | LatticeGraph,
-    memory: Buffer,
-    x: Ints8,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: GibbsParameters, arrays: Any, memory: Buffer, x: Ints8, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     rng, u = uniform(rng)
     odds = kept_odds(arrays, x, i, cond, keep)
-    if parameters.rule.number == HEAT_BATH:
+    if params.rule.number == HEAT_BATH:
         x[i] = is_up(odds, u)
     else:
         gain = odds if x[i] == 0 else -odds
@@ -135,18 +128,11 @@ def _step_categorical(
 
 @implement(step, GibbsParameters, PottsGraph, Running)
 def _step_running(
-    parameters: GibbsParameters,
-    arrays: PottsGraph,
-    memory: Running,
-    x: Ints16,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: GibbsParameters, arrays: Any, memory: Running, x: Ints16, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     size, total = running_weights(arrays, memory, x, i)
     old = x[i]
-    rng = _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
+    rng = _draw(params, arrays, memory.work, size, total, x, i, rng, cond, keep)
     if x[i] != old:
         note_change(arrays, memory, i, old, x[i])
     return rng
@@ -154,14 +140,7 @@ def _step_running(
 
 @implement(step, GibbsParameters, TableGraph, Remembered)
 def _step_remembered(
-    parameters: GibbsParameters,
-    arrays: TableGraph,
-    memory: Remembered,
-    x: Ints16,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: Remembered, x: Ints16, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     row = np.uintp(0)
     if memory.place[i] > 0:
@@ -178,9 +157,9 @@ def _step_remembered(
     size, total = weights(arrays, x, i, memory.work)
     if row > 0:
         remember_conditional(memory, row, size, total)
-    rng = _draw(parameters, arrays, memory.work, size, total, x, i, rng, cond, keep)
+    rng = _draw(params, arrays, memory.work, size, total, x, i, rng, cond, keep)
     if row > 0:
-        remember_levels(parameters.rule.number, memory, i, row, size, total)
+        remember_levels(params.rule.number, memory, i, row, size, total)
     return rng
 
 

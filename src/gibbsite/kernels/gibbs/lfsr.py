@@ -166,43 +166,22 @@ def power_of_x(exponent: int, polynomial: int) -> int:
 
 
 class Source(NamedTuple):
-    """A sequence as compiled code sees it.
+    """A sequence as compiled code sees it."""
 
-    Attributes
-    ----------
-    jump : uint32 (4 * 256,)
-        What each byte of a number contributes to the next number: the first m of its 32 bits are the state of
-        the register, and the map from one state to the next is linear.
-    first : uint32
-        The number that follows the row of zeros.
-    rows : int
-        2^m.
-    skip : int
-        Numbers dropped at the end of each row.
-    """
-
+    # (4 * 256,): what each byte of a number contributes to the next number: the first m of its 32 bits are the state of
+    # the register, and the map from one state to the next is linear
     jump: Words32
-    first: np.uint32
-    rows: int
-    skip: int
+    first: np.uint32  # the number that follows the row of zeros
+    rows: int  # 2^m
+    skip: int  # numbers dropped at the end of each row
 
 
 class Reader(NamedTuple):
-    """Where one reader of a sequence stands.
+    """Where one reader of a sequence stands."""
 
-    Attributes
-    ----------
-    shift : uint32 (columns,)
-        The digital shift of each column.
-    word : uint32 (1,)
-        The number to come, before the shift.
-    place : int64 (2,)
-        Its column and row; rows are counted modulo 2^m, and row 0 is the row of zeros.
-    """
-
-    shift: Words32
-    word: Words32
-    place: Ints
+    shift: Words32  # (columns,): the digital shift of each column
+    word: Words32  # (1,): the number to come, before the shift
+    place: Ints  # (2,): its column and row; rows are counted modulo 2^m, and row 0 is the row of zeros
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
         """Return between which numbers the entries of arrays from a file lie."""

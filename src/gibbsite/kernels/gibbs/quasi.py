@@ -165,16 +165,9 @@ def _neat(sweeps: float) -> int | float:
 @implement(step, QuasiParameters, IsingGraph)
 @implement(step, QuasiParameters, LatticeGraph)
 def _step_binary(
-    parameters: QuasiParameters,
-    arrays: IsingGraph | LatticeGraph,
-    memory: QuasiMemory,
-    x: Ints8,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: QuasiMemory, x: Ints8, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
-    u = read_uniform(parameters.source, memory.reader)
+    u = read_uniform(params.source, memory.reader)
     odds = kept_odds(arrays, x, i, cond, keep)
     x[i] = is_up(odds, 1.0 - u)  # state 0 below P(0), as on the other kinds
     return rng
@@ -182,16 +175,9 @@ def _step_binary(
 
 @implement(step, QuasiParameters)
 def _step_categorical(
-    parameters: QuasiParameters,
-    arrays: Any,
-    memory: QuasiMemory,
-    x: Ints16,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: QuasiMemory, x: Ints16, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
-    u = read_uniform(parameters.source, memory.reader)
+    u = read_uniform(params.source, memory.reader)
     size, total = weights(arrays, x, i, memory.work)
     if total > 0.0:
         if keep:

@@ -23,20 +23,13 @@ _LEAST_RATIO = 3.0  # of the first temperature to the last
 
 
 class TemperatureRange(NamedTuple):
-    """Temperatures between which a model freezes.
+    """Temperatures between which a model freezes."""
 
-    Attributes
-    ----------
-    hot, cold : float
-        At ``hot`` half of all sites in a random state take each of their states with comparable
-        probabilities; at ``cold`` one site of a thousand leaves its best state in a sweep.
-    steep : float
-        A difference of log-weights that only one site of ten exceeds in a random state.
-    """
-
+    # hot, cold: at ``hot`` half of all sites in a random state take each of their states with comparable probabilities;
+    # at ``cold`` one site of a thousand leaves its best state in a sweep
     hot: float
     cold: float
-    steep: float
+    steep: float  # a difference of log-weights that only one site of ten exceeds in a random state
 
 
 def temperature_range(graph: Graph) -> TemperatureRange:

@@ -34,20 +34,10 @@ _NUMBERS = 2.0**62
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of the sites of a graph.
+    """The keys of the sites of a graph."""
 
-    Attributes
-    ----------
-    kind : str
-        One of ``KEYS``.
-    bins : int
-        Number of bins, where conditionals are put into bins.
-    graph : Graph
-        The graph.
-    """
-
-    kind: str
-    bins: int
+    kind: str  # one of ``KEYS``
+    bins: int  # number of bins, where conditionals are put into bins
     graph: Graph
 
     @property

@@ -87,26 +87,18 @@ def _first(parameters: HerdedParameters, memory: HerdedMemory, key: Any, a: Inte
 @implement(step, HerdedParameters, IsingGraph)
 @implement(step, HerdedParameters, LatticeGraph)
 def _step_binary(
-    parameters: HerdedParameters,
-    arrays: IsingGraph | LatticeGraph,
-    memory: HerdedMemory,
-    x: Ints8,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: HerdedMemory, x: Ints8, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
-    # A key that has not been met has no probability in the lower half of its entry, and none is ever zero.
     ledger = memory.ledger.weight
     ahead = i + _AHEAD
     if ahead + _ONE < _U(memory.place.size):
         expect(memory.ledger, memory.place[ahead], memory.place[ahead + _ONE])
     key = _code(memory, x, i)
     at, entry, odds = _U(0), _U64(0), 0.0
-    if parameters.keys == CODED:
+    if params.keys == CODED:
         at = _U(find(memory.ledger, key))
         entry = ledger[at]
-    known = parameters.remember and entry != _U64(0)
+    known = params.remember and entry != _U64(0)
     if keep or not known:
         odds = log_odds(arrays, x, i)
         if keep:
@@ -114,24 +106,24 @@ def _step_binary(
     if not known:
         tail = math.exp(-abs(odds))
         p = 1.0 / (1.0 + tail) if odds >= 0.0 else tail / (1.0 + tail)
-        if parameters.keys != CODED:
-            level = p * parameters.bins
-            if parameters.keys == SHARED:
+        if params.keys != CODED:
+            level = p * params.bins
+            if params.keys == SHARED:
                 level = np.rint(min(max(odds, -700.0), 700.0) * _ALIKE_ODDS)
-            elif parameters.keys == RANDOM:
+            elif params.keys == RANDOM:
                 rng, u = uniform(rng)
                 level = math.floor(level + u)
-                p = level / parameters.bins
+                p = level / params.bins
             key += _U64(np.int64(level))
             at = _U(find(memory.ledger, key))
             entry = ledger[at]
         if entry == _U64(0):
-            entry = _U64(_first(parameters, memory, key, 0) * _SCALE) << _HIGH
-        share = _U64(min(max(np.rint(p / parameters.span * _SCALE), 1.0), _SCALE - 1.0))
+            entry = _U64(_first(params, memory, key, 0) * _SCALE) << _HIGH
+        share = _U64(min(max(np.rint(p / params.span * _SCALE), 1.0), _SCALE - 1.0))
         entry = (entry & ~_LOW) | share
-    if parameters.rule == _BOUNDED:
-        rng, up = _draw_within(parameters, entry, rng)
-        entry += ((entry & _LOW) << _HIGH) - up * (_U64(_SCALE / parameters.span) << _HIGH)
+    if params.rule == _BOUNDED:
+        rng, up = _draw_within(params, entry, rng)
+        entry += ((entry & _LOW) << _HIGH) - up * (_U64(_SCALE / params.span) << _HIGH)
     else:
         entry, up = herd_entry(entry)
     ledger[at] = entry
@@ -152,14 +144,7 @@ def _draw_within(parameters: HerdedParameters, entry: Any, rng: Words) -> tuple[
 
 @implement(step, HerdedParameters)
 def _step_categorical(
-    parameters: HerdedParameters,
-    arrays: Any,
-    memory: HerdedMemory,
-    x: Ints16,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: HerdedMemory, x: Ints16, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     p, weight = memory.work, memory.ledger.weight
     size, total = weights(arrays, x, i, p)
@@ -171,22 +156,22 @@ def _step_categorical(
         if keep:
             cond[cell + a] = p[a]
     key = _code(memory, x, i)
-    if parameters.keys != CODED:
-        rng, code = _number(parameters, p, size, rng)
+    if params.keys != CODED:
+        rng, code = _number(params, p, size, rng)
         key += code
     at = _U(find(memory.ledger, key))
     if weight[at] == 0.0:
         weight[at] = 1.0
         mean = 0.0
         for a in range(_U(size)):
-            weight[at + _ONE + a] = _first(parameters, memory, key, a)
+            weight[at + _ONE + a] = _first(params, memory, key, a)
             mean += weight[at + _ONE + a] / size
         for a in range(_U(size)):
             weight[at + _ONE + a] -= mean
-    if parameters.rule == _BOUNDED:
+    if params.rule == _BOUNDED:
         rng, u = uniform(rng)
-        x[i] = herd_bounded(weight, at + _ONE, p, size, parameters.band, pick(p, size, u))
-    elif parameters.rule == _TIJDEMAN:
+        x[i] = herd_bounded(weight, at + _ONE, p, size, params.band, pick(p, size, u))
+    elif params.rule == _TIJDEMAN:
         x[i] = herd_tijdeman(weight, at + _ONE, p, size)
     else:
         x[i] = herd_argmax(weight, at + _ONE, p, size)

@@ -84,23 +84,16 @@ class DoubleMinGibbs(EstimatingKernel):
 
 @implement(step, DoubleMinParameters)
 def _step(
-    parameters: DoubleMinParameters,
-    arrays: Any,
-    memory: Estimated,
-    x: Codes,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: Estimated, x: Codes, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     memory.counts[UPDATES] += 1
-    rng = know_energy(parameters.energy, x, memory.known, memory.counts, rng)
+    rng = know_energy(params.energy, x, memory.known, memory.counts, rng)
     old = np.uintp(x[i])
-    rng = propose(parameters.proposal, arrays, memory, x, i, rng)
+    rng = propose(params.proposal, arrays, memory, x, i, rng)
     new = np.uintp(x[i])
     # factors of the site alone are in the proposal and in the target, and cancel; a proposal of the old value
     # is a chance of another estimate
-    rng, there = estimate_energy(parameters.energy, x, False, memory.counts, rng)
+    rng, there = estimate_energy(params.energy, x, False, memory.counts, rng)
     gain = there - memory.known[0] + memory.spare[old] - memory.spare[new]
     rng, u = uniform(rng)
     if u < math.exp(min(gain, 0.0)):

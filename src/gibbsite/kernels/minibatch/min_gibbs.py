@@ -188,17 +188,10 @@ class MinGibbs(EstimatingKernel):
 
 @implement(step, MinGibbsParameters)
 def _step(
-    parameters: MinGibbsParameters,
-    arrays: Any,
-    memory: Estimated,
-    x: Codes,
-    i: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
+    params: Any, arrays: Any, memory: Estimated, x: Codes, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
     memory.counts[UPDATES] += 1
-    energy, w = parameters.energy, memory.work
+    energy, w = params.energy, memory.work
     rng = know_energy(energy, x, memory.known, memory.counts, rng)
     now = np.uintp(x[i])
     size = start_logs(energy.rows, i, w)

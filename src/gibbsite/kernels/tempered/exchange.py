@@ -49,53 +49,31 @@ class Workspace(NamedTuple):
 
 
 class TemperedMemory(NamedTuple):
-    """What a chain of replicas carries besides the state of its target.
+    """What a chain of replicas carries besides the state of its target."""
 
-    Attributes
-    ----------
-    states : int
-        States of the other rungs: rung k has row ``place[k]`` of K - 1; or of all rungs side by side: rung
-        k has lane ``place[k]`` of each site.
-    words : uint64 (K, 4)
-        Generators of the rungs.
-    place, label, last : int64 (K,)
-        Rows of the states of rungs; which replica is at a rung; at which end each replica was last.
-    counts : int64
-        See the constants of this file.
-    gain : float64 (K,)
-        U of the state of each rung, after its last sweep.
-    accepted : float64 (K - 1,)
-        Sums of the chances of swaps.
-    open_batch, batches : float64 (2 (K - 1),), (ROWS, 2 (K - 1))
-        For each pair of rungs the averages on both sides: sums of the open batch, and means of closed ones.
-    samples : float64 (SAMPLES, K)
-        U of all rungs, at regular intervals.
-    sums : float64 (K, cells) or empty
-        How often each state of each site was seen at each rung, where that is asked for.
-    betas, cut : float64 (K,), (K - 1,)
-        The ladder, for results.
-    level : float64 (1,)
-        Log-probability of every state in the reference; NaN where they differ.
-    work : Workspace or SideWork
-        Memories of the inner kernel; or keys and room for replicas side by side.
-    """
-
+    # states of the other rungs: rung k has row ``place[k]`` of K - 1; or of all rungs side by side: rung k has lane
+    # ``place[k]`` of each site
     states: Array
-    words: Words64
+    words: Words64  # (K, 4): generators of the rungs
+    # place, label, last: (K,): rows of the states of rungs; which replica is at a rung; at which end each replica was
+    # last
     place: Ints
     label: Ints
     last: Ints
-    counts: Ints
-    gain: Floats
-    accepted: Floats
+    counts: Ints  # see the constants of this file
+    gain: Floats  # (K,): U of the state of each rung, after its last sweep
+    accepted: Floats  # (K - 1,): sums of the chances of swaps
+    # open_batch, batches: (2 (K - 1),), (ROWS, 2 (K - 1)): averages on both sides
+    # of each pair of rungs: sums of the open batch, and means of closed ones
     open_batch: Floats
     batches: Floats
-    samples: Floats
-    sums: Floats
+    samples: Floats  # (SAMPLES, K): U of all rungs, at regular intervals
+    sums: Floats  # (K, cells): how often each state of each site was seen at each rung, where that is asked for
+    # betas, cut: (K,): the ladder, for results
     betas: Floats
     cut: Floats
-    level: Floats
-    work: Any
+    level: Floats  # (1,): log-probability of every state in the reference; NaN where they differ
+    work: Any  # memories of the inner kernel; or keys and room for replicas side by side
 
     @property
     def constant(self) -> tuple[str, ...]:

@@ -30,21 +30,12 @@ _HOPELESS = 0.999
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """A ladder and what belongs to it.
+    """A ladder and what belongs to it."""
 
-    Attributes
-    ----------
-    betas : float (K,)
-        Inverse temperatures, rising to 1.
-    log_reference : float (cells,)
-        Logarithms of the probabilities of the states of all sites in the reference.
-    cut : float (K - 1,)
-        About log Z_{k+1} - log Z_k: where averages on both sides of a pair are compared. Any numbers are
-        right, these make the errors small.
-    """
-
-    betas: Floats
-    log_reference: Floats
+    betas: Floats  # (K,): inverse temperatures, rising to 1
+    log_reference: Floats  # (cells,): logarithms of the probabilities of the states of all sites in the reference
+    # (K - 1,): about log Z_{k+1} - log Z_k: where averages on both sides of a pair are compared. Any numbers are right,
+    # these make the errors small.
     cut: Floats
 
 

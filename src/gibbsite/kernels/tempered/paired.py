@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, generic, implement, inlined
 from gibbsite._numba.random.generators import Words
 from gibbsite.graphs.color import markov_graph
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
-from gibbsite.kernels.base import Kernel, Team, visit
+from gibbsite.kernels.base import Kernel, Span, visit
 from gibbsite.kernels.clusters.houdayer import ExchangeMemory, choose_cluster, exchange_memory
 from gibbsite.kernels.clusters.swendsen_wang import SwendsenWang
 from gibbsite.kernels.registry import register
@@ -178,37 +178,25 @@ def _ladders(memories: Sequence[PairedMemory]) -> list[TemperedMemory]:
 
 @implement(visit, PairedParameters)
 def _visit(
-    parameters: PairedParameters,
-    arrays: Any,
-    schedule: Any,
-    memory: PairedMemory,
-    x: Array,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Array, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
-    own, one, other, y = parameters.ladder, memory.one, memory.other, memory.state
+    own, one, other, y = params.ladder, memory.one, memory.other, memory.state
     if x.size > 0 and y[0] < 0:  # nothing yet
         for i in range(x.size):
             y[i] = x[i]
-    rng = visit(own, arrays, schedule, one, x, order, where, stop, turn, rng, cond, keep, team)
-    rng = visit(own, arrays, schedule, other, y, order, where, stop, turn, rng, cond, False, team)
-    if stop == np.uintp(period(schedule)):
+    rng = visit(own, arrays, schedule, one, x, span, rng, cond, keep)
+    rng = visit(own, arrays, schedule, other, y, span, rng, cond, False)
+    if span.stop == np.uintp(period(schedule)):
         last = one.gain.size - 1
         for k in range(1, last):
             first, gap = place_of(own, one, x.size, k)
             second, _ = place_of(own, other, x.size, k)
             a = one.states[first : first + gap * x.size : gap]
             b = other.states[second : second + gap * x.size : gap]
-            rng, gained = exchange_pair(parameters.beyond, memory, a, b, rng)
+            rng, gained = exchange_pair(params.beyond, memory, a, b, rng)
             note_gain(own, one, k, gained)
             note_gain(own, other, k, -gained)
-        rng, gained = exchange_pair(parameters.beyond, memory, x, y, rng)
+        rng, gained = exchange_pair(params.beyond, memory, x, y, rng)
         note_gain(own, one, last, gained)
         note_gain(own, other, last, -gained)
     return rng

@@ -130,29 +130,16 @@ def _sum_pairs(arrays: PairEnergy, x: Codes) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Rungs:
-    """Graphs of all rungs, and what the inner kernel makes of them.
+    """Graphs of all rungs, and what the inner kernel makes of them."""
 
-    Attributes
-    ----------
-    graphs, inner : Shelf
-        Arrays of the graphs, and parameters of the inner kernel on each.
-    like : NamedTuple
-        Parameters on the target.
-    kernel : Kernel
-        The inner kernel, with all decided that it reads off the weights of the target.
-    beyond : NamedTuple
-        Arrays whose log-potential, plus ``constant``, is what the model has beyond the reference.
-    hard : bool
-        Whether the target excludes states that other rungs allow.
-    """
-
+    # graphs, inner: arrays of the graphs, and parameters of the inner kernel on each
     graphs: Words64
     inner: Words64
-    like: Any
-    kernel: Kernel
-    beyond: Any
+    like: Any  # parameters on the target
+    kernel: Kernel  # the inner kernel, with all decided that it reads off the weights of the target
+    beyond: Any  # arrays whose log-potential, plus ``constant``, is what the model has beyond the reference
     constant: float
-    hard: bool
+    hard: bool  # whether the target excludes states that other rungs allow
 
 
 def make_rungs(graph: Graph, inner: Kernel, ladder: Ladder) -> Rungs:

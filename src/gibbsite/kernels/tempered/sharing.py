@@ -17,7 +17,7 @@ from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Ints32, Words64
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.lane_sums import LANES
 from gibbsite._numba.random.generators import load, store
-from gibbsite.kernels.base import Team, alone
+from gibbsite.kernels.base import Span, Team, alone
 from gibbsite.kernels.ensemble import Arrays, Chain, Ensemble, Message, Place, Share, to_all
 from gibbsite.kernels.tempered.exchange import BEGUN, SWEEPS, TemperedMemory, exchange
 from gibbsite.kernels.tempered.side_by_side import SideParameters, SideWork, lanes_for, move_lanes, sum_up
@@ -57,9 +57,9 @@ def _move_rungs(
     step: int,
 ) -> None:
     """Move every ``step``-th rung of a range by a sweep."""
-    zero, cycle = np.uintp(0), np.uintp(period(schedule))
+    span = Span(order, np.uintp(0), np.uintp(period(schedule)), turn, team)
     for k in range(low, high, step):
-        move_rung(parameters, arrays, schedule, memory, x, order, zero, cycle, turn, cond, keep, team, k, True)
+        move_rung(parameters, arrays, schedule, memory, x, span, cond, keep, k, True)
 
 
 @compiled_loop
@@ -79,11 +79,12 @@ def _sweep_lanes(
     target: int,
     cond: Floats,
     keep: bool,
+    team: Team,
 ) -> None:
     """Move the lanes of one process by a sweep; ``target`` is the lane whose log-odds are kept, if any."""
     sum_up(parameters, work, states, counts)
-    zero, cycle = np.uintp(0), np.uintp(period(schedule))
-    move_lanes(parameters, schedule, work, states, order, zero, cycle, turn, target, cond, keep)
+    span = Span(order, np.uintp(0), np.uintp(period(schedule)), turn, team)
+    move_lanes(parameters, schedule, work, states, span, target, cond, keep)
 
 
 class _Rungs(Ensemble):
@@ -307,6 +308,7 @@ class _LaneShare(_TemperedShare):
             self._target() if mine else 0,
             chain.cond,
             put and mine,
+            alone(),
         )
         self.gain[self.low : self.high] = self.work.gain
 

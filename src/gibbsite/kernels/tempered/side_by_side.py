@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Ints32, Words32, Words64
+from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Words32, Words64
 from gibbsite._numba.jit import Integer, called, implement, inlined
 from gibbsite._numba.lane_sums import LANES, sum_lanes
 from gibbsite._numba.random.generators import WORDS, Words
@@ -24,7 +24,7 @@ from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.base import Kernel, Team, visit
+from gibbsite.kernels.base import Kernel, Span, visit
 from gibbsite.kernels.batched.heatbath import MOST, exponential, unit
 from gibbsite.kernels.batched.replicated import draw_words
 from gibbsite.kernels.gibbs.gibbs import Gibbs
@@ -122,32 +122,20 @@ def lanes_for(rungs: int) -> int:
 
 @implement(visit, SideParameters)
 def _visit(
-    parameters: SideParameters,
-    arrays: Any,
-    schedule: Any,
-    memory: TemperedMemory,
-    x: Ints8,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
     work, rungs = memory.work, memory.gain.size
     lanes = _U(work.beta.size)
-    _begin(parameters, memory, x)
+    _begin(params, memory, x)
     target = memory.place[rungs - 1]
-    move_lanes(parameters, schedule, work, memory.states, order, where, stop, turn, target, cond, keep)
-    if stop == _U(period(schedule)):
+    move_lanes(params, schedule, work, memory.states, span, target, cond, keep)
+    if span.stop == _U(period(schedule)):
         for k in range(rungs):
             memory.gain[k] = work.gain[memory.place[k]]
             for j in range(x.size if memory.sums.size > 0 else 0):
                 seen = np.int64(memory.states[j * np.int64(lanes) + memory.place[k]])
-                memory.sums[k, parameters.cell[j] + seen] += 1.0
-        rng = exchange(parameters.gap, parameters.cut, memory, x, True, True, rng)
+                memory.sums[k, params.cell[j] + seen] += 1.0
+        rng = exchange(params.gap, params.cut, memory, x, True, True, rng)
     lane = _U(memory.place[rungs - 1])
     for j in range(_U(x.size)):
         x[j] = memory.states[j * lanes + lane]
@@ -160,20 +148,17 @@ def move_lanes(
     schedule: Any,
     work: SideWork,
     states: Ints8,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
+    span: Span,
     target: Integer,
     cond: Floats,
     keep: bool,
 ) -> None:
     """Visit the sites of all lanes; write the log-odds of lane ``target`` to ``cond`` if ``keep``."""
     lanes = _U(work.beta.size)
-    for k in range(where, stop):
-        if k == where or k % _U(4) == _U(0):
-            draw_words(work.words, work.key, lanes, turn, k // _U(4), WORDS)
-        i = _U(site_at(schedule, order, k))
+    for k in range(span.where, span.stop):
+        if k == span.where or k % _U(4) == _U(0):
+            draw_words(work.words, work.key, lanes, span.turn, k // _U(4), WORDS)
+        i = _U(site_at(schedule, span.order, k))
         _draw_site(parameters, work, states, i, (k % _U(4)) * lanes)
         if keep:
             cond[i] = work.odds[_U(target)]

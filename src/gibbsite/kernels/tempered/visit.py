@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
+from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite._numba.shelf import take
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.base import Team, visit
+from gibbsite.kernels.base import Span, Team, visit
 from gibbsite.kernels.rules import pick
 from gibbsite.kernels.tempered.exchange import BEGUN, TemperedMemory, exchange
 from gibbsite.scans.base import period
-
-if TYPE_CHECKING:
-    pass
 
 
 class TemperedParameters(NamedTuple):
@@ -42,21 +39,9 @@ class TemperedParameters(NamedTuple):
 
 @implement(visit, TemperedParameters)
 def _visit(
-    parameters: TemperedParameters,
-    arrays: Any,
-    schedule: Any,
-    memory: TemperedMemory,
-    x: Array,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Words,
-    cond: Floats,
-    keep: bool,
-    team: Team,
+    params: Any, arrays: Any, schedule: Any, memory: Any, x: Array, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
-    rungs = memory.gain.size
+    rungs, team = memory.gain.size, span.team
     if memory.counts[BEGUN] == 0:
         if team.member == 0:
             for k in range(memory.states.size):
@@ -65,16 +50,16 @@ def _visit(
             wait_for_all(team.gate, team.size)
         if team.member == 0:
             memory.counts[BEGUN] = 1
-    whole = stop == np.uintp(period(schedule))
-    alone = Team(0, 1, team.gate)
+    whole = span.stop == np.uintp(period(schedule))
+    own = Span(span.order, span.where, span.stop, span.turn, Team(0, 1, team.gate))
     for k in range(team.member, rungs, team.size):
-        move_rung(parameters, arrays, schedule, memory, x, order, where, stop, turn, cond, keep, alone, k, whole)
+        move_rung(params, arrays, schedule, memory, x, own, cond, keep, k, whole)
     if whole:
         if team.size > 1:
             wait_for_all(team.gate, team.size)
         if team.member == 0:
-            possible = is_possible(parameters, arrays, memory, x)
-            rng = exchange(parameters.gap, parameters.cut, memory, x, possible, False, rng)
+            possible = is_possible(params, arrays, memory, x)
+            rng = exchange(params.gap, params.cut, memory, x, possible, False, rng)
         if team.size > 1:
             wait_for_all(team.gate, team.size)
     return rng
@@ -87,13 +72,9 @@ def move_rung(
     schedule: Any,
     memory: TemperedMemory,
     x: Array,
-    order: Ints32,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
+    span: Span,
     cond: Floats,
     keep: bool,
-    alone: Team,
     k: Integer,
     whole: bool,
 ) -> None:
@@ -106,7 +87,7 @@ def move_rung(
     r = words[k, 0], words[k, 1], words[k, 2], words[k, 3]
     put = keep and k == rungs - 1
     if k > 0 or parameters.reference.size == 0:
-        r = visit(own, graph, schedule, work, state, order, where, stop, turn, r, cond, put, alone)
+        r = visit(own, graph, schedule, work, state, span, r, cond, put)
     elif whole:
         r = _draw_reference(parameters, state, r)
     words[k, 0], words[k, 1], words[k, 2], words[k, 3] = r

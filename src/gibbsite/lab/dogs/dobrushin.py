@@ -13,7 +13,7 @@ from gibbsite._common.arrays import Array, Floats, Ints, Ints16
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.errors import ModelError
-from gibbsite.kernels.base import Team, alone, visit
+from gibbsite.kernels.base import Span, Team, alone, visit
 from gibbsite.lab.drawing import COLORS, FAINT, Axes
 from gibbsite.sampling.sweep import State, start_chain
 from gibbsite.scans.base import period, refresh
@@ -47,9 +47,8 @@ def _start_over(
                 if where == 0:
                     rng = refresh(schedule, order, rng)
                 stop = min(where + left, cycle)
-                rng = visit(
-                    parameters, arrays, schedule, memory, x, order, where, stop, 0, rng, state.cond, False, team
-                )
+                span = Span(order, where, stop, np.int64(0), team)
+                rng = visit(parameters, arrays, schedule, memory, x, span, rng, state.cond, False)
                 left -= stop - where
                 where = stop if stop < cycle else np.uintp(0)
             done = lengths[k]

@@ -15,7 +15,7 @@ from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.pointer import call_pointer
 from gibbsite._numba.random.generators import load
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.base import Team, visit
+from gibbsite.kernels.base import Span, Team, visit
 from gibbsite.sampling.observed import NOTHING_OBSERVED
 from gibbsite.sampling.tape import Tape, Writer
 
@@ -40,21 +40,8 @@ def move_stretches(
 ) -> None:
     """Move ranges of positions of a color in sweep ``turn``; add conditionals to ``cond`` if ``put``."""
     for r in range(len(ranges)):
-        visit(
-            parameters,
-            arrays,
-            schedule,
-            memory,
-            x,
-            order,
-            np.uintp(ranges[r, 0]),
-            np.uintp(ranges[r, 1]),
-            turn,
-            load(words),
-            cond,
-            put,
-            team,
-        )
+        span = Span(order, np.uintp(ranges[r, 0]), np.uintp(ranges[r, 1]), turn, team)
+        visit(parameters, arrays, schedule, memory, x, span, load(words), cond, put)
 
 
 @compiled_loop
