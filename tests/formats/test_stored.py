@@ -19,7 +19,7 @@ from gibbsite.formats.parsing import edge_lists
 from gibbsite.graphs.color import color_sites
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.kernels.herded.keys import Keys
-from gibbsite.kernels.minibatch.agreements import agreement_rows
+from gibbsite.kernels.minibatch.rows import agreement_rows
 from gibbsite.models.stored import ARRAYS, WHICH
 from tests.common.pairs import renew
 

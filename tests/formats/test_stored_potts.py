@@ -11,7 +11,7 @@ import pytest
 import gibbsite as gs
 from gibbsite.formats import stored
 from gibbsite.graphs.local import log_potential, weights
-from gibbsite.kernels.minibatch.agreements import agreement_rows
+from gibbsite.kernels.minibatch.rows import agreement_rows
 
 SITES, STATES = 70, 3
 COUPLINGS = ("floats", "few", "equal")

@@ -11,14 +11,13 @@ from gibbsite.kernels.batched.checkered import pack_checkerboard
 from gibbsite.kernels.batched.checkered_potts import pack_potts_checkerboard
 from gibbsite.kernels.batched.cut import color_starts, cut_positions
 from gibbsite.kernels.batched.herded_board import _degrees, pack_counted
-from gibbsite.kernels.blocks.cover import Limit, cover_sites, grow_block, tie_factors, tied_groups
-from gibbsite.kernels.blocks.cut import choose_rest
+from gibbsite.kernels.blocks.cover import Limit, choose_rest, cover_sites, grow_block, tie_factors, tied_groups
 from gibbsite.kernels.blocks.tables import Interactions
-from gibbsite.kernels.continuous.chebyshev import make_ladder
+from gibbsite.kernels.continuous.interpolated import make_ladder
 from gibbsite.kernels.density.tuning import read_shape
 from gibbsite.kernels.ensemble import to_all
 from gibbsite.kernels.herded.herding import herd_entry
-from gibbsite.kernels.herded.warnings import find_isolated, holds_all
+from gibbsite.kernels.herded.theory import find_isolated, holds_all
 from gibbsite.kernels.minibatch.factors import shares_of
 from gibbsite.kernels.tempered.ladder import Ladder, check_ladder, first_betas, read_betas
 from gibbsite.kernels.tempered.paired import pairing_pays

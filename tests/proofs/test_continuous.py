@@ -18,17 +18,22 @@ from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.graphs.functions.bounds import all_bounds
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.continuous.chebyshev import (
+from gibbsite.kernels.continuous.energy import CHOSEN, energies
+from gibbsite.kernels.continuous.interpolated import (
+    _DRAW,
+    _LEVEL,
+    _NOW,
+    _PROPOSAL,
+    _PROPOSES,
     FLOOR,
     LIFT,
     RISE,
     density_at,
     draw_from_series,
+    interpolate,
     prepare_draws,
     sum_series,
 )
-from gibbsite.kernels.continuous.energy import CHOSEN, energies
-from gibbsite.kernels.continuous.interpolated import _DRAW, _LEVEL, _NOW, _PROPOSAL, _PROPOSES, interpolate
 from gibbsite.kernels.continuous.methods import answer, ask, draw_quadratic
 from tests.proofs.density_laws import move_each
 

@@ -14,8 +14,7 @@ import gibbsite as gs
 from gibbsite._numba.jit import compiled_loop, generic, implement
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.kernels.base import step
-from gibbsite.kernels.minibatch.counting import MinibatchKernel
-from gibbsite.kernels.minibatch.factors import DRAWN_KINDS, local_energies
+from gibbsite.kernels.minibatch.factors import DRAWN_KINDS, MinibatchKernel, local_energies
 from gibbsite.kernels.minibatch.min_gibbs import Estimated
 from gibbsite.testing import KERNELS
 from tests.proofs import minibatch_laws as laws

@@ -15,8 +15,8 @@ from gibbsite._numba.jit import implement
 from gibbsite.graphs.support.start import find_start
 from gibbsite.inference.exact import enumerate_states
 from gibbsite.kernels.base import step
-from gibbsite.kernels.blocks.collapsed import CHANCE, DRAW, MARGINALS, WEIGH
 from gibbsite.kernels.blocks.cutset import CutsetParameters, ask_collapse
+from gibbsite.kernels.blocks.messages import CHANCE, DRAW, MARGINALS, WEIGH
 from gibbsite.testing import check_kernel
 from tests.data import HERE
 

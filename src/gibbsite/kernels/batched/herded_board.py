@@ -44,8 +44,8 @@ from gibbsite.kernels.batched.board import (
 from gibbsite.kernels.batched.colored import share
 from gibbsite.kernels.batched.site_order import PackedModel, Parity
 from gibbsite.kernels.herded.herded import HerdedGibbs
+from gibbsite.kernels.herded.herding import HerdedParameters
 from gibbsite.kernels.herded.keys import counts_suffice
-from gibbsite.kernels.herded.step import HerdedParameters
 
 if TYPE_CHECKING:
     from gibbsite.models import Model

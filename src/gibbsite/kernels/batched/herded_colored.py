@@ -21,8 +21,7 @@ from gibbsite.kernels.batched.base import BatchedUpdate, Streams, register_batch
 from gibbsite.kernels.batched.colored import ColoredGraph, bits_of_all, bits_of_four, find_columns, pack_columns, share
 from gibbsite.kernels.batched.site_order import PackedModel
 from gibbsite.kernels.herded.herded import HerdedGibbs
-from gibbsite.kernels.herded.herding import herd_entry
-from gibbsite.kernels.herded.step import HerdedParameters
+from gibbsite.kernels.herded.herding import HerdedParameters, herd_entry
 
 if TYPE_CHECKING:
     from gibbsite.models import Model

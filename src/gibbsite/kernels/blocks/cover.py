@@ -187,3 +187,57 @@ def cover_sites(
         covered[block] = True
         blocks.append(block)
     return blocks
+
+
+# Sites that the search for a cutset examines in all; a hundred thousand take some seconds.
+_LOOKS = 100_000
+_MOST_TRIES = 40
+# By what factor it is worse to cut a site that another cutset has already.
+_AGAIN = 4.0
+
+
+def choose_rest(near: Interactions, cards: Ints32, log2: float, tie: Floats, before: Bools | None = None) -> Ints:
+    """Return the sites outside a cutset, in an order of elimination with tables of at most 2^log2 entries.
+
+    Blocks are grown greedily, with noise, and the one that cuts the fewest states is kept; sites that it need
+    not have cut are put back.
+
+    Parameters
+    ----------
+    near : Interactions
+        Neighbours.
+    cards : int array
+        Numbers of states.
+    log2 : float
+        log2 of the entries of the largest table. Sites without neighbours outside the cutset have tables of
+        their own size, whatever it is.
+    tie : float array
+        How strongly a site depends on its neighbours; sites with weak ties are cut first.
+    before : bool array, optional
+        Sites outside another cutset; those are cut first, so that the two cutsets have little in common.
+    """
+    n, log_card, limit = cards.size, np.log2(cards), Limit(log2)
+    every, inside = np.ones(n, bool), np.zeros(n, bool)
+    covered = np.zeros(n, bool) if before is None else before
+    cost = np.where(covered, 1.0, _AGAIN) * log_card
+    best = grow_block(near, log_card, limit, every, covered, tie)
+    looks = _LOOKS - n
+    for seed in range(_MOST_TRIES):
+        if best.size == n or looks < 2 * n:
+            break
+        looks -= n
+        other = grow_block(near, log_card, limit, every, covered, tie, np.random.default_rng([seed, n]))
+        if cost[other].sum() > cost[best].sum():
+            best = other
+    inside[best] = True
+    for i in np.flatnonzero(~inside).tolist():
+        if looks < n:
+            break
+        looks -= n
+        inside[i] = True
+        other = grow_block(near, log_card, limit, inside, covered, tie)
+        if other.size > best.size:
+            best = other
+        else:
+            inside[i] = False
+    return best

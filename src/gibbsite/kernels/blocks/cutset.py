@@ -29,10 +29,9 @@ from gibbsite.graphs.elimination.order import EliminationOrder
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.base import Kernel, step, transition
-from gibbsite.kernels.blocks.collapsed import CHANCE, DRAW, MARGINALS, WEIGH, collapse
-from gibbsite.kernels.blocks.cover import tie_sites
-from gibbsite.kernels.blocks.cut import choose_rest, lay_out_cutsets
-from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace, workspace_sizes
+from gibbsite.kernels.blocks.cover import choose_rest, tie_sites
+from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace, lay_out_cutsets, workspace_sizes
+from gibbsite.kernels.blocks.messages import CHANCE, DRAW, MARGINALS, WEIGH, collapse
 from gibbsite.kernels.blocks.plan import put_marginal
 from gibbsite.kernels.blocks.tables import find_interactions, lay_out_blocks, order_block
 from gibbsite.kernels.registry import register

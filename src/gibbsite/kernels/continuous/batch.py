@@ -31,8 +31,7 @@ from gibbsite.kernels.continuous.energy import (
     EnergyWorkspace,
     heights,
 )
-from gibbsite.kernels.minibatch.counting import stays_in
-from gibbsite.kernels.minibatch.factors import builds_rows, row_sums
+from gibbsite.kernels.minibatch.factors import builds_rows, row_sums, stays_in
 
 
 class FunctionRows(NamedTuple):

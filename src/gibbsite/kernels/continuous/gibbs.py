@@ -23,7 +23,6 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.kernels.base import Kernel, KernelWarning, step
 from gibbsite.kernels.continuous.batch import Batch, gather, make_workspace, no_rows
-from gibbsite.kernels.continuous.chebyshev import make_series
 from gibbsite.kernels.continuous.energy import (
     ACCEPTED,
     CALLS,
@@ -36,9 +35,9 @@ from gibbsite.kernels.continuous.energy import (
     VALUES,
     ContinuousMemory,
     energies,
+    raise_fault,
 )
-from gibbsite.kernels.continuous.fault import raise_fault
-from gibbsite.kernels.continuous.interpolated import Interpolation, interpolate
+from gibbsite.kernels.continuous.interpolated import Interpolation, interpolate, make_series
 from gibbsite.kernels.continuous.methods import (
     INTERPOLATED,
     INVERSE,

@@ -1,10 +1,20 @@
-"""Inverse transform sampling from Chebyshev interpolants, corrected by a Metropolis step.
+"""Draws from Chebyshev interpolants on an interval, corrected by a Metropolis step.
 
-``its`` interpolates the density exp(U) itself. ``double`` interpolates the energy U, which needs few points,
-and then the exponential of that, which needs more, but no factor is evaluated for them. The proposal does
-not depend on the present value, and it is accepted with probability
-min(1, exp(U(v) - U(x)) q(x) / q(v)): the target is exact for all degrees, which only determine how often
-proposals are rejected. On minibatches these are the algorithms PGITS and PGDA [1]_.
+A *ladder* is a list of degrees. Values at the points cos(pi j / d) give the coefficients of the interpolant of degree d
+by one product with a precomputed matrix. Degrees are raised until the last two coefficients are small; where each is
+twice the one before, every point is used again.
+
+A series f is drawn from through its exact antiderivative. It may be below zero in places, so the density drawn from is
+max(f, e) for a small e > 0: a proposal from f + d, with d large enough that this is above it, is accepted with
+probability max(f, e) / (f + d). The least value of f, for d, is bounded from its values on a grid: in the angle f is a
+trigonometric polynomial, and a grid of step pi / (4 d) sees at least cos(pi / 8) of the distance of its extremes from
+the middle (Bernstein and Szegoe).
+
+The method ``its`` interpolates the density exp(U) itself. ``double`` interpolates the energy U, which needs few points,
+and then the exponential of that, which needs more, but no factor is evaluated for them. The proposal does not depend on
+the present value, and it is accepted with probability min(1, exp(U(v) - U(x)) q(x) / q(v)): the target is exact for all
+degrees, which only determine how often proposals are rejected. On minibatches these are the algorithms PGITS and
+PGDA [1]_.
 
 References
 ----------
@@ -15,28 +25,230 @@ References
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
-from gibbsite._numba.jit import Integer, inlined
+from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.graphs.rows import row_starts
-from gibbsite.kernels.continuous.chebyshev import (
-    Ladder,
-    Series,
-    density_at,
-    draw_from_series,
-    fit_density,
-    make_ladder,
-    new_points,
-    prepare_draws,
-    shape_of,
-    transform,
-)
 from gibbsite.kernels.continuous.energy import ACCEPTED, CHOSEN, EMPTY, FACTOR, PROPOSED, ContinuousMemory
+
+_FINER = 4
+_WIDER = 1.0 / math.cos(math.pi / (2 * _FINER))
+_FLOOR = 1e-4  # of the mean density: what proposals where the interpolant is below cost, at most
+
+
+class Ladder(NamedTuple):
+    """Degrees, and what belongs to each."""
+
+    degree: Ints  # (levels,): ascending; each divides the last one
+    node: Floats  # (last + 1,): the points of the last degree, from 1 down to -1
+    # matrix, matrix_at: from values at the points of level l to coefficients: entry
+    # ``matrix_at[l] + j * (degree + 1) + k`` is the weight of value j in coefficient k
+    matrix: Floats
+    matrix_at: Ints
+    # grid, grid_at: from coefficients to values on a finer grid, which bound the least value: entry
+    # ``grid_at[l] + k * points + g``
+    grid: Floats
+    grid_at: Ints
+
+
+def make_ladder(degrees: list[int], gridded: bool) -> Ladder:
+    """Make the matrices of some degrees; those of grids for series that are drawn from."""
+    matrices, grids = [], []
+    for degree in degrees:
+        j = np.arange(degree + 1)
+        half = np.where((j == 0) | (j == degree), 0.5, 1.0)
+        matrix = 2.0 / degree * np.cos(np.pi * np.outer(j, j) / degree) * half[:, None] * half[None, :]
+        matrices.append(matrix.ravel())
+        fine = np.arange(_FINER * degree + 1)
+        grid = np.cos(np.pi * np.outer(j, fine) / (_FINER * degree))
+        grids.append(grid.ravel() if gridded else np.zeros(0))
+    return Ladder(
+        degree=np.array(degrees, np.int64),
+        node=np.cos(np.pi * np.arange(degrees[-1] + 1) / degrees[-1]),
+        matrix=np.concatenate(matrices),
+        matrix_at=row_starts([m.size for m in matrices])[:-1],
+        grid=np.concatenate(grids),
+        grid_at=row_starts([g.size for g in grids])[:-1],
+    )
+
+
+class Series(NamedTuple):
+    """Room for series of two ladders."""
+
+    value: Floats  # energies at the points of the last degree
+    density_value: Floats  # values at the points of one degree
+    # energy, density, integral: coefficients of the energy, of the density and of its antiderivative
+    energy: Floats
+    density: Floats
+    integral: Floats
+    grid: Floats  # values on the finer grid
+    # (6,): of the density: what it is raised by for proposals (d), its floor (e), the antiderivative at the left end,
+    # the rise over the interval, the degree, and its level in the ladder
+    shape: Floats
+
+    @property
+    def rebuildable(self) -> bool:
+        """Every update begins anew."""
+        return True
+
+
+LIFT, FLOOR, BEGIN, RISE, DEGREE, LEVEL = range(6)
+
+
+def make_series(energy: int, density: int) -> Series:
+    """Allocate room for series of at most these degrees."""
+    return Series(
+        value=np.zeros(max(energy, density) + 1),
+        density_value=np.zeros(max(energy, density) + 1),
+        energy=np.zeros(energy + 1),
+        density=np.zeros(density + 1),
+        integral=np.zeros(density + 2),
+        grid=np.zeros(_FINER * density + 1),
+        shape=np.zeros(6),
+    )
+
+
+@inlined
+def shape_of(ladder: Ladder, level: Integer) -> tuple[Integer, Integer]:
+    """Return the degree of a level, and every how manieth point of the last degree is one of its points."""
+    degree = ladder.degree[level]
+    return degree, ladder.degree[ladder.degree.size - 1] // degree
+
+
+@inlined
+def new_points(ladder: Ladder, level: Integer) -> tuple[Integer, Integer, Integer]:
+    """Return which points of the last degree a level adds: the first, the step to the next, how many."""
+    degree, stride = shape_of(ladder, level)
+    if level == 0:
+        return 0, stride, degree + 1
+    return stride, 2 * stride, degree // 2
+
+
+@inlined
+def transform(ladder: Ladder, level: Integer, value: Floats, out: Floats) -> float:
+    """Turn values at the points of a level into coefficients; return the size of the last two of them."""
+    degree, at = ladder.degree[level], ladder.matrix_at[level]
+    for k in range(degree + 1):
+        out[k] = 0.0
+    for j in range(degree + 1):
+        v = value[j]
+        for k in range(degree + 1):
+            out[k] += v * ladder.matrix[at + k]
+        at += degree + 1
+    return float(abs(out[degree]) + abs(out[degree - 1]))
+
+
+@inlined
+def fit_density(ladder: Ladder, level: Integer, series: Series, tolerance: float) -> bool:
+    """Interpolate the density from its values at the points of a level; return whether that is accurate enough."""
+    series.shape[LEVEL] = level
+    tail = transform(ladder, level, series.density_value, series.density)
+    return tail <= tolerance * mean_of(series.density, ladder.degree[level])
+
+
+@inlined
+def sum_series(coefficient: Floats, degree: Integer, s: float) -> float:
+    """Return a series at a point of [-1, 1] (Clenshaw)."""
+    a, b = 0.0, 0.0
+    for k in range(degree, 0, -1):
+        a, b = coefficient[k] + 2.0 * s * a - b, a
+    return float(coefficient[0] + s * a - b)
+
+
+@inlined
+def mean_of(coefficient: Floats, degree: Integer) -> float:
+    """Return the mean of a series over [-1, 1]."""
+    total = 0.0
+    for k in range(0, degree + 1, 2):
+        total += coefficient[k] / (1.0 - k * k)
+    return total
+
+
+@called
+def prepare_draws(ladder: Ladder, series: Series) -> None:
+    """Work out floor, lift and antiderivative of the density that was made last."""
+    level = np.int64(series.shape[LEVEL])
+    degree = ladder.degree[level]
+    f, grid, integral = series.density, series.grid, series.integral
+    points, at = _FINER * degree + 1, ladder.grid_at[level]
+    for g in range(points):
+        grid[g] = 0.0
+    for k in range(degree + 1):
+        c = f[k]
+        for g in range(points):
+            grid[g] += c * ladder.grid[at + g]
+        at += points
+    least, most = grid[0], grid[0]
+    for g in range(points):
+        least, most = min(least, grid[g]), max(most, grid[g])
+    least = 0.5 * (least + most) - 0.5 * _WIDER * (most - least)
+    # positive: the weights of values in the mean are (Clenshaw and Curtis), and values are exponentials
+    floor = _FLOOR * mean_of(f, degree)
+    lift = max(0.0, floor - least)
+    # int T_0 = T_1, int T_1 = T_2 / 4, int T_k = T_{k+1} / (2 (k + 1)) - T_{k-1} / (2 (k - 1))
+    f[0] += lift
+    for k in range(1, degree + 2):
+        above = f[k + 1] if k + 1 <= degree else 0.0
+        before = f[k - 1] * (2.0 if k == 1 else 1.0)
+        integral[k] = (before - above) / (2.0 * k)
+    f[0] -= lift
+    integral[0] = 0.0
+    begin = sum_series(integral, degree + 1, -1.0)
+    series.shape[LIFT], series.shape[FLOOR], series.shape[BEGIN] = lift, floor, begin
+    series.shape[RISE] = sum_series(integral, degree + 1, 1.0) - begin
+    series.shape[DEGREE] = degree
+
+
+@called
+def density_at(series: Series, s: Any) -> float:
+    """Return the density that is drawn from, not normalised, at a point of [-1, 1]."""
+    return float(max(sum_series(series.density, np.int64(series.shape[DEGREE]), s), series.shape[FLOOR]))
+
+
+@called
+def draw_from_series(series: Series, rng: Words) -> tuple[Words, Any]:
+    """Draw a point of [-1, 1] from the density that :func:`prepare_draws` has prepared."""
+    degree, shape = np.int64(series.shape[DEGREE]), series.shape
+    lift = shape[LIFT]
+    while True:
+        rng, u = uniform(rng)
+        goal = shape[BEGIN] + u * shape[RISE]
+        low, high = -1.0, 1.0
+        s = 2.0 * u - 1.0
+        slope = 0.0
+        for turn in range(100):
+            # both series at once
+            a, b, p, q = series.integral[degree + 1], 0.0, 0.0, 0.0
+            twice = 2.0 * s
+            for k in range(degree, 0, -1):
+                a, b = series.integral[k] + twice * a - b, a
+                p, q = series.density[k] + twice * p - q, p
+            off = series.integral[0] + s * a - b - goal
+            slope = series.density[0] + s * p - q + lift
+            if off > 0.0:
+                high = s
+            else:
+                low = s
+            if off == 0.0:
+                break
+            move = s - off / slope if slope > 0.0 else high + 1.0
+            if not low < move < high or turn % 8 == 7:  # Newton leaves the bracket, or is slow
+                move = 0.5 * (low + high)
+            done = abs(move - s) <= 1e-15
+            s = move
+            if done or high - low <= 1e-15:
+                break
+        if lift == 0.0:
+            return rng, s
+        rng, u = uniform(rng)
+        f = sum_series(series.density, degree, s)
+        if u * (f + lift) < max(f, shape[FLOOR]):
+            return rng, s
 
 
 class Interpolation(NamedTuple):

@@ -37,7 +37,7 @@ from gibbsite.graphs.functions.bounds import Bounds
 from gibbsite.graphs.functions.densities import wrapped
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.graphs.local import from_logs
-from gibbsite.kernels.continuous.energy import CHOSEN, FACTOR, HOPELESS, ContinuousMemory
+from gibbsite.kernels.continuous.energy import CHOSEN, FACTOR, HOPELESS, MOST_TRIES, ContinuousMemory
 from gibbsite.kernels.continuous.interpolated import Interpolation, answer_nodes, ask_nodes
 from gibbsite.kernels.rules import pick
 
@@ -130,8 +130,8 @@ def answer_ends(arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer, r
     return rng
 
 
-#: Proposals that are looked at together, and after how many a run gives up.
-TOGETHER, MOST_TRIES = 8, 1 << 20
+#: Proposals that are evaluated together.
+TOGETHER = 8
 # Of the stage of an update: the bound, the number of proposals.
 _BOUND, _TRIES = 1, 2
 

@@ -15,7 +15,7 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument, unknown
-from gibbsite._numba.foreign import call_at
+from gibbsite._numba.foreign import adopt, call_at, digest_of
 from gibbsite._numba.jit import Integer, generic, implement, inlined
 from gibbsite._numba.random.generators import Words, load, store, uniform
 from gibbsite._numba.random.ziggurat import normal
@@ -47,12 +47,77 @@ from gibbsite.kernels.density.moves import (
     is_stuck,
     stand,
 )
-from gibbsite.kernels.density.proposal import Proposal
 from gibbsite.kernels.density.tuning import read_shape, stretch, tune_size
 from gibbsite.kernels.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """How to propose a place from another, and what makes up for a preference of some ways.
+
+    Exactly one of ``log_density``, ``log_ratio`` and ``symmetric`` is needed: without the ratio of both ways
+    an asymmetric proposal samples another distribution.
+
+    Parameters
+    ----------
+    draw : callable
+        ``draw(x, rng) -> array``, a proposed place; ``rng`` is a NumPy generator, or what compiled functions
+        get in its place. A draw that does not look at x is an independence proposal.
+    log_density : callable, optional
+        ``log_density(to, from) -> number``, the logarithm of q(to | from) up to a constant.
+    log_ratio : callable, optional
+        ``log_ratio(to, from) -> number``, that of q(from | to) / q(to | from).
+    symmetric : bool
+        Both ways are equally likely.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> independent = gs.kernels.Proposal(
+    ...     lambda x, rng: rng.normal(size=x.size) * 2.0,
+    ...     log_density=lambda to, at: -(to**2).sum() / 8.0,
+    ... )
+    >>> target = gs.LogDensity(lambda x: -0.5 * (x**2).sum(), dim=2)
+    >>> result = gs.sample(target, gs.Metropolis(independent), sweeps=500, rng=1, progress=False)
+    >>> 0.2 < result.report["acceptance"] < 0.9
+    True
+    """
+
+    draw: Any
+    log_density: Any = None
+    log_ratio: Any = None
+    symmetric: bool = False
+    _kept: dict[str, Any] = field(default_factory=dict, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        given = [self.log_density is not None, self.log_ratio is not None, bool(self.symmetric)]
+        if sum(given) != 1:
+            raise ArgumentError(
+                "a proposal needs one of log_density=, log_ratio= and symmetric=True: without the ratio of "
+                "both directions it would sample another distribution."
+            )
+        for function in (self.draw, self.log_density, self.log_ratio):
+            if function is not None and not callable(function):
+                raise ArgumentError(f"a proposal is made of functions, got {function!r}.")
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{name}={digest_of(function)}"
+            for name, function in vars(self).items()
+            if function is not None and callable(function)
+        ]
+        return f"Proposal({', '.join([*parts, f'symmetric={self.symmetric}'])})"
+
+    def functions(self) -> tuple[Any, Any]:
+        """Return the draw, and the density or ratio, as compiled code calls them."""
+        if not self._kept:
+            self._kept["draw"] = adopt(self.draw, "draw")
+            other = self.log_density if self.log_ratio is None else self.log_ratio
+            self._kept["other"] = None if other is None else adopt(other, "value", arguments=2)
+        return self._kept["draw"], self._kept["other"]
 
 
 _TOGETHER, _ALONE = 0.234, 0.44

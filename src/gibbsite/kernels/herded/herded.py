@@ -30,10 +30,9 @@ from gibbsite._numba.random.generators import chain_key
 from gibbsite.errors import ArgumentError, TooLargeError
 from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.base import Kernel, KernelWarning
-from gibbsite.kernels.herded.keys import CODED, KEYS, STORAGE, Keys, named
-from gibbsite.kernels.herded.step import RULES, HerdedMemory, HerdedParameters
-from gibbsite.kernels.herded.warnings import floor_warning, holds_all, in_step_warning, theorem_warning
-from gibbsite.kernels.herded.weight_table import Hashed, Table, make_hashed, make_table
+from gibbsite.kernels.herded.herding import RULES, HerdedMemory, HerdedParameters
+from gibbsite.kernels.herded.keys import CODED, KEYS, STORAGE, Hashed, Keys, Table, make_hashed, make_table, named
+from gibbsite.kernels.herded.theory import floor_warning, holds_all, in_step_warning, theorem_warning
 from gibbsite.kernels.registry import register
 
 if TYPE_CHECKING:

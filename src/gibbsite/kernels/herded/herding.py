@@ -1,4 +1,4 @@
-"""Herding: deterministic choices whose counts follow given probabilities with a bounded error.
+"""Herding: deterministic choices whose counts follow given probabilities with a bounded error, and a step made of them.
 
 A weight remembers by how much the choices made so far fall short of the probabilities they were made with.
 Each rule adds the new probabilities, chooses, and subtracts one from what was chosen, so after T choices with
@@ -8,7 +8,11 @@ probabilities p a count is T p plus a bounded error:
 * ``argmax``, any number of values: take the largest weight (about 1.5 in practice, no sharp bound known);
 * ``tijdeman`` [1]_, K values: at most 1 - 1 / (2 K - 2), the best bound possible.
 
-A value of probability zero is never chosen. Two values are chosen alike by ``threshold`` and ``argmax``.
+A value of probability zero is never chosen. ``threshold`` and ``argmax`` make the same choices between two values.
+
+In a step of herded Gibbs the weight of the present key chooses the state of a site. Two states take one number per key:
+the weight in the upper half, in units of 2^-32, and in the lower half the probability of state 1 once it is known. More
+states take a weight each.
 
 References
 ----------
@@ -17,10 +21,20 @@ References
 
 from __future__ import annotations
 
+import math
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from gibbsite._common.arrays import Floats
-from gibbsite._numba.jit import Integer, inlined
+from gibbsite._common.arrays import Codes, Floats, Ints8, Ints16, Words32, Words64
+from gibbsite._numba.jit import Integer, implement, inlined
+from gibbsite._numba.random.generators import Words, single_word, uniform
+from gibbsite.graphs.kinds.ising import IsingGraph
+from gibbsite.graphs.kinds.lattice import LatticeGraph
+from gibbsite.graphs.local import log_odds, weights
+from gibbsite.kernels.base import step
+from gibbsite.kernels.herded.keys import CODED, RANDOM, SHARED, Hashed, Table, expect, find
+from gibbsite.kernels.rules import pick
 
 _HIGH, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
@@ -104,3 +118,187 @@ def herd_bounded(v: Floats, at: Integer, p: Floats, size: Integer, band: float, 
         v[at + a] += p[a]
     v[at + best] -= 1.0
     return best
+
+
+RULES = ("argmax", "threshold", "tijdeman", "bounded")
+_ARGMAX, _THRESHOLD, _TIJDEMAN, _BOUNDED = range(4)
+
+_U, _ONE, _U64 = np.uintp, np.uintp(1), np.uint64
+_GOLDEN = _U64(0x9E3779B97F4A7C15)
+_SCALE, _TO_UNIT = 2.0**32, 2.0**-32
+_HIGH, _LOW = _U64(32), _U64(0xFFFFFFFF)
+_ALIKE_ODDS, _ALIKE = 2.0**30, 2.0**40  # conditionals that differ by less than the inverse are the same
+_AHEAD = _U(8)  # sites
+
+
+class HerdedParameters(NamedTuple):
+    """Parameters as compiled code sees them; a negative ``start`` is a random one."""
+
+    rule: int
+    keys: int
+    remember: int
+    bins: int
+    band: float
+    start: float
+    span: float
+
+
+class HerdedMemory(NamedTuple):
+    """The weights of a chain, and how their keys are numbered.
+
+    The key of site i is ``place[i]`` plus the sum of ``stride[k] * x[member[k]]``, k from ``start[i]`` to
+    ``start[i + 1]``, plus the number of its conditional where keys differ by that.
+    """
+
+    work: Floats
+    start: Words32
+    member: Words32
+    stride: Words64
+    place: Words64
+    ledger: Table | Hashed
+    seed: Words32
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """Arrays that never change."""
+        return ("start", "member", "stride", "place")
+
+
+@inlined
+def _code(memory: HerdedMemory, x: Codes, i: Integer) -> np.uint64:
+    """Return the key that the states of other sites select."""
+    code: Any = memory.place[i]
+    for k in range(_U(memory.start[i]), _U(memory.start[i + _ONE])):
+        code += memory.stride[k] * _U64(x[_U(memory.member[k])])
+    return code  # type: ignore[no-any-return]
+
+
+@inlined
+def _first(parameters: HerdedParameters, memory: HerdedMemory, key: Any, a: Integer) -> float:
+    """Return the first weight of a key, in [0, 1): a function of the key, not of when it is met."""
+    if parameters.start >= 0.0:
+        return parameters.start
+    return single_word(memory.seed[0], memory.seed[1], a, key & _U64(2**62 - 1)) * _TO_UNIT
+
+
+@implement(step, HerdedParameters, IsingGraph)
+@implement(step, HerdedParameters, LatticeGraph)
+def _step_binary(
+    params: Any, arrays: Any, memory: HerdedMemory, x: Ints8, i: Integer, rng: Words, cond: Floats, keep: bool
+) -> Words:
+    ledger = memory.ledger.weight
+    ahead = i + _AHEAD
+    if ahead + _ONE < _U(memory.place.size):
+        expect(memory.ledger, memory.place[ahead], memory.place[ahead + _ONE])
+    key = _code(memory, x, i)
+    at, entry, odds = _U(0), _U64(0), 0.0
+    if params.keys == CODED:
+        at = _U(find(memory.ledger, key))
+        entry = ledger[at]
+    known = params.remember and entry != _U64(0)
+    if keep or not known:
+        odds = log_odds(arrays, x, i)
+        if keep:
+            cond[i] = odds
+    if not known:
+        tail = math.exp(-abs(odds))
+        p = 1.0 / (1.0 + tail) if odds >= 0.0 else tail / (1.0 + tail)
+        if params.keys != CODED:
+            level = p * params.bins
+            if params.keys == SHARED:
+                level = np.rint(min(max(odds, -700.0), 700.0) * _ALIKE_ODDS)
+            elif params.keys == RANDOM:
+                rng, u = uniform(rng)
+                level = math.floor(level + u)
+                p = level / params.bins
+            key += _U64(np.int64(level))
+            at = _U(find(memory.ledger, key))
+            entry = ledger[at]
+        if entry == _U64(0):
+            entry = _U64(_first(params, memory, key, 0) * _SCALE) << _HIGH
+        share = _U64(min(max(np.rint(p / params.span * _SCALE), 1.0), _SCALE - 1.0))
+        entry = (entry & ~_LOW) | share
+    if params.rule == _BOUNDED:
+        rng, up = _draw_within(params, entry, rng)
+        entry += ((entry & _LOW) << _HIGH) - up * (_U64(_SCALE / params.span) << _HIGH)
+    else:
+        entry, up = herd_entry(entry)
+    ledger[at] = entry
+    x[i] = up
+    return rng
+
+
+@inlined
+def _draw_within(parameters: HerdedParameters, entry: Any, rng: Words) -> tuple[Words, np.uint64]:
+    """Draw by chance unless the weight, kept in parts of ``span``, is outside the band."""
+    weight = ((entry >> _HIGH) * _TO_UNIT - 0.5) * parameters.span
+    rng, u = uniform(rng)
+    up = u < (entry & _LOW) * _TO_UNIT * parameters.span
+    if abs(weight) > parameters.band:
+        up = weight > 0.0
+    return rng, _U64(up)
+
+
+@implement(step, HerdedParameters)
+def _step_categorical(
+    params: Any, arrays: Any, memory: HerdedMemory, x: Ints16, i: Integer, rng: Words, cond: Floats, keep: bool
+) -> Words:
+    p, weight = memory.work, memory.ledger.weight
+    size, total = weights(arrays, x, i, p)
+    if total <= 0.0:  # nothing is possible here: the site stays as it is
+        return rng
+    cell = _U(arrays.offset[i])
+    for a in range(_U(size)):
+        p[a] /= total
+        if keep:
+            cond[cell + a] = p[a]
+    key = _code(memory, x, i)
+    if params.keys != CODED:
+        rng, code = _number(params, p, size, rng)
+        key += code
+    at = _U(find(memory.ledger, key))
+    if weight[at] == 0.0:
+        weight[at] = 1.0
+        mean = 0.0
+        for a in range(_U(size)):
+            weight[at + _ONE + a] = _first(params, memory, key, a)
+            mean += weight[at + _ONE + a] / size
+        for a in range(_U(size)):
+            weight[at + _ONE + a] -= mean
+    if params.rule == _BOUNDED:
+        rng, u = uniform(rng)
+        x[i] = herd_bounded(weight, at + _ONE, p, size, params.band, pick(p, size, u))
+    elif params.rule == _TIJDEMAN:
+        x[i] = herd_tijdeman(weight, at + _ONE, p, size)
+    else:
+        x[i] = herd_argmax(weight, at + _ONE, p, size)
+    return rng
+
+
+@inlined
+def _number(parameters: HerdedParameters, p: Floats, size: Integer, rng: Words) -> tuple[Words, np.uint64]:
+    """Return the number of a conditional, or of its bins; bins by chance replace the conditional.
+
+    With one random number u, the share of state a becomes floor(C_a + u) - floor(C_(a-1) + u) bins, C being
+    the cumulated probabilities times the number of bins: right on average, and all bins together.
+    """
+    code, u, passed, before, last = _U64(0), 0.0, 0.0, 0.0, _U(0)
+    if parameters.keys == RANDOM:
+        rng, u = uniform(rng)
+        for a in range(_U(size)):
+            last = _U(a) if p[a] > 0.0 else last
+    for a in range(_U(size)):
+        if parameters.keys == SHARED:
+            code = code * _GOLDEN + _U64(np.int64(np.rint(p[a] * _ALIKE)))
+            continue
+        level = math.floor(p[a] * parameters.bins)
+        if parameters.keys == RANDOM:
+            passed += p[a] * parameters.bins
+            if a >= last:  # the last sum is the number of bins, whatever rounding made of it
+                passed = 1.0 * parameters.bins
+            now = 1.0 * math.floor(passed + u)
+            level = now - before
+            before = now
+            p[a] = level / parameters.bins
+        code = code * _U64(parameters.bins + 1) + _U64(np.int64(level))
+    return rng, code

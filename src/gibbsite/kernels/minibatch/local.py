@@ -19,8 +19,17 @@ from gibbsite.errors import ArgumentError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
 from gibbsite.kernels.base import KernelWarning, step
-from gibbsite.kernels.minibatch.counting import DRAWN, KEPT, UPDATES, MinibatchKernel, draw_from_logs, start_logs
-from gibbsite.kernels.minibatch.factors import add_factor, drawn_rows, factor_at
+from gibbsite.kernels.minibatch.factors import (
+    DRAWN,
+    KEPT,
+    UPDATES,
+    MinibatchKernel,
+    add_factor,
+    draw_from_logs,
+    drawn_rows,
+    factor_at,
+    start_logs,
+)
 from gibbsite.kernels.registry import register
 
 if TYPE_CHECKING:

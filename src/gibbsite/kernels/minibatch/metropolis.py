@@ -1,4 +1,30 @@
-"""The base of Metropolis-Hastings kernels with minibatches: all factors, drawn by weight, with their bounds checked."""
+"""Metropolis-Hastings with minibatches: moves of all sites, judged by few of all factors, exact for every setting.
+
+Factors phi are drawn from all factors of the model by weight, and their bounds are checked.
+
+*Poisson minibatches* (Zhang and De Sa, 2019, section 4). Give every factor phi, 0 <= phi <= M, a Poisson number s of
+mean ``tau M + phi(x)``, tau = lambda / Psi with Psi the sum of all M. Given s, propose y and accept it with probability
+
+    min(1, prod_phi ((1 + phi(y) / (tau M)) / (1 + phi(x) / (tau M)))^s  q(x | y) / q(y | x)).
+
+As in :mod:`.poisson`, factors with s = 0 are not needed, and an expected lambda + Psi are drawn. The paper prints the
+ratio of the proposals upside down. The target is exact for any lambda > 0; by theorem 2, corrected, the spectral gap is
+at least exp(-Psi^2 / (lambda + Psi)) / 2 times that of Metropolis-Hastings.
+
+*TunaMH* (Zhang, Cooper and De Sa, 2020): minibatches whose size follows the length of the move. Factors need no bounds
+on the whole box, only to be no steeper than c: |phi(x) - phi(y)| <= c d, d = |x - y|. With C the sum of all c, draw
+Poisson(chi C^2 d^2 + C d) factors in proportion to c, and keep each with probability
+
+    (chi c C d^2 + (c d - (phi(y) - phi(x))) / 2) / (chi c C d^2 + c d),
+
+and accept y with probability
+
+    min(1, exp(2 sum_kept artanh((phi(y) - phi(x)) / (c d (1 + 2 chi C d)))) q(x | y) / q(y | x)).
+
+How often factors are kept is Poisson distributed; the ratio of the probabilities forward and backward is that of the
+exponential over the ratio of the target, so the target is exact for every chi > 0. Moves so long that more factors
+would be drawn than exist are judged by all of them.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +38,21 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints32, Words64
 from gibbsite._numba.foreign import stack_room
-from gibbsite._numba.jit import Integer, inlined
+from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.alias import build_alias_rows, draw_column
-from gibbsite._numba.random.generators import Words
-from gibbsite.errors import IncompatibleError
-from gibbsite.graphs.functions.bounds import Bounds
+from gibbsite._numba.random.generators import Words, uniform
+from gibbsite._numba.random.poisson import poisson
+from gibbsite.errors import IncompatibleError, SamplingError
+from gibbsite.graphs.functions.bounds import Bounds, all_bounds, factors_of, known_bounds
+from gibbsite.graphs.functions.densities import inside
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph, factor_value
-from gibbsite.kernels.continuous.energy import OUTSIDE, VALUES
-from gibbsite.kernels.continuous.fault import raise_fault
-from gibbsite.kernels.density.metropolis import Metropolis
-from gibbsite.kernels.density.moves import CALLS, DRAWS, MOVES, MoveMemory, complain
+from gibbsite.kernels.base import KernelWarning
+from gibbsite.kernels.continuous.energy import OUTSIDE, VALUES, raise_fault
+from gibbsite.kernels.density.metropolis import Exactly, Metropolis, weigh
+from gibbsite.kernels.density.moves import CALLS, DRAWS, MOVES, MoveMemory, complain, positive
+from gibbsite.kernels.minibatch.factors import read_batch
+from gibbsite.kernels.registry import register
 
 if TYPE_CHECKING:
     from gibbsite.models import Model
@@ -124,3 +154,218 @@ class MinibatchMetropolis(Metropolis):
             fault[:VALUES] = OUTSIDE, f, factor_value(arrays, f, place, -1, 0.0, stack_room())
             raise_fault(model, graph, self.bounds(graph), fault)
         super().inspect(model, graph, memory)
+
+
+class ByPoisson(NamedTuple):
+    """Factors, and tau."""
+
+    drawn: Drawn
+    tau: float
+
+
+@register(proof="tests/proofs/test_minibatch_mh.py")
+@dataclass(frozen=True)
+class PoissonMH(MinibatchMetropolis):
+    """Metropolis-Hastings with Poisson minibatches, exact for every setting.
+
+    Parameters
+    ----------
+    proposal, scale, covariance, adapt
+        As for :class:`gibbsite.Metropolis`; any proposal will do.
+    minibatch : float or "auto"
+        Lambda, the mean number of factors drawn whatever the state; "auto": Psi^2, or a tenth of all factors if that is
+        less, but no fewer than Psi; where that is more than there are factors, all of them are evaluated.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.models.continuous_spins([[0.0, 2.0], [2.0, 0.0]])
+    >>> result = gs.sample(model, gs.kernels.PoissonMH(minibatch=10.0), sweeps=4000, rng=1, progress=False)
+    >>> 0.5 < result.marginals["0"]["mean"] < 0.8
+    True
+    """
+
+    minibatch: float | str = "auto"
+
+    def size(self, graph: Graph, total: float) -> float:
+        """Return lambda for a graph whose bounds sum up to ``total``."""
+        automatic = min(total**2, max(total, 0.1 * graph.arrays.group.size))
+        return read_batch("minibatch of PoissonMH", self.minibatch, max(automatic, 1e-9))
+
+    def bounds(self, graph: Graph) -> Bounds:
+        """Return the bounds of all factors."""
+        return all_bounds(graph, "PoissonMH")
+
+    def _drawn(self, graph: Graph) -> Drawn:
+        bounds = self.bounds(graph)
+        return draw_by(graph, bounds.bound, bounds)
+
+    def in_full(self, drawn: Drawn, size: float) -> bool:
+        """Return whether all factors are evaluated, because minibatches would be larger than that."""
+        return self.minibatch == "auto" and drawn.factor.size >= FEW and size + drawn.total > drawn.factor.size
+
+    def judge(self, graph: Graph) -> ByPoisson | Exactly:
+        """Return the factors, drawn in proportion to their bounds."""
+        drawn = self._drawn(graph)
+        size = self.size(graph, drawn.total)
+        if self.in_full(drawn, size):
+            return Exactly()
+        return ByPoisson(drawn, size / drawn.total if drawn.total > 0.0 else 1.0)
+
+    def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
+        """Return what the theorem guarantees."""
+        drawn = self._drawn(graph)
+        total = drawn.total
+        size = self.size(graph, total)
+        if self.in_full(drawn, size):
+            return (
+                KernelWarning(
+                    f"Minibatches would draw {size + total:,.0f} factors for a move, and there are only "
+                    f"{drawn.factor.size:,}: all of them are evaluated instead, as gs.Metropolis() does."
+                ),
+            )
+        factor = 0.5 * math.exp(-(total**2) / (size + total)) if total > 0.0 else 1.0
+        return (
+            KernelWarning(
+                f"With lambda = {size:.4g} and Psi = {total:.4g} the spectral gap is at least "
+                f"exp(-Psi^2 / (lambda + Psi)) / 2 = {factor:.3g} times that of Metropolis-Hastings with the "
+                "same proposal."
+            ),
+        )
+
+
+@implement(weigh, ByPoisson)
+def _weigh_by_poisson(
+    judge: ByPoisson, arrays: ContinuousGraph, memory: MoveMemory, x: Floats, rng: Words
+) -> tuple[Words, Any, Any]:
+    there, drawn, tau, bounds = memory.there, judge.drawn, judge.tau, judge.drawn.bounds
+    if not inside(arrays, there):
+        return rng, 0.0, -math.inf
+    gain = sure_gain(drawn, arrays, memory, x)
+    rng, always = poisson(rng, tau * drawn.total)  # means tau M
+    rng, more = poisson(rng, drawn.total)  # means phi(x), thinned from M
+    memory.counts[DRAWS] += always + more
+    for k in range(always + more):
+        rng, f = draw_one(drawn, rng)
+        here = height_at(arrays, bounds, memory, f, x)
+        if k >= always:
+            rng, u = uniform(rng)
+            if u * bounds.bound[f] >= here:
+                continue
+        base = tau * bounds.bound[f]
+        gain += math.log((base + height_at(arrays, bounds, memory, f, there)) / (base + here))
+    return rng, 0.0, gain
+
+
+_ROUNDING = 1.0 + 1e-9
+
+
+class ByLength(NamedTuple):
+    """Factors drawn in proportion to their slopes, the slopes, and chi."""
+
+    drawn: Drawn
+    slope: Floats
+    chi: float
+
+
+@register(proof="tests/proofs/test_minibatch_mh.py")
+@dataclass(frozen=True)
+class TunaMH(MinibatchMetropolis):
+    """Metropolis-Hastings with minibatches that follow the length of a move, exact for every setting.
+
+    The factors of the model must declare their slopes (``slopes`` of :class:`gibbsite.factors.FunctionFactors`).
+
+    Parameters
+    ----------
+    proposal, scale, covariance, adapt
+        As for :class:`gibbsite.Metropolis`; any proposal will do.
+    chi : float
+        How many more factors are drawn than the least: chi C^2 d^2 for moves of length d, if C is the sum of
+        all slopes. More of them cost time and make acceptance more likely.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.models.continuous_spins([[0.0, 2.0], [2.0, 0.0]])
+    >>> result = gs.sample(model, gs.kernels.TunaMH(chi=0.1), sweeps=4000, rng=1, progress=False)
+    >>> 0.5 < result.marginals["0"]["mean"] < 0.8
+    True
+    """
+
+    chi: float = 1e-3
+
+    def check(self, graph: Graph) -> None:
+        """Refuse factors without slopes."""
+        super().check(graph)
+        self._slopes(graph)
+
+    def _slopes(self, graph: Graph) -> Floats:
+        found = []
+        factors = factors_of(graph)
+        for group in factors.groups:
+            slopes = np.zeros(group.size) if group.always else group.steepest(*factors.box)
+            if slopes is None:
+                raise IncompatibleError(
+                    f"the factors {group.name!r} have no slopes, which TunaMH needs; give "
+                    "slopes=, or use gs.kernels.PoissonMH, which needs bounds only."
+                )
+            found.append(slopes)
+        return np.concatenate([np.zeros(0), *found])
+
+    def bounds(self, graph: Graph) -> Bounds:
+        """Return the bounds that were given; none are needed."""
+        return known_bounds(graph)
+
+    def judge(self, graph: Graph) -> ByLength:
+        """Return the factors, drawn in proportion to their slopes."""
+        slopes = self._slopes(graph)
+        return ByLength(draw_by(graph, slopes, self.bounds(graph)), slopes, positive("chi", self.chi))
+
+    def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
+        """Raise the error of a failed step; name a factor that is steeper than declared."""
+        if memory.trouble[0] == STEEP:
+            f = int(memory.trouble[1])
+            g = int(graph.arrays.group[f])
+            rank = f - int(graph.arrays.groups.first[g])
+            raise SamplingError(
+                f"factor {rank} of {model.groups[g].name!r} is steeper than declared, on the way to "
+                f"{model.place_text(memory.trouble[2:])}; give larger slopes=."
+            )
+        super().inspect(model, graph, memory)
+
+
+@implement(weigh, ByLength)
+def _weigh_by_length(
+    judge: ByLength, arrays: ContinuousGraph, memory: MoveMemory, x: Floats, rng: Words
+) -> tuple[Words, Any, Any]:
+    there, drawn = memory.there, judge.drawn
+    if not inside(arrays, there):
+        return rng, 0.0, -math.inf
+    gain = sure_gain(drawn, arrays, memory, x)
+    square = 0.0
+    for k in range(x.size):
+        square += (there[k] - x[k]) * (there[k] - x[k])
+    length = math.sqrt(square)
+    reach = drawn.total * length
+    extra = judge.chi * reach
+    if drawn.factor.size >= FEW and reach * (1.0 + extra) > drawn.factor.size:
+        # all factors are fewer; the length of a move is the same both ways, so this is exact as well
+        memory.counts[DRAWS] += drawn.factor.size
+        for k in range(drawn.factor.size):
+            f = np.int64(drawn.factor[k])
+            gain += height_at(arrays, drawn.bounds, memory, f, there)
+            gain -= height_at(arrays, drawn.bounds, memory, f, x)
+        return rng, 0.0, gain
+    rng, many = poisson(rng, reach * (1.0 + extra))
+    memory.counts[DRAWS] += many
+    for _ in range(many):
+        rng, f = draw_one(drawn, rng)
+        most = judge.slope[f] * length
+        rise = height_at(arrays, drawn.bounds, memory, f, there) - height_at(arrays, drawn.bounds, memory, f, x)
+        if abs(rise) > most * _ROUNDING:
+            complain(memory, STEEP, f, there)
+        rise = min(max(rise, -most), most)
+        rng, u = uniform(rng)
+        if u * (extra + 1.0) * most < extra * most + 0.5 * (most - rise):
+            gain += 2.0 * math.atanh(rise / (most * (1.0 + 2.0 * extra)))
+    return rng, 0.0, gain

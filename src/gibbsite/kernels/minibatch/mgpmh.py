@@ -25,24 +25,22 @@ from gibbsite._numba.random.poisson import poisson
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
 from gibbsite.kernels.base import KernelWarning, step
-from gibbsite.kernels.minibatch.counting import (
+from gibbsite.kernels.minibatch.factors import (
     ACCEPTED,
     DRAWN,
     KEPT,
     UPDATES,
     Batched,
     MinibatchKernel,
-    draw_from_logs,
-    start_logs,
-)
-from gibbsite.kernels.minibatch.factors import (
     add_gain,
     batch_rate,
     draw_factor,
+    draw_from_logs,
     drawn_rows,
     gains,
     local_energies,
     read_batch,
+    start_logs,
 )
 from gibbsite.kernels.registry import register
 

@@ -1,8 +1,10 @@
-"""MIN-Gibbs: Gibbs sampling with estimated energies (De Sa, Chen and Wong, 2018, algorithm 2).
+"""MIN-Gibbs and DoubleMIN-Gibbs: estimated energies of whole states (De Sa, Chen and Wong, 2018).
 
-A baseline for :mod:`.poisson`. The chain carries an estimate of the energy of its whole state. An update draws
-one for every other value of the site, picks a value in proportion to exp(estimate), and keeps the estimate that
-belongs to it. It is exact, but as estimates are of the whole energy Psi, they need about Psi^2 factors each.
+Both are baselines for :mod:`.poisson`, and both are exact. A chain of MIN-Gibbs (algorithm 2) carries an estimate of
+the energy of its whole state. An update draws one for every other value of the site, picks a value in proportion to
+exp(estimate), and keeps the estimate that belongs to it. As estimates are of the whole energy Psi, they need about
+Psi^2 factors each. DoubleMIN-Gibbs proposes a value as :mod:`.mgpmh` does, and accepts it by such estimates; with a
+second minibatch much smaller than Psi^2 chains hardly move.
 
 For an estimate, factors get Poisson numbers s of means tau M, tau = lambda / Psi, whatever the state. Of
 
@@ -22,35 +24,35 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Codes, Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, called, implement
 from gibbsite._numba.random.alias import build_alias_rows, draw_column
-from gibbsite._numba.random.generators import Words
+from gibbsite._numba.random.generators import Words, uniform
 from gibbsite._numba.random.poisson import poisson
 from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.base import KernelWarning, step
-from gibbsite.kernels.minibatch.counting import (
+from gibbsite.kernels.minibatch.factors import (
+    ACCEPTED,
     DRAWN,
     KEPT,
     UPDATES,
     MinibatchKernel,
-    draw_from_logs,
-    start_logs,
-    stays_in,
-)
-from gibbsite.kernels.minibatch.factors import (
     batch_rate,
     draw_factor,
+    draw_from_logs,
     drawn_rows,
     is_counted,
     local_energies,
     read_batch,
     share_of,
+    start_logs,
+    stays_in,
 )
+from gibbsite.kernels.minibatch.mgpmh import ProposalParameters, proposal_parameters, proposal_size, propose
 from gibbsite.kernels.registry import register
 
 
@@ -205,4 +207,71 @@ def _step(
     x[i] = now
     rng = draw_from_logs(arrays, x, i, w, size, rng, cond, keep)
     memory.known[0] = memory.spare[np.uintp(x[i])]
+    return rng
+
+
+class DoubleMinParameters(NamedTuple):
+    """How values are proposed, and how energies are estimated."""
+
+    proposal: ProposalParameters
+    energy: EstimateParameters
+
+
+@register(proof=[{"minibatch": 3.0, "second": 20.0}])
+@dataclass(frozen=True)
+class DoubleMinGibbs(EstimatingKernel):
+    """Proposals from one minibatch, accepted by estimates of the whole energy from another; exact.
+
+    Parameters
+    ----------
+    minibatch : float or "auto"
+        Lambda of proposals; L^2 by default.
+    second : float or "auto"
+        Mean number of factors of an estimate; Psi^2 by default.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> model = gs.potts(np.full((5, 5), 0.1) - 0.1 * np.eye(5), 3)
+    >>> result = gs.sample(model, gs.kernels.DoubleMinGibbs(), sweeps=2000, rng=1, progress=False)
+    >>> 0.0 < result.report["acceptance"] < 1.0
+    True
+    """
+
+    conditional: ClassVar[bool] = False
+    rejects: ClassVar[bool] = True
+    minibatch: float | str = "auto"
+    second: float | str = "auto"
+
+    def parameters(self, graph: Graph) -> DoubleMinParameters:
+        """Return how values are proposed and energies are estimated."""
+        first = proposal_size("minibatch of DoubleMinGibbs", self.minibatch, graph)
+        second = estimate_size("second of DoubleMinGibbs", self.second, graph)
+        return DoubleMinParameters(proposal_parameters(graph, first), estimate_parameters(graph, second))
+
+    def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
+        """Return what is guaranteed, and what is not."""
+        second = estimate_size("second of DoubleMinGibbs", self.second, graph)
+        return (estimate_warning(graph, second, 4, "MGPMH"),)
+
+
+@implement(step, DoubleMinParameters)
+def _step_double(
+    params: Any, arrays: Any, memory: Estimated, x: Codes, i: Integer, rng: Words, cond: Floats, keep: bool
+) -> Words:
+    memory.counts[UPDATES] += 1
+    rng = know_energy(params.energy, x, memory.known, memory.counts, rng)
+    old = np.uintp(x[i])
+    rng = propose(params.proposal, arrays, memory, x, i, rng)
+    new = np.uintp(x[i])
+    # factors of the site alone are in the proposal and in the target, and cancel; a proposal of the old value
+    # is a chance of another estimate
+    rng, there = estimate_energy(params.energy, x, False, memory.counts, rng)
+    gain = there - memory.known[0] + memory.spare[old] - memory.spare[new]
+    rng, u = uniform(rng)
+    if u < math.exp(min(gain, 0.0)):
+        memory.known[0] = there
+        memory.counts[ACCEPTED] += 1
+    else:
+        x[i] = old
     return rng

@@ -33,26 +33,24 @@ from gibbsite._numba.random.poisson import poisson
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
 from gibbsite.kernels.base import KernelWarning, step
-from gibbsite.kernels.minibatch.counting import (
+from gibbsite.kernels.minibatch.factors import (
     DRAWN,
     KEPT,
     UPDATES,
     Batched,
     MinibatchKernel,
-    draw_from_logs,
-    start_logs,
-    stays_in,
-)
-from gibbsite.kernels.minibatch.factors import (
     add_gain,
     batch_rate,
     draw_factor,
+    draw_from_logs,
     drawn_rows,
     gains,
     guarantee,
     local_energies,
     read_batch,
     share_of,
+    start_logs,
+    stays_in,
 )
 from gibbsite.kernels.registry import register
 

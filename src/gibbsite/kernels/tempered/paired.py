@@ -33,10 +33,10 @@ from gibbsite.kernels.clusters.houdayer import ExchangeMemory, choose_cluster, e
 from gibbsite.kernels.clusters.swendsen_wang import SwendsenWang
 from gibbsite.kernels.registry import register
 from gibbsite.kernels.tempered.exchange import TemperedMemory
-from gibbsite.kernels.tempered.search import find_ladder
+from gibbsite.kernels.tempered.ladder import find_ladder
+from gibbsite.kernels.tempered.rungs import TemperedParameters
 from gibbsite.kernels.tempered.side_by_side import SideParameters
 from gibbsite.kernels.tempered.tempered import Tempered
-from gibbsite.kernels.tempered.visit import TemperedParameters
 from gibbsite.models.tempered import blend
 from gibbsite.scans.base import period
 

@@ -20,8 +20,8 @@ from gibbsite._numba.random.generators import load, store
 from gibbsite.kernels.base import Span, Team, alone
 from gibbsite.kernels.ensemble import Arrays, Chain, Ensemble, Message, Place, Share, to_all
 from gibbsite.kernels.tempered.exchange import BEGUN, SWEEPS, TemperedMemory, exchange
+from gibbsite.kernels.tempered.rungs import TemperedParameters, is_possible, move_rung
 from gibbsite.kernels.tempered.side_by_side import SideParameters, SideWork, lanes_for, move_lanes, sum_up
-from gibbsite.kernels.tempered.visit import TemperedParameters, is_possible, move_rung
 from gibbsite.scans.base import period, refresh
 
 # Lanes that stay together: loops over fewer take as long.

@@ -39,7 +39,7 @@ from gibbsite.kernels.tempered.exchange import (
     forget_counts,
 )
 from gibbsite.kernels.tempered.ladder import Ladder, check_ladder, first_betas, read_betas
-from gibbsite.kernels.tempered.rungs import Rungs, even_reference, level_of, make_rungs, rung_memory
+from gibbsite.kernels.tempered.rungs import Rungs, TemperedParameters, even_reference, level_of, make_rungs, rung_memory
 from gibbsite.kernels.tempered.side_by_side import (
     SideParameters,
     fits_side_by_side,
@@ -47,7 +47,6 @@ from gibbsite.kernels.tempered.side_by_side import (
     side_parameters,
     side_work,
 )
-from gibbsite.kernels.tempered.visit import TemperedParameters
 
 if TYPE_CHECKING:
     from gibbsite.kernels.ensemble import Ensemble
@@ -188,7 +187,7 @@ class Tempered(Kernel):
 
     def tune(self, pilot: Pilot) -> Kernel:
         """Find the ladder, where it is left open, and what goes with it."""
-        from gibbsite.kernels.tempered.search import find_ladder
+        from gibbsite.kernels.tempered.ladder import find_ladder
 
         return replace(self, found=find_ladder(self, pilot))
 

@@ -13,7 +13,7 @@ from gibbsite._numba import jit
 from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.kernels.base import KernelWarning
 from gibbsite.kernels.herded.herded import KEYS, RULES
-from gibbsite.kernels.herded.theorem import sweep_of_gibbs
+from gibbsite.kernels.herded.theory import sweep_of_gibbs
 
 FLOOR, THEOREM, STEP = "not guaranteed", "theorem of herded Gibbs applies", "moves them in step"
 
