@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite.kernels.tempered.paired import find_cluster
+
 MASK = (1 << 64) - 1
 
 
@@ -376,3 +378,12 @@ def run_annealed(graph: Any, temperatures: Any, scan: Any, x0: Any, words: Any, 
         for _ in range(graph.n_sites):
             cooled_step(graph, temperatures[min(sweep, len(temperatures) - 1)], x, site_of(), rng)
     return x, rng.s
+
+
+def exchange_around(memory: Any, x: Any, y: Any, seed: int) -> int:
+    """Exchange the cluster of a site at which two states differ; return its size."""
+    size = int(find_cluster(memory, x, y, seed))
+    sites = memory.todo[:size]
+    memory.mark[sites] = 0
+    x[sites], y[sites] = y[sites], x[sites]
+    return size

@@ -13,13 +13,14 @@ import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.inference.exact import enumerate_states
 from gibbsite.kernels.base import alone
-from gibbsite.kernels.clusters.houdayer import exchange_around, exchange_memory
 from gibbsite.kernels.tempered import exchange
+from gibbsite.kernels.tempered.paired import exchange_memory
 from gibbsite.kernels.tempered.side_by_side import lanes_for
 from gibbsite.models.tempered import blend
 from gibbsite.sampling.record import lay_out
 from gibbsite.sampling.sweep import start_chain, sweep_chain
 from gibbsite.testing import law_p_value
+from tests.proofs.naive import exchange_around
 from tests.proofs.test_tempered import joint_chain
 
 pytestmark = pytest.mark.long

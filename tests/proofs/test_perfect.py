@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite._common.cache import Recent
 from gibbsite.kernels.perfect import perfect
 from gibbsite.kernels.perfect.bounds import PairBounds, come_from
 from gibbsite.testing import FALSE_ALARM, law_p_value, tiny_models
@@ -33,7 +34,7 @@ def test_sets_and_pairs_of_bounds_have_the_same_law(monkeypatch: pytest.MonkeyPa
         raise gs.errors.IncompatibleError("pairs are switched off")
 
     monkeypatch.setattr(perfect, "compile_graph", as_table)
-    monkeypatch.setattr(perfect, "_FOUND", {})
+    monkeypatch.setattr(perfect, "_FOUND", Recent())
     graph = gs.graphs.compile_graph(model)
     assert isinstance(gs.kernels.Perfect().parameters(graph), perfect.SetPast)
     p, worst = law_p_value(gs.exact.enumerate(model), gs.perfect_draws(model, 20_000, rng=5))

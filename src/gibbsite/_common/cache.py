@@ -1,9 +1,9 @@
-"""Caches of values that are computed from a model, each under its own type."""
+"""Caches of values that are computed from a model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -43,3 +43,26 @@ class Cache:
             self._values[kind] = make()
         value: T = self._values[kind]
         return value
+
+
+class Recent(Generic[T]):
+    """The values of the keys that were added last, at most ``most`` of them.
+
+    Examples
+    --------
+    >>> squares = Recent[int](2)
+    >>> [squares.find(k, lambda: k * k) for k in (1, 2, 3)], len(squares.values)
+    ([1, 4, 9], 2)
+    """
+
+    def __init__(self, most: int = 8) -> None:
+        self.most = most
+        self.values: dict[Hashable, T] = {}
+
+    def find(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key; make it if there is none."""
+        if key not in self.values:
+            while len(self.values) >= self.most:
+                self.values.pop(next(iter(self.values)))
+            self.values[key] = make()
+        return self.values[key]

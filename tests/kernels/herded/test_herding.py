@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gibbsite._numba.jit import compiled
-from gibbsite.kernels.herded.herding import herd_argmax, herd_bounded, herd_threshold, herd_tijdeman
+from gibbsite.kernels.herded.herding import herd_argmax, herd_bounded, herd_tijdeman
 
 ROUNDING = 1e-9  # a million additions of numbers below one
 
@@ -18,7 +18,9 @@ def worst_of_two(weight, p, steps):
     """Return the largest and smallest difference of count and expectation over all lengths of a run."""
     most, least, count = 0.0, 0.0, 0.0
     for t in range(steps):
-        weight, up = herd_threshold(weight, p)
+        weight += p
+        up = weight >= 1.0
+        weight -= up
         count += up
         most = max(most, count - (t + 1) * p)
         least = min(least, count - (t + 1) * p)

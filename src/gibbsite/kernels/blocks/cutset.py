@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Positions, Words64
+from gibbsite._common.cache import Recent
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, compiled, implement, inlined, interpreted
 from gibbsite._numba.pointer import call_pointer, point_at
@@ -40,14 +41,12 @@ from gibbsite.kernels.registry import register
 _MOST = 2.0**29
 # How long two chains may run until they meet: entries of tables, roughly, and sweeps.
 _MEETING_ENTRIES, _MEETING_SWEEPS = 2.0**22, 100
-# Plans that are kept for later.
-_KEPT_PLANS = 8
 # Finding cutsets takes long in models of more sites.
 _FEW_SITES = 20_000
 
 
 class CutsetParameters(NamedTuple):
-    """The tree, the model as tables, and the address of :func:`.collapsed.collapse`."""
+    """The tree, the model as tables, and the address of :func:`.messages.collapse`."""
 
     tree: CutTree
     model: TableGraph
@@ -74,7 +73,7 @@ class CutsetPlan:
         return max(order.log2_largest for order in self.orders)
 
 
-_PLANS: dict[tuple[Any, ...], CutsetPlan] = {}
+_PLANS = Recent[CutsetPlan]()
 _ADDRESSES: list[Any] = []
 
 
@@ -121,13 +120,7 @@ class CutsetGibbs(Kernel):
 
     def plan(self, graph: Graph) -> CutsetPlan:
         """Return the cutsets of a graph and the tables of the other sites; found once and kept."""
-        key = (graph.digest, *self._checked())
-        found = _PLANS.get(key)
-        if found is None:
-            while len(_PLANS) >= _KEPT_PLANS:
-                _PLANS.pop(next(iter(_PLANS)))
-            found = _PLANS[key] = self._make_plan(graph)
-        return found
+        return _PLANS.find((graph.digest, *self._checked()), lambda: self._make_plan(graph))
 
     def _checked(self) -> tuple[float, int]:
         """Return width and number of cutsets, checked."""
@@ -236,14 +229,14 @@ def _address(plan: CutsetPlan) -> Any:
 
 @compiled
 def ask_collapse(parameters: CutsetParameters, memory: CutWorkspace, x: Array, what: int, u: int, j: int) -> None:
-    """Ask for something, see :func:`.collapsed.collapse`."""
+    """Ask for something, see :func:`.messages.collapse`."""
     memory.what[0], memory.what[1], memory.what[2] = what, u, j
     _collapse(parameters, memory, x)
 
 
 @inlined
 def _collapse(parameters: CutsetParameters, memory: CutWorkspace, x: Array) -> None:
-    """Do what is asked, see :func:`.collapsed.collapse`, on a copy of the states: it is compiled once."""
+    """Do what is asked, see :func:`.messages.collapse`, on a copy of the states: it is compiled once."""
     codes = memory.codes
     for k in range(x.size):
         codes[k] = x[k]

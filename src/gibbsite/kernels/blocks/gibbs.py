@@ -16,6 +16,7 @@ import numpy as np
 
 from gibbsite._common.arguments import is_iterable
 from gibbsite._common.arrays import Floats, Ints, Positions, Words64
+from gibbsite._common.cache import Recent
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, TooLargeError
@@ -57,9 +58,7 @@ _MEETING_ENTRIES, _MEETING_SWEEPS = 2e7, 100
 _FEW_SITES = 20_000
 # Time for an entry of a table, with marginals.
 _SECONDS_PER_ENTRY = 1e-8
-# Plans that are kept for later.
-_KEPT_PLANS = 8
-_PLANS: dict[tuple[Any, ...], BlockPlan | StripPlan] = {}
+_PLANS = Recent["BlockPlan | StripPlan"]()
 
 
 @register(
@@ -117,17 +116,13 @@ class BlockGibbs(Kernel):
         """Return the blocks of a graph and their tables; found once and kept."""
         key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed, self.complete)
         try:
-            found = _PLANS.get(key)
+            hash(key)
         except TypeError:  # something in it cannot be compared
             raise ArgumentError(
                 f"{argument('blocks')} must be lists of sites, and {argument('entries')}, "
                 f"{argument('covers')} and {argument('seed')} whole numbers."
             ) from None
-        if found is None:
-            while len(_PLANS) >= _KEPT_PLANS:
-                _PLANS.pop(next(iter(_PLANS)))
-            found = _PLANS[key] = self._make_plan(graph)
-        return found
+        return _PLANS.find(key, lambda: self._make_plan(graph))
 
     def _make_plan(self, graph: Graph) -> BlockPlan | StripPlan:
         strips = self._find_strips(graph)

@@ -55,7 +55,7 @@ class CutWorkspace(NamedTuple):
     ``column`` for a separator, ``digit`` for the loops of an operand; ``stack`` and ``path`` are for walks over the
     tree, ``inside`` marks a subtree, ``codes`` is a copy of the states, of the same type whatever theirs is.
     ``marginal`` is what comes out, ``fresh`` 1 + the number of the cutset that it still holds for; ``words`` is the
-    generator, ``what`` is what is asked of :func:`.collapsed.collapse`.
+    generator, ``what`` is what is asked of :func:`.messages.collapse`.
     """
 
     pool: Floats

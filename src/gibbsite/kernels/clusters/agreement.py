@@ -17,6 +17,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints, Ints16, Ints32
+from gibbsite._common.cache import Recent
 from gibbsite._common.wording import part
 from gibbsite._numba.jit import Integer, compiled, interpreted
 from gibbsite.errors import IncompatibleError, TooLargeError
@@ -30,8 +31,6 @@ from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.lattice import LatticeFactors
 from gibbsite.models.weighted import AgreementFactors, SpinFactors
 
-# Models whose agreements are kept for later.
-_KEPT = 8
 # A table counts as an agreement if it is one up to this part of its largest entry.
 _ROUNDING = 1e-12
 # Sites of a frustrated cycle that a message names.
@@ -62,7 +61,7 @@ class _Pairs(NamedTuple):
     permutations: Ints16
 
 
-_FOUND: dict[str, Agreements | str] = {}
+_FOUND = Recent[Agreements | str]()
 
 
 def find_agreements(graph: Graph, name: str) -> Agreements:
@@ -75,15 +74,7 @@ def find_agreements(graph: Graph, name: str) -> Agreements:
     >>> found.pair.tolist(), found.strength.tolist(), found.label.tolist()
     ([[0, 1], [1, 2]], [1.0, 1.0], [0, 1, 1, 0, 0, 1])
     """
-    found = _FOUND.get(graph.digest)
-    if found is None:
-        while len(_FOUND) >= _KEPT:
-            _FOUND.pop(next(iter(_FOUND)))
-        try:
-            found = _find(graph)
-        except (_NoAgreementError, TooLargeError) as reason:
-            found = str(reason)
-        _FOUND[graph.digest] = found
+    found = _FOUND.find(graph.digest, lambda: _find_or_say_why(graph))
     if isinstance(found, str):
         raise IncompatibleError(
             f"{part(name, name)} joins sites that agree, and {found}; use {part(type(default_kernel(graph)).__name__)}."
@@ -93,6 +84,13 @@ def find_agreements(graph: Graph, name: str) -> Agreements:
 
 class _NoAgreementError(Exception):
     """Why a model is no product of agreements."""
+
+
+def _find_or_say_why(graph: Graph) -> Agreements | str:
+    try:
+        return _find(graph)
+    except (_NoAgreementError, TooLargeError) as reason:
+        return str(reason)
 
 
 def _find(graph: Graph) -> Agreements:

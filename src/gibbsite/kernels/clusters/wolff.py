@@ -19,6 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints, Ints16, Ints32, Words32, Words64
+from gibbsite._common.cache import Recent
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, compiled_loop, implement, inlined
 from gibbsite._numba.random.generators import Words, below, load, store, stream, uniform
@@ -38,8 +39,7 @@ _FEW = 4096
 # How large clusters are is measured once for a model: sites that they have together, as multiples of the
 # number of sites, before and while they are counted; and the least and the most sites in all.
 _MULTIPLES, _LEAST_SITES, _MOST_SITES = 30, 20_000, 20_000_000
-_SIZES: dict[str, int] = {}
-_KEPT = 64  # models of which the number is kept
+_SIZES = Recent[int](64)
 
 
 class WolffParameters(NamedTuple):
@@ -142,12 +142,7 @@ class Wolff(Kernel):
             raise ArgumentError(f"{argument('clusters')} must be a whole number of at least 1, got {given!r}.")
         if given is not None or not graph.n_sites:
             return int(given or 1)
-        known = _SIZES.get(graph.digest)
-        if known is None:
-            while len(_SIZES) >= _KEPT:
-                _SIZES.pop(next(iter(_SIZES)))
-            known = _SIZES[graph.digest] = self._measure(graph)
-        return known
+        return _SIZES.find(graph.digest, lambda: self._measure(graph))
 
     def _measure(self, graph: Graph) -> int:
         """Return how many clusters have as many sites as the model, from a short run with a fixed seed.

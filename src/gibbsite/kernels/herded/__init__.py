@@ -1,5 +1,5 @@
 """Herded Gibbs: conditionals followed by counting instead of random numbers.
 
-``herded`` is the kernel, ``herding`` the rule, ``keys`` identify weights, ``weight_table`` stores them, ``theorem``
-and ``warnings`` say what is guaranteed.
+``herded`` is the kernel, ``herding`` the rules and the step, ``keys`` identify and store weights, and ``theory`` says
+what is guaranteed.
 """

@@ -40,24 +40,11 @@ _HIGH, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @inlined
-def herd_threshold(weight: float, p: float) -> tuple[float, bool]:
-    """Choose between two values; ``weight`` is in [0, 1), ``p`` the probability of the second.
-
-    In the notation of the paper the weight is w + 1 - p: x = [w > 0], w <- w + p - x.
-    """
-    weight += p
-    up = weight >= 1.0
-    if up:
-        weight -= 1.0
-    return weight, up
-
-
-@inlined
 def herd_entry(entry: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Choose between two values, in whole numbers: weight and probability in units of 2^-32.
+    """Choose between two values by the rule ``threshold``; return the entry with its new weight, and the choice.
 
-    The weight is the upper half of a number, the probability the lower: their sum reaches one where it
-    carries. Return the entry with its new weight, and the choice.
+    The weight is the upper half of an entry, the probability of the second value the lower half, both in units of
+    2^-32. In the notation of the paper the weight is w + 1 - p: x = [w > 0], w <- w + p - x.
     """
     share = entry & _LOW
     total = (entry >> _HIGH) + share
@@ -126,7 +113,6 @@ _ARGMAX, _THRESHOLD, _TIJDEMAN, _BOUNDED = range(4)
 _U, _ONE, _U64 = np.uintp, np.uintp(1), np.uint64
 _GOLDEN = _U64(0x9E3779B97F4A7C15)
 _SCALE, _TO_UNIT = 2.0**32, 2.0**-32
-_HIGH, _LOW = _U64(32), _U64(0xFFFFFFFF)
 _ALIKE_ODDS, _ALIKE = 2.0**30, 2.0**40  # conditionals that differ by less than the inverse are the same
 _AHEAD = _U(8)  # sites
 

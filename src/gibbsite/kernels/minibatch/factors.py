@@ -95,8 +95,6 @@ def local_energies(model: Model | Graph) -> LocalEnergies:
 
 def check_drawn(graph: Graph, name: str) -> None:
     """Refuse a graph whose factors have no bounds."""
-    if graph.kind not in _BUILDERS:
-        raise IncompatibleError(f"factors of a {graph.kind} graph cannot be drawn.")
     values = getattr(graph.arrays, "log_value", np.zeros(0))
     if not np.isfinite(values).all():
         raise IncompatibleError(
@@ -124,8 +122,8 @@ class _DrawnRows(NamedTuple):
 
 def drawn_rows(graph: Graph) -> Any:
     """Return the rows of a graph; they are kept with it."""
-    if graph.kind not in _BUILDERS:
-        importlib.import_module("gibbsite.kernels.continuous.batch")  # implements factors that are functions
+    if graph.kind not in _BUILDERS:  # its module implements the generic functions, too
+        importlib.import_module(f"gibbsite.kernels.{'minibatch.rows' if graph.discrete else 'continuous.batch'}")
     return graph.cache.find(_DrawnRows, lambda: _DrawnRows(seal(_BUILDERS[graph.kind](graph)))).rows
 
 

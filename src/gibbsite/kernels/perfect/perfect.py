@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints, Words64
+from gibbsite._common.cache import Recent
 from gibbsite._common.wording import argument, in_python, part
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words, bits
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 # many sweeps.
 _UPDATES, _SET_UPDATES = 2**27, 2**22
 _LEAST, _MOST = 2**6, 2**20
-_KEPT = 8
 _TAKEN, _SWEEPS, _FARTHEST, _APART = range(4)
 
 
@@ -63,7 +63,7 @@ class PerfectMemory(NamedTuple):
     tally: Ints
 
 
-_FOUND: dict[str, Any] = {}
+_FOUND = Recent[Any]()
 
 
 @register(methods={"perfect": ("MAR",)}, proof=[{"sweeps": 256}], recommend={"Perfect": {"sweeps": 1024}})
@@ -173,20 +173,17 @@ class Perfect(Kernel):
 
 def _model_of(graph: Graph) -> Any:
     """Return the model as pairs of two states or, with bounds of its weights, as tables; found once."""
-    found = _FOUND.get(graph.digest)
-    if found is None:
-        while len(_FOUND) >= _KEPT:
-            _FOUND.pop(next(iter(_FOUND)))
-        model = graph.require_model()
-        try:
-            found = compile_graph(model, "ising").arrays
-        except IncompatibleError:
-            tables: TableGraph = as_tables(graph).arrays
-            bounds = _set_bounds(tables, np.zeros(int(tables.offset[-1])))
-            find_bounds(tables, bounds)
-            found = seal((tables, bounds.bound))
-        _FOUND[graph.digest] = found
-    return found
+    return _FOUND.find(graph.digest, lambda: _lay_out(graph))
+
+
+def _lay_out(graph: Graph) -> Any:
+    try:
+        return compile_graph(graph.require_model(), "ising").arrays
+    except IncompatibleError:
+        tables: TableGraph = as_tables(graph).arrays
+        bounds = _set_bounds(tables, np.zeros(int(tables.offset[-1])))
+        find_bounds(tables, bounds)
+        return seal((tables, bounds.bound))
 
 
 def _set_bounds(model: TableGraph, bound: Floats) -> SetBounds:

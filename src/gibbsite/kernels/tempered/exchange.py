@@ -10,7 +10,7 @@ instead of diffusing (Okabe et al. 2001; Syed et al. 2022). A state that the tar
 of the model is softened at other rungs, never reaches it.
 
 The statistics are the probabilities of swaps, round trips of states from the reference to the target and back,
-and the averages from which free energies are computed (:mod:`.search`). They have no influence on the chain.
+and the averages from which free energies are computed (:mod:`.ladder`). They have no influence on the chain.
 """
 
 from __future__ import annotations

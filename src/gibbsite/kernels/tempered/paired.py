@@ -1,15 +1,21 @@
 """Two replicas on every rung, which exchange clusters of the sites at which they differ.
 
 Frustrated models on sparse graphs have no clusters of sites that agree. But two states at the same temperature differ
-in clusters, and Houdayer's move exchanges one of them without rejection (:mod:`gibbsite.kernels.clusters.houdayer`):
-both states change far more than single sites would change them at low temperature, and the sum of their log-potentials
-is unchanged (Zhu et al. 2015 call the move isoenergetic). So two ladders run side by side. After every sweep, and its
-swaps along each ladder, both replicas of each rung exchange a cluster. The product of the distributions of all replicas
-is stationary; draws are those of the target of the first ladder.
+in clusters, and Houdayer's move [1]_ exchanges one of them without rejection. A cluster is connected and contains all
+neighbours at which the states differ, so that every factor that it touches sees, at its sites outside, the same in
+both. The exchange therefore moves log-potential from one state to the other and keeps the sum, whatever the factors
+are: the product of the target with itself is stationary. On sparse graphs clusters are neither single sites nor the
+whole graph, and both states change far more than single sites would change them at low temperature. The move is not
+ergodic by itself: sites at which the states agree do not change.
+
+So two ladders run side by side [2]_. After every sweep, and its swaps along each ladder, both replicas of each rung
+exchange a cluster. The product of the distributions of all replicas is stationary; draws are those of the target of the
+first ladder.
 
 References
 ----------
-.. [1] Zhu, Z., Ochoa, A. J. and Katzgraber, H. G. (2015). Efficient cluster algorithm for spin glasses in any
+.. [1] Houdayer, J. (2001). A cluster Monte Carlo algorithm for 2-dimensional spin glasses. EPJ B 22.
+.. [2] Zhu, Z., Ochoa, A. J. and Katzgraber, H. G. (2015). Efficient cluster algorithm for spin glasses in any
        space dimension. PRL 115.
 """
 
@@ -21,15 +27,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats, Ints, Words64
+from gibbsite._common.arrays import Array, Bytes, Floats, Ints, Ints32, Words32, Words64
 from gibbsite._numba.jit import Integer, generic, implement, inlined
-from gibbsite._numba.random.generators import Words
+from gibbsite._numba.random.generators import Words, below
 from gibbsite.graphs.color import markov_graph
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
 from gibbsite.kernels.base import Kernel, Span, visit
-from gibbsite.kernels.clusters.houdayer import ExchangeMemory, choose_cluster, exchange_memory
 from gibbsite.kernels.clusters.swendsen_wang import SwendsenWang
 from gibbsite.kernels.registry import register
 from gibbsite.kernels.tempered.exchange import TemperedMemory
@@ -42,6 +47,58 @@ from gibbsite.scans.base import period
 
 if TYPE_CHECKING:
     from gibbsite.kernels.protocols import Pilot
+
+
+class ExchangeMemory(NamedTuple):
+    """Room for a cluster."""
+
+    # start, neighbour: sites that share a factor with site i: ``neighbour[start[i] : start[i + 1]]``
+    start: Words32
+    neighbour: Words32
+    todo: Ints32  # (sites,): the sites at which states differ, then the cluster
+    mark: Bytes  # (sites,): whether a site is in the cluster; zeros between moves
+
+    @property
+    def rebuildable(self) -> bool:
+        """Every move begins anew."""
+        return True
+
+
+def exchange_memory(graph: Graph) -> ExchangeMemory:
+    """Return room for exchanges between states of a model."""
+    start, neighbour = markov_graph(graph)
+    return ExchangeMemory(start, neighbour, np.zeros(graph.n_sites, np.int32), np.zeros(graph.n_sites, np.uint8))
+
+
+@inlined
+def choose_cluster(memory: ExchangeMemory, x: Array, y: Array, rng: Words) -> tuple[Words, Integer]:
+    """Write the cluster of a random site at which two states differ to ``todo``, mark it, and return its size."""
+    todo, apart = memory.todo, np.int64(0)
+    for i in range(x.size):
+        todo[apart] = i
+        apart += x[i] != y[i]
+    if apart == 0:
+        return rng, apart
+    rng, which = below(rng, apart)
+    return rng, find_cluster(memory, x, y, np.intp(todo[which]))
+
+
+@inlined
+def find_cluster(memory: ExchangeMemory, x: Array, y: Array, seed: Integer) -> Integer:
+    """Write the sites at which states differ that are connected with a seed to ``todo``, and mark them."""
+    todo, mark = memory.todo, memory.mark
+    todo[0], mark[seed] = seed, 1
+    done, known = np.int64(0), np.int64(1)
+    while done < known:
+        i = np.intp(todo[done])
+        done += 1
+        for k in range(np.uintp(memory.start[i]), np.uintp(memory.start[i + 1])):
+            j = np.intp(memory.neighbour[k])
+            if mark[j] == 0 and x[j] != y[j]:
+                mark[j] = 1
+                todo[known] = j
+                known += 1
+    return known
 
 
 # Neighbours of a site, on average, up to which clusters are smaller than the model.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Positions, Words64
+from gibbsite._common.cache import Recent
 from gibbsite._common.wording import part, unknown
 from gibbsite._numba.shelf import make_shelf
 from gibbsite.errors import ArgumentError, IncompatibleError
@@ -58,9 +59,8 @@ REFERENCES, KEEP = ("fitted", "even"), ("target", "all")
 _FEWEST_TRIPS, _LOWEST_RATE = 10, 0.05
 # Finding a ladder takes long in models of more sites.
 _FEW_SITES = 20_000
-# Ladders whose graphs are kept for later.
-_KEPT = 4
-_RUNGS: dict[tuple[Any, ...], Rungs] = {}
+# The graphs of the last ladders.
+_RUNGS = Recent[Rungs](4)
 
 
 @register(methods={"tempered": ("MAR", "MAP", "PR")}, proof=[{"ladder": (0.0, 0.4, 1.0)}], recommend={"Tempered": {}})
@@ -173,12 +173,7 @@ class Tempered(Kernel):
         ladder = self.start_ladder(graph)
         words = (ladder.betas.tobytes(), ladder.log_reference.tobytes())
         key = (graph.digest, graph.units, repr(self.kernel), *words)
-        found = _RUNGS.get(key)
-        if found is None:
-            while len(_RUNGS) >= _KEPT:
-                _RUNGS.pop(next(iter(_RUNGS)))
-            found = _RUNGS[key] = make_rungs(graph, self.kernel, ladder)
-        return ladder, found
+        return ladder, _RUNGS.find(key, lambda: make_rungs(graph, self.kernel, ladder))
 
     @property
     def tunes(self) -> bool:
