@@ -34,9 +34,10 @@ def seal(arrays: Arrays) -> Arrays:
     return arrays
 
 
-def _count_bytes(arrays: tuple[Any, ...]) -> int:
+def count_bytes(arrays: tuple[Any, ...]) -> int:
+    """Return the bytes of all arrays of nested tuples."""
     return sum(
-        each.nbytes if isinstance(each, np.ndarray) else _count_bytes(each) if isinstance(each, tuple) else 0
+        each.nbytes if isinstance(each, np.ndarray) else count_bytes(each) if isinstance(each, tuple) else 0
         for each in arrays
     )
 
@@ -131,7 +132,7 @@ class Graph:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return _count_bytes(self.arrays)
+        return count_bytes(self.arrays)
 
     def require_model(self) -> FactorGraph:
         """Return the model that was compiled, for code that reads more of it than the arrays.

@@ -28,7 +28,7 @@ from gibbsite.kernels.minibatch.factors import local_energies as local_energies
 from gibbsite.kernels.minibatch.local import LocalMinibatchGibbs as LocalMinibatchGibbs
 from gibbsite.kernels.minibatch.metropolis import PoissonMH as PoissonMH
 from gibbsite.kernels.minibatch.metropolis import TunaMH as TunaMH
-from gibbsite.kernels.minibatch.mgpmh import MGPMH as MGPMH
+from gibbsite.kernels.minibatch.min_gibbs import MGPMH as MGPMH
 from gibbsite.kernels.minibatch.min_gibbs import DoubleMinGibbs as DoubleMinGibbs
 from gibbsite.kernels.minibatch.min_gibbs import MinGibbs as MinGibbs
 from gibbsite.kernels.minibatch.poisson import PoissonGibbs as PoissonGibbs

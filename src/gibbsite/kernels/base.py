@@ -26,7 +26,7 @@ from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words
 from gibbsite.errors import IncompatibleError
 from gibbsite.graphs.compile import KINDS
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, count_bytes
 from gibbsite.graphs.support.reach import leads_to
 from gibbsite.kernels.protocols import Blocked, Connecting, Costly
 from gibbsite.kernels.registry import default_kernel
@@ -48,9 +48,9 @@ class Buffer(NamedTuple):
 
 
 class KernelWarning(NamedTuple):
-    """What is known beforehand about the results of a kernel, in a sentence or two.
+    """A warning about the results of a kernel that is known before the run.
 
-    ``grave``: a number of the result, or one that users would compute from it, is biased however long the run.
+    ``grave``: a number of the result, or one that users would compute from it, is biased, even in long runs.
     """
 
     text: str
@@ -77,14 +77,14 @@ class Kernel(ABC):
     joint : bool
         A step moves all sites together, whatever site it is given: a sweep is one step.
     reads_all : bool
-        A sweep reads every factor, so that the log-potential of a state costs no more than a sweep.
+        A sweep reads every factor, so the log-potential of a state costs no more than a sweep.
     reversible : bool
         Each single-site step satisfies detailed balance.
     error_source : str
-        What standard errors are estimated from. "draws": draws of a chain are random, and their
-        autocorrelation can be estimated. "chains": draws of a chain are more even than random ones, so only
-        the spread of the means of independent chains shows the error. "none": chains are not independent
-        either, or have an error in common, which their spread does not show.
+        What standard errors are estimated from. "draws": the draws of a chain are random, and their
+        autocorrelation can be estimated. "chains": the draws of a chain are more even than random ones, so only the
+        spread of the means of independent chains shows the error. "none": chains are not independent, or share an
+        error that their spread does not show.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
@@ -126,11 +126,11 @@ class Kernel(ABC):
         return Buffer(np.zeros(int(graph.cards.max(initial=1))))
 
     def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        return 8 * int(graph.cards.max(initial=1))
+        """Return the bytes that :meth:`memory` allocates; kernels override this where allocating takes long."""
+        return count_bytes(self.memory(graph, np.ones(4, np.uint64)))
 
     def warnings(self, model: Any, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Return what users of a result should know that its numbers do not show."""
+        """Return warnings about properties of the result that its numbers do not show."""
         return ()
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
@@ -174,7 +174,7 @@ def step(
     raise NotImplementedError
 
 
-#: Most threads that share the work of one chain; memories have room for this many.
+#: Largest number of threads that share the work of one chain.
 MOST_MEMBERS = 16
 
 
@@ -207,7 +207,7 @@ def visit(
 ) -> Words:
     """Make the visits of a span of a schedule; return the advanced generator.
 
-    Sites move one by one unless there is an implementation for kernel and graph that moves many at once
+    Sites move one by one unless a batched update for kernel and graph is registered
     (:mod:`gibbsite.kernels.batched`).
     """
     raise NotImplementedError
@@ -215,7 +215,7 @@ def visit(
 
 @generic
 def sums_up(arrays: Any) -> bool:
-    """Whether a walk adds conditionals to the recorded sums itself, instead of leaving them in ``cond``."""
+    """Whether an update adds conditionals to the recorded sums itself, instead of leaving them in ``cond``."""
     raise NotImplementedError
 
 

@@ -1,8 +1,7 @@
-"""Replicas of one chain on several processes: each moves some of them, and all meet after every sweep.
+"""Replicas of one chain on several processes: each moves some of them, and all exchange states after every sweep.
 
-What one process sends to the others, and which states change places, is given as views of arrays that all of them
-have: a message fills with the sender's numbers the view of the same name at the receiver. How messages travel
-is not defined here.
+A message is a view of an array that all processes have: the numbers of the sender are copied to the same view at the
+receiver. How messages are sent is left to the executor.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Arrays = dict[str, Array]
 
 
 class Chain(NamedTuple):
-    """A chain of replicas: what it carries; state and conditionals of its target; order and generator."""
+    """A chain of replicas: its memory, the state and conditionals of its target, its order and its generator."""
 
     memory: Any
     x: Array
@@ -27,10 +26,7 @@ class Chain(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where one of several processes is: what all of them have, where shares begin, and which one it is.
-
-    ``parameters``, ``arrays`` and ``schedule`` are those of the run, as compiled code sees them.
-    """
+    """The parameters of a run as compiled code sees them, where the shares of processes begin, and a process."""
 
     parameters: Any
     arrays: Any
@@ -40,7 +36,7 @@ class Place(NamedTuple):
 
 
 class Message(NamedTuple):
-    """Numbers that a process has, and another one needs."""
+    """Numbers that one process sends to another."""
 
     sender: int
     receiver: int
@@ -53,7 +49,7 @@ def to_all(sender: int, hosts: int, view: Array) -> list[Message]:
 
 
 class Share(ABC):
-    """What one of several processes does with a chain of replicas.
+    """The share of one process in a chain of replicas.
 
     Attributes
     ----------
@@ -62,7 +58,7 @@ class Share(ABC):
     chain : Chain
         The chain, as far as this process knows it.
     recorder : int
-        The process that has the state of the target, and its conditionals, where it is asked to show them.
+        The process that has the state and the conditionals of the target when they are to be recorded.
     """
 
     host: int
@@ -76,14 +72,14 @@ class Share(ABC):
 
     @abstractmethod
     def sweep(self, turn: int, put: bool, members: int, member: int) -> None:
-        """Move those of the own replicas that a member of a team of threads has, by sweep number ``turn``.
+        """Move the replicas of a member of a team of threads by sweep number ``turn``.
 
         With ``put``, conditionals of the target are kept.
         """
 
     @abstractmethod
     def tell(self) -> list[Message]:
-        """Return what all processes must know before they can meet."""
+        """Return what all processes need before they can exchange states."""
 
     @abstractmethod
     def meet(self, put: bool, show: bool) -> list[Message]:
@@ -94,36 +90,36 @@ class Share(ABC):
 
     @abstractmethod
     def own(self) -> Arrays:
-        """Return what this process knows better than the others: see :meth:`Ensemble.cut`."""
+        """Return the arrays that only this process has up to date: see :meth:`Ensemble.cut`."""
 
 
 class Ensemble(ABC):
-    """How the replicas of a chain are shared out.
+    """How the replicas of a chain are distributed to processes.
 
     Attributes
     ----------
     most : int
-        How many processes can have a share.
+        Largest number of processes.
     """
 
     most: int
 
     def bounds(self, hosts: int) -> list[int]:
-        """Return where the share of each of some processes begins, and where the last one ends."""
+        """Return where the share of each process begins, and where the last one ends."""
         return [self.most * host // hosts for host in range(hosts + 1)]
 
     @abstractmethod
     def bare(self, memory: Any) -> Any:
-        """Return what the memory of a chain has that all processes need."""
+        """Return the part of the memory of a chain that all processes need."""
 
     @abstractmethod
     def cut(self, memory: Any, low: int, high: int) -> Arrays:
-        """Return what a share needs of the memory of a chain besides."""
+        """Return the part of the memory of a chain that only one share needs."""
 
     @abstractmethod
     def join(self, memory: Any, before: Any, bounds: Sequence[int], owned: Sequence[Arrays]) -> Any:
-        """Return the memory of a chain, given the bare one, the one before, and what all shares have."""
+        """Return the memory of a chain, given the bare one, the one before, and the arrays of all shares."""
 
     @abstractmethod
     def share(self, place: Place, chain: Chain, own: Arrays) -> Share:
-        """Return the share of a process, given the bare memory of a chain and what :meth:`cut` returned."""
+        """Return the share of a process, given the bare memory of a chain and the result of :meth:`cut`."""

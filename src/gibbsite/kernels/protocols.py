@@ -1,7 +1,7 @@
-"""What a few kernels do besides moving sites: one protocol for each.
+"""Protocols of kernels that do more than move sites.
 
-Most kernels have none of these methods. Callers ask ``isinstance(kernel, Adaptive)``, or call a function of
-:mod:`gibbsite.kernels.base` that also knows what holds for other kernels.
+Most kernels have none of these methods. Callers test ``isinstance(kernel, Adaptive)``, or call a function of
+:mod:`gibbsite.kernels.base` that also handles kernels without the protocol.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RunOutline(NamedTuple):
-    """What a kernel may need to know about a run."""
+    """The outline of a run, on which some kernels depend."""
 
     scan: str  # name of the scan
     period: int | None  # visits after which the scan repeats itself; None for random scans
@@ -50,28 +50,28 @@ class Pilot(Protocol):
 
     @property
     def late(self) -> bool:
-        """Whether the time of a search is used up: the next run should be the last one."""
+        """Whether the time for pilot runs is used up, so that the next run should be the last."""
 
     def run(self, kernel: Kernel, share: float) -> Trial:
-        """Run chains for a share of the pilot's time, from where its last ones ended."""
+        """Run chains for a share of the time for pilot runs, from the last states of the run before."""
 
 
 @runtime_checkable
 class Tunable(Protocol):
-    """A kernel with parameters that are found by pilot runs, and do not change during the run."""
+    """A kernel with parameters that pilot runs choose and that do not change during the run."""
 
     @property
     def tunes(self) -> bool:
-        """Whether :meth:`tune` has anything left to find."""
+        """Whether a parameter is still to be chosen by :meth:`tune`."""
 
     def tune(self, pilot: Pilot) -> Kernel:
-        """Return the kernel with all parameters that pilot runs find."""
+        """Return the kernel with all parameters chosen."""
 
     def tuned(self) -> dict[str, Array]:
-        """Return what :meth:`tune` has found, for checkpoints."""
+        """Return the parameters that :meth:`tune` has chosen, for checkpoints."""
 
     def retuned(self, found: dict[str, Array]) -> Kernel:
-        """Return the kernel with what :meth:`tuned` has returned before."""
+        """Return the kernel with parameters that :meth:`tuned` returned."""
 
 
 @runtime_checkable
@@ -79,7 +79,7 @@ class Finite(Protocol):
     """A kernel whose run is complete after a number of sweeps."""
 
     def natural_sweeps(self, n_sites: int) -> int | None:
-        """Return the number of sweeps of a complete run, which is the default; None: any number."""
+        """Return the number of sweeps of a complete run, which is the default; None for any number."""
 
 
 @runtime_checkable
@@ -95,7 +95,7 @@ class Costly(Protocol):
     """A kernel that may take minutes to set up on large models."""
 
     def quick(self, graph: Graph) -> bool:
-        """Whether set-up is cheap; otherwise commands that compare or describe kernels leave it out."""
+        """Whether set-up is cheap; otherwise commands that compare or describe kernels omit it."""
 
 
 @runtime_checkable
@@ -108,7 +108,7 @@ class Summarised(Protocol):
 
 @runtime_checkable
 class Selecting(Protocol):
-    """A kernel that stands for several."""
+    """A kernel of which there are several variants to choose from."""
 
     def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
         """Return the kernels of which :func:`gibbsite.infer` takes the best, after short runs of each."""
@@ -128,7 +128,7 @@ class Blocked(Protocol):
         """Return the sites that a visit of a unit may change."""
 
 
-# ---- what a chain carries
+# ---- memory of a chain
 
 
 @runtime_checkable
@@ -144,12 +144,12 @@ class Stateful(Protocol):
     """A kernel whose memory depends on the present state of the chain, such as running sums."""
 
     def forget(self, memory: Any) -> None:
-        """Discard what the memory holds about the state; called when the state is set from outside."""
+        """Discard what the memory contains about the state; called when the state is set from outside."""
 
 
 @runtime_checkable
 class Fallible(Protocol):
-    """A kernel whose steps can go wrong.
+    """A kernel whose steps can fail.
 
     ``fallible``: chains are then restored to where they were before the failed block of steps.
     """
@@ -193,13 +193,13 @@ class Replicated(Protocol):
         """Return the arrays that chains have recorded in their memories, by name, for ``Result.kept``."""
 
     def crossing_warnings(self, memories: Sequence[Any]) -> tuple[str, ...] | None:
-        """Return what speaks against chains that cross between modes; None: they do not cross.
+        """Return reasons to doubt that chains cross between modes; None if they do not.
 
-        Where they do, and there is no warning, a run needs no dispersed-start check.
+        Chains that cross without such a reason need no dispersed-start check.
         """
 
 
-# ---- what is known about the draws
+# ---- properties of the draws
 
 
 @runtime_checkable
@@ -207,9 +207,9 @@ class Independent(Protocol):
     """A kernel that makes independent draws on some graphs."""
 
     def independent(self, graph: Graph) -> bool:
-        """Whether a sweep ends in an independent draw from the model, wherever it began.
+        """Whether a sweep ends in an independent draw from the model, whatever its start.
 
-        Such a run cannot have missed a mode: it needs no dispersed-start check, and few draws.
+        Such a run cannot miss a mode: it needs no dispersed-start check, and few draws.
         """
 
 

@@ -1,6 +1,6 @@
-"""The kernels of the library: each is registered in its own module, and everything else is derived.
+"""The kernels of the library: each is registered in its own module, and all lists are derived.
 
-From here come the public names of :mod:`gibbsite.kernels`, the methods of :func:`gibbsite.infer` and of the
+These are the public names of :mod:`gibbsite.kernels`, the methods of :func:`gibbsite.infer` and of the
 command line, what ``info`` and ``warmup`` list, the candidates of :func:`gibbsite.recommend`, the default
 kernel of each graph kind, and the kernels that the conformance tests verify.
 """
@@ -143,7 +143,7 @@ def default_kernel(graph: Graph) -> Kernel:
 
 
 def _load(field: str, value: str) -> Registration | None:
-    """Return the kernel that declares a method or a kind of graph; import its module if it is one of ours."""
+    """Return the kernel that declares a method or a kind of graph; import its module if the library has it."""
     for given in read_declarations("kernels"):
         if value in given.get(field, ()):
             import_downwards(given["module"])

@@ -29,7 +29,7 @@ HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
 
 
 class HeatBath(NamedTuple):
-    """The rule of nearly all runs, a type of its own: the others are not compiled with it."""
+    """The rule of nearly all runs; it has its own type so that the others are not compiled with it."""
 
     number: int
 
@@ -65,7 +65,7 @@ def pick(w: Floats, size: Integer, level: float) -> Integer:
     """Return the state at which the running sum of ``w`` passes ``level``, never one of weight zero."""
     passed = 0.0
     chosen = 0
-    for a in range(size):  # all of them: a branch at the chosen state could not be predicted
+    for a in range(size):  # no early exit: the branch could not be predicted
         passed += w[a]
         chosen += level >= passed
     if chosen == size:  # rounding brought the level to the total
@@ -99,9 +99,10 @@ def metropolised_row(w: Floats, size: Integer, total: float, now: Integer) -> No
 def suwa_todo_row(w: Floats, size: Integer, now: Integer) -> None:
     """Replace weights by the transition row of the Suwa-Todo rule from state ``now``.
 
-    Lay the weights end to end on a circle, the largest first, and turn the circle by the largest weight: what
-    lay on i now lies on the states it flows to. This is their v_ij = max(0, min(D, w_i + w_j - D, w_i, w_j)),
-    D = S_i - S_{j-1} + w_1, as overlaps of intervals. States keep their own order behind the largest.
+    Place the weights end to end on a circle, the largest first, and rotate the circle by the largest weight: the
+    interval of state i then overlaps those of the states it moves to. These overlaps are the
+    v_ij = max(0, min(D, w_i + w_j - D, w_i, w_j)), D = S_i - S_{j-1} + w_1, of the paper. The states after the largest
+    keep their order.
     """
     first = 0
     for a in range(size):
@@ -117,7 +118,7 @@ def suwa_todo_row(w: Floats, size: Integer, now: Integer) -> None:
     low += w[first]
     high = low + w[now]
     begin = 0.0
-    landed = first  # where the lower end comes to lie, should the interval vanish by rounding
+    landed = first  # state at the lower end of the interval, in case rounding makes it vanish
     length = 0.0
     for k in range(size):
         a = (first + k) % size

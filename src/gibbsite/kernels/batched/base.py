@@ -1,17 +1,17 @@
-"""Batched updates: what they are, and which of them fits a kernel and a model.
+"""Batched updates, and the choice of one for a kernel and a model.
 
-Compiled code that moves many sites, or many chains, at once needs the model in another layout, and chains with
-another memory. A batched update is both in one module of this folder:
+Compiled code that moves many sites, or many chains, at once needs another layout of the model and another memory of
+chains. A batched update defines both in one module of this folder:
 
 * ``prepare`` lays the model out, or returns None where the update does not fit kernel and graph;
-* ``memory`` allocates what the chains of a bundle carry besides their states;
+* ``memory`` allocates the memory of a bundle of chains;
 * ``move`` is compiled: the implementation of :func:`gibbsite.kernels.base.visit` for these arrays, which also
   adds conditionals to the recorded sums;
 * the site order of the packed model converts states to the layout (``pack``), and states and records back
   (``unpack``).
 
-A class decorated with :func:`register_batched` is found wherever chains are laid out (:mod:`gibbsite.sampling.layout`);
-no other file names it, and its module is imported when a kernel and a kind of graph that it declares are used.
+A class decorated with :func:`register_batched` is found when chains are laid out (:mod:`gibbsite.sampling.layout`).
+Its module is imported when a kernel and a kind of graph that it declares are used.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class BatchedUpdate(ABC):
     rank : int
         Updates are tried in this order: faster ones, which fit fewer models, first.
     lanes : int
-        Chains that move together; a bundle is filled up to a multiple of them. 1: a bundle is one chain.
+        Chains that move together; the size of a bundle is a multiple of this. 1: a bundle is one chain.
     parameters : type
         The kernel's parameters as compiled code sees them.
     layouts : tuple of types
@@ -56,8 +56,8 @@ class BatchedUpdate(ABC):
     move : function
         The arguments are those of :func:`gibbsite.kernels.base.visit`; ``cond`` are the recorded sums.
     divisible : bool
-        Whether several processes can share a chain, each of which moves some positions: new states depend on
-        position, sweep, neighbours, and on what :meth:`carried` returns, but not on which sites have moved before.
+        Whether several processes can share a chain, each moving some positions: new states depend on position, sweep,
+        neighbours, and on what :meth:`carried` returns, but not on which sites have moved before.
     """
 
     name: ClassVar[str]
@@ -79,7 +79,7 @@ class BatchedUpdate(ABC):
 
     @abstractmethod
     def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> NamedTuple:
-        """Allocate what a bundle carries besides its states, given the generator words of its chains.
+        """Allocate the memory of a bundle, given the generator words of its chains.
 
         A team of up to ``MOST_MEMBERS`` threads shares it.
         """
@@ -98,15 +98,10 @@ U = TypeVar("U", bound=type[BatchedUpdate])
 
 
 def register_batched(*, kernel: str, kinds: tuple[str, ...]) -> Callable[[U], U]:
-    """Register a batched update and its compiled move; a decorator of its class.
+    """Register a batched update, for a kernel by the name of its class, and its compiled move.
 
-    Parameters
-    ----------
-    kernel : str
-        Name of the kernel's class.
-    kinds : tuple of str
-        Kinds of graphs that it can lay out, "binary" for all kinds of two-state sites. Both arguments must be
-        literals, because they are read from the source.
+    ``kinds`` are the kinds of graphs that it can lay out, "binary" for all kinds of two-state sites. Both arguments
+    must be literals, because they are read from the source.
     """
 
     def add(update: U) -> U:
@@ -128,12 +123,7 @@ def find_batched_update(
 ) -> tuple[BatchedUpdate, PackedModel] | None:
     """Return the fastest batched update that fits a kernel and a model, and the model laid out for it.
 
-    Parameters
-    ----------
-    kernel, model, graph
-        What runs.
-    chains : bool
-        Whether many chains shall move at once, rather than many sites of one chain.
+    ``chains``: an update of many chains, rather than of many sites of one chain.
 
     Examples
     --------

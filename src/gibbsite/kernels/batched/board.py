@@ -4,9 +4,9 @@ A site of one color has its neighbours in the other: those before and after it a
 other color's part of the same row, the rest at the same position of the neighbouring rows. So adjacent sites
 depend on contiguous arrays, and loops over them compile to vector instructions.
 
-Boards differ in what they compute from the neighbours: :func:`look_inside` and :func:`look_single` write it to a
-buffer for BLOCK sites, :func:`draw_block` draws the sites from there. The memory of a chain has, for each member
-of a team, such a buffer and as many random words. Without random numbers the sites move while they are looked at
+:func:`look_inside` and :func:`look_single` write what a board computes from the neighbours of up to BLOCK sites to a
+buffer, from which :func:`draw_block` draws the sites. The memory of a chain has such a buffer and as many random words
+for each member of a team. Herded boards use no random numbers and move the sites while they read their neighbours
 (:mod:`gibbsite.kernels.batched.herded_board`).
 """
 
@@ -45,7 +45,7 @@ class BoardShape(NamedTuple):
 
 
 def pack_two_colors(graph: Graph, arrays: Any, order: Parity) -> PackedModel:
-    """Return a lattice laid out like a checkerboard; what its arrays leave out is what the graph's do."""
+    """Return a lattice laid out like a checkerboard; its constant is that of the graph."""
     return PackedModel(arrays, order, graph.n_sites // 2, graph.log_offset)
 
 
@@ -55,7 +55,7 @@ def takes_two_colors(shape: Triple, wraps: Triple) -> bool:
 
 
 def n_directions(shape: Triple) -> int:
-    """Return in how many directions a site of a board looks for neighbours."""
+    """Return the number of directions in which a site of a board may have neighbours."""
     return 6 if shape[0] > 1 else 4
 
 
@@ -73,10 +73,10 @@ def toward_neighbours(couplings: Sequence[Floats], shape: Triple, wraps: Triple)
 
 
 class Row(NamedTuple):
-    """Where the neighbours of one color's part of a row stand; NOWHERE if there are none.
+    """Positions of one color's part of a row and of its neighbours, NOWHERE if there are none.
 
-    ``own`` is the position of its first site, in column ``shift`` (0 or 1), ``beside`` the first of the other
-    color in the same row, ``size`` and ``size_beside`` how many there are.
+    ``own`` is the position of its first site, in column ``shift`` (0 or 1), ``beside`` that of the first site of the
+    other color in the same row; ``size`` and ``size_beside`` are the numbers of sites.
     """
 
     own: Integer
@@ -95,7 +95,7 @@ NOWHERE = np.uintp(2**64 - 1)
 
 @inlined
 def find_row(board: BoardShape, color: Integer, row: Integer) -> Row:
-    """Return where a row of a color and its neighbours are."""
+    """Return the positions of a row of a color and of its neighbours."""
     other = 1 - color
     here, there = board.start[color], board.start[other]
     even = _U(board.start[0, board.start.shape[1] - 1])
@@ -150,7 +150,7 @@ def right_of(row: Row, wrap: int, j: Integer) -> Integer:
 
 @inlined
 def inner_part(row: Row, low: Integer, high: Integer) -> tuple[Integer, Integer]:
-    """Return which of the sites low to high have neighbours on both sides that are next to each other."""
+    """Return the range of the sites low to high that have adjacent neighbours on both sides."""
     if row.shift == _ZERO:
         low = max(low, _ONE)
     if row.size + row.shift > row.size_beside:
@@ -160,37 +160,36 @@ def inner_part(row: Row, low: Integer, high: Integer) -> tuple[Integer, Integer]
 
 @inlined
 def or_own(place: Integer, row: Row) -> Integer:
-    """Return a row to read instead of a missing one; what is read there must not count."""
+    """Return a row to read instead of a missing one; its values must not be used."""
     return row.own if place == NOWHERE else place
 
 
 @generic
 def look_inside(arrays: Any, row: Row, j: Integer, count: Integer, x: Codes, room: Any, at: Integer) -> None:
-    """Look at the neighbours of ``count`` sites of a row from j on, none at an end; write from ``at`` on."""
+    """Read the neighbours of ``count`` sites of a row from j on, none at an end; write from ``at`` on."""
     raise NotImplementedError
 
 
 @generic
 def look_single(arrays: Any, row: Row, j: Integer, x: Codes, room: Any, at: Integer) -> None:
-    """Look at the neighbours of site j of a row, wherever it stands, for entry ``at`` of the room."""
+    """Read the neighbours of site j of a row, which may be at an end; write entry ``at`` of the buffer."""
     raise NotImplementedError
 
 
-@generic
-def draw_block(
-    arrays: Any,
-    memory: Any,
-    member: Integer,
-    at: Integer,
-    x: Codes,
-    first: Integer,
-    count: Integer,
-    sums: Floats32,
-    keep: bool,
-) -> None:
-    """Draw the sites ``first``, ... from what is in a member's room and its random words from ``at`` on.
+class Block(NamedTuple):
+    """Sites ``first``, ... of a board for which a member of a team has random words from ``at`` on."""
 
-    The probabilities of their states are added to ``sums``, planes of a state each, if ``keep`` is set.
+    member: Integer
+    at: Integer
+    first: Integer
+    count: Integer
+
+
+@generic
+def draw_block(arrays: Any, memory: Any, block: Block, x: Codes, sums: Floats32, keep: bool) -> None:
+    """Draw the sites of a block from a member's buffer and its random words.
+
+    The probabilities of their states are added to ``sums``, a plane for each state, if ``keep`` is set.
     """
     raise NotImplementedError
 
@@ -210,9 +209,9 @@ def first_row(start: Ints, position: Integer) -> Integer:
 
 @inlined
 def look_along(arrays: Any, color: Integer, row: Integer, begin: Integer, end: Integer, x: Codes, room: Any) -> Integer:
-    """Look at the neighbours of the sites begin to end, the first of them in ``row``; return where that ends.
+    """Read the neighbours of the sites begin to end, the first of them in ``row``; return the row after the last.
 
-    Entries of the room are counted from ``begin``.
+    Entries of the buffer are counted from ``begin``.
     """
     at = begin
     while at < end:
@@ -253,7 +252,7 @@ def move_board(
                 row = look_along(arrays, color, row, a, b, x, room)
                 lanes = counters(base, off + _U(board.start[color, rows]), BLOCK, 4)
                 fill_keyed(words, memory.key[0], memory.key[1], span.turn, base, lanes, WORDS)
-                draw_block(arrays, memory, team.member, a - base, x, a, b - a, cond, keep)
+                draw_block(arrays, memory, Block(team.member, a - base, a, b - a), x, cond, keep)
             if team.size > 1:
                 wait_for_all(team.gate, team.size)
     return rng

@@ -19,6 +19,7 @@ from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.batched.base import register_batched
 from gibbsite.kernels.batched.board import (
     NOWHERE,
+    Block,
     BoardShape,
     Row,
     draw_block,
@@ -65,7 +66,7 @@ class PlaneBoard(NamedTuple):
 
 
 def pack_checkerboard(graph: Graph) -> PackedModel | None:
-    """Lay a lattice out by color; None if two colors do not suffice or couplings are too large."""
+    """Lay a lattice out by color; None if two colors do not suffice, or couplings are too large."""
     g = graph.arrays
     if not isinstance(g, LatticeGraph):
         return None
@@ -124,17 +125,8 @@ def _odds_single(arrays: Any, row: Row, j: Integer, x: Ints8, odds: Floats32, at
 
 @implement(draw_block, UniformBoard)
 @implement(draw_block, PlaneBoard)
-def _settle_block(
-    arrays: Any,
-    memory: KeyedMemory,
-    member: Integer,
-    at: Integer,
-    x: Ints8,
-    first: Integer,
-    count: Integer,
-    sums: Floats32,
-    keep: bool,
-) -> None:
+def _settle_block(arrays: Any, memory: KeyedMemory, block: Block, x: Ints8, sums: Floats32, keep: bool) -> None:
+    member, at, first, count = block.member, block.at, block.first, block.count
     draw_at_once(memory.room[member], memory.words[member], at, x, first, count, sums, keep)
 
 

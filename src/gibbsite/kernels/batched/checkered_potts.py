@@ -24,6 +24,7 @@ from gibbsite.kernels.base import MOST_MEMBERS, Kernel
 from gibbsite.kernels.batched.base import Streams, register_batched
 from gibbsite.kernels.batched.board import (
     NOWHERE,
+    Block,
     BoardShape,
     Row,
     draw_block,
@@ -72,7 +73,7 @@ class PlanePotts(NamedTuple):
 
 
 def pack_potts_checkerboard(model: FactorGraph, graph: Graph) -> PackedModel | None:
-    """Lay a Potts lattice out by color; None if it is none, needs a third color, or is too strongly coupled.
+    """Lay a Potts lattice out by color; None for other graphs, odd periodic lattices, or too large couplings.
 
     Impossible states have weight zero, which is exact. All other products stay within exp(64) of each other,
     far inside the range of 32-bit floats.
@@ -103,7 +104,7 @@ def pack_potts_checkerboard(model: FactorGraph, graph: Graph) -> PackedModel | N
 
 
 def _only_lattice(model: FactorGraph) -> LatticeFactors | None:
-    """Return the lattice of agreements that holds all pairs of a model; None if there is no such thing."""
+    """Return the lattice of agreements that contains all pairs of a model, or None."""
     from gibbsite.models.lattice import LatticeFactors
 
     pairs = [g for g in model.groups if isinstance(g, LatticeFactors) or (g.size and g.arity > 1)]
@@ -130,7 +131,7 @@ F = np.float32
 
 # Directions, as in ``PlaneBoard.coupling``.
 _LEFT, _RIGHT, _ABOVE, _BELOW, _FRONT, _BACK = range(6)
-ABSENT = np.int16(-1)  # stands for the state of a missing neighbour
+ABSENT = np.int16(-1)  # in place of the state of a missing neighbour
 
 
 class PottsMemory(NamedTuple):
@@ -227,7 +228,7 @@ def _neighbour(arrays: Any, row: Row, direction: int, j: Integer) -> Integer:
 
 @generic
 def factor_of(arrays: Any, direction: int, p: Integer) -> Any:
-    """Return what counts if the neighbour of position p in a direction is in the same state."""
+    """Return the factor for a neighbour of position p in a direction that is in the same state."""
     raise NotImplementedError
 
 
@@ -251,17 +252,8 @@ def _times(arrays: Any, direction: int, p: Integer, agree: bool) -> Any:
 
 @implement(draw_block, UniformPotts)
 @implement(draw_block, PlanePotts)
-def _settle_block(
-    arrays: Any,
-    memory: PottsMemory,
-    member: Integer,
-    at: Integer,
-    x: Ints16,
-    first: Integer,
-    count: Integer,
-    sums: Floats32,
-    keep: bool,
-) -> None:
+def _settle_block(arrays: Any, memory: PottsMemory, block: Block, x: Ints16, sums: Floats32, keep: bool) -> None:
+    member, at, first, count = block.member, block.at, block.first, block.count
     weight, words = memory.weight[member], memory.words[member]
     _weigh(arrays, memory.room[member], first, count, weight)
     draw_states_at_once(weight, memory.total[member], memory.left[member], words, at, x, first, count, sums, keep)

@@ -67,7 +67,7 @@ class ColoredGraph(NamedTuple):
 
 
 def pack_columns(model: Model, graph: Graph, most_tabled: int = MOST_TABLED) -> PackedModel | None:
-    """Lay a binary model out color by color; None if it is none, or its couplings are too large for it.
+    """Lay a binary model out color by color; None for other models, or if couplings are too large.
 
     Sites of at most ``most_tabled`` neighbours have tables of thresholds.
     """
@@ -155,7 +155,7 @@ _TO_UNIT = F(1.0 / SCALE)
 
 @inlined
 def share(low: Integer, high: Integer, size: int, team: Team) -> tuple[Integer, Integer]:
-    """Return which pieces of some size, counted from zero, a member of a team takes of low to high."""
+    """Return the range of pieces of ``size`` positions, counted from zero, that a member of a team takes."""
     begin, end = low // _U(size), (high + _U(size - 1)) // _U(size)
     members, member = _U(team.size), _U(team.member)
     return begin + (end - begin) * member // members, begin + (end - begin) * (member + _U(1)) // members
@@ -163,9 +163,9 @@ def share(low: Integer, high: Integer, size: int, team: Team) -> tuple[Integer, 
 
 @inlined
 def counters(base: Integer, end: Integer, most: int, each: int) -> Integer:
-    """Return how many counters hold the numbers of at most ``most`` positions, ``each`` of them in one.
+    """Return the number of counters for at most ``most`` positions, of which each provides ``each`` numbers.
 
-    They are numbered consecutively, so no two pieces have any in common.
+    Counters are numbered consecutively, so no two pieces share any.
     """
     return (min(_U(most), end - base) + _U(each - 1)) // _U(each)
 
@@ -180,7 +180,7 @@ def first_without_table(arrays: ColoredGraph, c: Integer) -> Integer:
 
 
 class Columns(NamedTuple):
-    """What a class has from one of its positions on: its size, the degree, first edge and threshold."""
+    """Size and degree of a class, and the first edge and threshold of one of its positions."""
 
     size: Integer
     degree: Integer
@@ -190,14 +190,14 @@ class Columns(NamedTuple):
 
 @inlined
 def find_columns(arrays: ColoredGraph, k: Integer, p: Integer) -> Columns:
-    """Return what class k has from position p on; its threshold means nothing where there are none."""
+    """Return the columns of class k from position p on; the threshold has no meaning where there are none."""
     size, inside = _U(arrays.first[k + 1] - arrays.first[k]), p - _U(arrays.first[k])
     degree = _U(arrays.degree[k])
     return Columns(size, degree, _U(arrays.edge[k]) + inside, _U(arrays.table[k]) + (inside << degree))
 
 
-# The states of neighbours as the bits of a number. They are written out for the common degrees: a fifth
-# faster than what the compiler makes of the loop.
+# The states of neighbours as the bits of a number. For the common degrees, the loop is written out: this is a fifth
+# faster.
 
 
 @inlined
@@ -269,7 +269,7 @@ def passes(
     turn: Integer,
     p: Integer,
 ) -> bool:
-    """Return whether a random number, of which one byte is there already, is below a threshold."""
+    """Return whether a random number, of which one byte is known, is below a threshold."""
     if quarter != arrays.upper[place]:
         return bool(quarter < arrays.upper[place])
     return rest_passes(arrays, place, key_0, key_1, turn, p)

@@ -62,12 +62,7 @@ def _cut_classes(arrays: ColoredGraph, near: Array | None, share: Ints) -> Ints:
 def look_across(arrays: Any, ranges: Ints) -> Ints:
     """Return the positions outside of a part that its sites depend on, in ascending order.
 
-    Parameters
-    ----------
-    arrays : NamedTuple
-        The model as it is laid out.
-    ranges : int (segments, 2)
-        The first position of the part in each segment, and the one behind its last.
+    ``ranges`` (segments, 2) are the first position of the part in each segment, and the one after its last.
     """
     seen = np.zeros(int(color_starts(arrays)[-1]), np.bool_)
     for segment, (low, high) in enumerate(ranges.tolist()):

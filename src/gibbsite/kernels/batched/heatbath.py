@@ -118,7 +118,7 @@ def draw_states_at_once(
 ) -> None:
     """Draw the sites ``first``, ... from their weights and the random words from ``at`` on.
 
-    ``weight[q, k]`` is that of state q at the k-th site, ``total`` and ``left`` are room for a number per
+    ``weight[q, k]`` is that of state q at the k-th site, ``total`` and ``left`` are buffers with a number per
     site. The probabilities of state q are added to ``sums`` from ``q * x.size`` on if ``keep`` is set.
 
     v < 1 - 2^-32, so that v times the total stays below the total in 64-bit floats: a state of weight zero
@@ -150,15 +150,15 @@ def draw_states_at_once(
 
 # Positions that are worked on at a time: the bytes of a block of random words.
 UNIT = 4 * BLOCK
-# Room for the block of a member of a team. What lies behind it keeps members out of each other's cache lines:
-# two processors that write to one line wait for each other.
+# Entries of the buffer of a member of a team. The padding keeps members out of each other's cache lines, because two
+# processors that write to one line wait for each other.
 ROOM = BLOCK + 64
 
 
 class KeyedMemory(NamedTuple):
-    """What a chain with keyed numbers carries: its key; for each member of a team, words and room for odds.
+    """The key of a chain; for each member of a team, random words and a buffer for odds.
 
-    ``quarters`` are the bytes of ``words``, lowest first: little-endian machines only, as all we know of are.
+    ``quarters`` are the bytes of ``words``, lowest first, on little-endian machines.
     """
 
     key: Words32
@@ -184,7 +184,7 @@ class HeatBath(BatchedUpdate):
         """Lay a model out; None where it does not fit."""
 
     def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> NamedTuple:
-        """Allocate room for random numbers, and for what is made of the neighbours."""
+        """Allocate buffers for random numbers and log-odds."""
         (stream,) = streams
         words, odds = np.zeros((MOST_MEMBERS, ROOM), np.uint32), np.zeros((MOST_MEMBERS, ROOM), np.float32)
         return KeyedMemory(chain_key(stream), words, words.view(np.uint8), odds)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from gibbsite.models import Model
 
 _SCALE = 2.0**32
-# Entries between the planes of two numbers of neighbours: planes a power of two apart compete for the cache.
+# Padding between the planes of two numbers of neighbours: planes a power of two apart compete for the cache.
 APART = 80
 # Log-odds beyond this are the same within the resolution of the shares.
 _MOST = 300.0
@@ -134,15 +134,14 @@ _U, _U8, _U32 = np.uintp, np.uint8, np.uint32
 F = np.float32
 _ZERO, _ONE = np.uintp(0), np.uintp(1)
 _TO_UNIT = F(2.0**-31)
-# Sites that are looked at together: few enough that not every number of neighbours occurs.
-_STRETCH = 128
+# Sites that are updated together: few enough that not every number of neighbours occurs.
+_TOGETHER = 128
 
 
 class Room(NamedTuple):
-    """Of a stretch: the numbers of neighbours in state 1, the new states, and the probabilities of state 1.
+    """Buffers for some sites: their numbers of neighbours in state 1, new states, and probabilities of state 1.
 
-    A row for each member of a team, or one of these rows. What lies behind a row keeps members out of each
-    other's cache lines.
+    There is a row for each member of a team, padded so that members do not share cache lines.
     """
 
     seen: Bytes
@@ -151,14 +150,14 @@ class Room(NamedTuple):
 
 
 class CountedMemory(NamedTuple):
-    """The weights of a chain, ``phase[c, p]`` in units of 2^-32, and room."""
+    """The weights of a chain, ``phase[c, p]`` in units of 2^-32, and buffers."""
 
     phase: Words32
     room: Room
 
 
 class HerdedWorkspace(NamedTuple):
-    """All that a stretch of sites is moved with: weights, room, and sums of the probabilities it moved by."""
+    """Weights, buffers, and the sums to which probabilities are added."""
 
     phase: Words32
     room: Room
@@ -168,7 +167,7 @@ class HerdedWorkspace(NamedTuple):
 
 @inlined
 def _missing(row: Row) -> Integer:
-    """Return how many rows a row lacks above, below, in front and behind."""
+    """Return how many of the rows above, below, in front and behind are missing."""
     return _U(row.above == NOWHERE) + _U(row.below == NOWHERE) + _U(row.front == NOWHERE) + _U(row.back == NOWHERE)
 
 
@@ -206,8 +205,8 @@ def _herd_planes(
     _herd_each(phase[c], p, count, _U8(c), arrays.share[c], room.seen, room.up, room.part)
 
 
-# Two loops that differ in whether sites have a probability each: what is known beforehand is not asked in a
-# loop over sites, which would cost 6 %.
+# There are two loops, for one probability and for a probability of each site: a test within the loop over sites would
+# cost 6 %.
 
 
 @called
@@ -233,7 +232,7 @@ def _herd_each(phase: Any, p: Integer, count: Integer, c: np.uint8, own: Any, se
 
 @called
 def _count_neighbours(board: BoardShape, row: Row, j: Integer, count: Integer, x: Ints8, room: Any) -> Integer:
-    """Write how many neighbours of sites of a row are in state 1; return which numbers occur, as bits."""
+    """Write how many neighbours of each site are in state 1; return the numbers that occur, as bits."""
     side = row.beside + j + row.shift - _ONE
     above, below = or_own(row.above, row) + j, or_own(row.below, row) + j
     up, down = np.int8(row.above != NOWHERE), np.int8(row.below != NOWHERE)
@@ -256,8 +255,8 @@ def _herd_inside(
     arrays: Any, row: Row, j: Integer, count: Integer, x: Ints8, workspace: HerdedWorkspace, at: Integer
 ) -> None:
     degree, phase, room = _U(6) - _missing(row), workspace.phase, workspace.room
-    for done in range(_ZERO, count, _U(_STRETCH)):
-        many, p = min(_U(_STRETCH), count - done), row.own + j + done
+    for done in range(_ZERO, count, _U(_TOGETHER)):
+        many, p = min(_U(_TOGETHER), count - done), row.own + j + done
         found = _count_neighbours(arrays.board, row, j + done, many, x, room.seen)
         for i in range(many):
             room.up[i], room.part[i] = _U8(0), _U32(0)
@@ -269,7 +268,7 @@ def _herd_inside(
 
 @called
 def _settle(x: Ints8, p: Integer, count: Integer, up: Any, part: Any, sums: Floats32, keep: bool) -> None:
-    """Set sites to what was chosen; add up the probabilities it was chosen by."""
+    """Set sites to the chosen states; add up their probabilities."""
     for i in range(_U(count)):
         x[p + i] = up[i]
     if keep:
@@ -355,16 +354,16 @@ class HerdedCounts(BatchedUpdate):
     divisible = True
 
     def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
-        """Lay a lattice of one coupling out, where a table has a place for the weights of every number."""
+        """Lay a lattice of one coupling out, if a table for the weights of every number of neighbours fits."""
         if not isinstance(kernel, HerdedGibbs) or not kernel.shareable(graph):
             return None
         return pack_counted(graph) if kernel.keys_of(graph).counts else None
 
     def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> CountedMemory:
-        """Allocate the weights of a chain, and room."""
+        """Allocate the weights of a chain, and buffers."""
         assert isinstance(kernel, HerdedGibbs)
         (stream,), arrays = streams, packed.arrays
-        sites, room = int(arrays.board.start[:, -1].sum()), (MOST_MEMBERS, _STRETCH + 64)
+        sites, room = int(arrays.board.start[:, -1].sum()), (MOST_MEMBERS, _TOGETHER + 64)
         phase = kernel.first_weights(stream, arrays.share.shape[0], sites + APART)
         return CountedMemory(phase, Room(np.zeros(room, np.uint8), np.zeros(room, np.uint8), np.zeros(room, np.uint32)))
 

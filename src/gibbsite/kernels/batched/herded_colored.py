@@ -1,6 +1,6 @@
 """Herded Gibbs color by color: the states of a site's neighbours select one of its weights.
 
-Sites of a color do not depend on each other, and no random numbers are used: the result does not depend on the
+Sites of a color do not depend on each other, and no random numbers are used, so the result does not depend on the
 number of threads that share a color.
 """
 
@@ -94,7 +94,7 @@ class HerdedColors(BatchedUpdate):
     divisible = True
 
     def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
-        """Lay a binary model of few neighbours out, with a threshold for every configuration of theirs."""
+        """Lay a binary model of few neighbours out, with a threshold for every configuration of the neighbours."""
         if not isinstance(kernel, HerdedGibbs) or kernel.keys != "blanket" or not kernel.shareable(graph):
             return None
         most = int(row_lengths(kernel.keys_of(graph).others()[0]).max(initial=0))

@@ -113,7 +113,7 @@ def pack_layers(graph: Graph, least_layer: int = LEAST_LAYER) -> PackedModel | N
 
 
 def _may_be_dense(sites: int, entries: int, least: int) -> bool:
-    """Whether there may be two dense layers, judged by the number of stored couplings, two for each pair."""
+    """Whether the number of stored couplings, two for each pair, is large enough for two dense layers."""
     return sites >= 2 * least > 0 and entries >= 2 * LEAST_SHARE * least * (sites - least)
 
 
@@ -141,7 +141,7 @@ def _tiles(weights: Floats) -> Floats32:
 
 
 def _margins(reach: Floats, inputs: Ints) -> Floats32 | None:
-    """Bound what rounding can change in the draw of each site; None where it is too much.
+    """Bound the effect of rounding on the draw of each site; None where it is too large.
 
     ``reach`` bounds the log-odds of each site: the sum of its field and couplings, all absolute. A coupling
     is rounded once and takes part in at most PIECE additions of its piece and one for every piece:
@@ -168,7 +168,7 @@ _MOST_EXPONENT = 700.0
 
 
 class LayerRoom(NamedTuple):
-    """Room for random words, the states of a layer as floats, and the log-odds of a tile."""
+    """Buffers for random words, the states of a layer as floats, and the log-odds of a tile."""
 
     words: Words32
     inputs: Floats32
@@ -181,7 +181,7 @@ class LayerRoom(NamedTuple):
 
 
 class LayerMemory(NamedTuple):
-    """The keys of the chains, first halves before second ones, and room."""
+    """The keys of the chains, first halves before second ones, and buffers."""
 
     key: Words32
     room: LayerRoom
@@ -189,7 +189,7 @@ class LayerMemory(NamedTuple):
 
 @implement(log_potential, LayeredGraph)
 def _unknown(arrays: LayeredGraph, x: Ints8) -> float:
-    return np.nan  # there is not one state but many; runs that record energies take another layout
+    return np.nan  # the states of many chains have no common energy; runs that record energies take another layout
 
 
 def add_product(
@@ -204,7 +204,7 @@ def add_product(
     sites: int,
     width: int,
 ) -> None:
-    """Add to ``out`` what some inputs contribute to the log-odds of sites of a tile in ``width`` chains.
+    """Add the contributions of some inputs to the log-odds of sites of a tile in ``width`` chains.
 
     Input k has the states ``x[at + k * chains]``, ... and the couplings ``weight[first + k * TILE]``, ...; ``out[to + u
     * chains]``, ... are the log-odds of site u. Contributions are added up from zero, input by input.
@@ -381,7 +381,7 @@ class Layers(HeatBath):
         return arrays._replace(chains=chains)
 
     def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> LayerMemory:
-        """Allocate the keys of all chains, and room for a layer and a tile of them."""
+        """Allocate the keys of all chains, and buffers for a layer and a tile of them."""
         chains = len(streams)
         room = LayerRoom(
             words=np.zeros(4 * chains, np.uint32),

@@ -43,7 +43,7 @@ _TO_UNIT = np.float32(1.0 / SCALE)
 
 
 class Near(NamedTuple):
-    """Where the states of a site's four neighbours begin; a missing one's bit is not in the mask."""
+    """Where the states of a site's four neighbours begin; the bit of a missing one is not in the mask."""
 
     first: Integer
     second: Integer
@@ -55,7 +55,7 @@ class Near(NamedTuple):
 def draw_lanes(
     x: Ints8, here: Any, near: Any, upper: Bytes, table: Any, words: Words32, at: Any, shift: Any, place: Bytes, k: Any
 ) -> Any:
-    """Update a site of 32 chains, whose states begin at ``x[here]``; return where nothing is decided yet.
+    """Update a site of 32 chains, whose states begin at ``x[here]``; return the undecided chains as bits.
 
     The neighbours' bits select one of sixteen bytes from ``upper[table]`` on; which one is written to
     ``place`` from k on. A chain takes state 1 if the byte of its word (from ``words[at]`` on) that begins
@@ -115,9 +115,9 @@ class ReplicatedGraph(NamedTuple):
 
 
 class ReplicaMemory(NamedTuple):
-    """The keys of the chains, first halves before second ones, and room for each of them.
+    """The keys of the chains, first halves before second ones, and buffers with entries for each chain.
 
-    Four random words; log-odds; which of its thresholds a site's neighbours select.
+    These are for four random words, for log-odds, and for the threshold that a site's neighbours select.
     """
 
     key: Words32
@@ -128,7 +128,7 @@ class ReplicaMemory(NamedTuple):
 
 @implement(log_potential, ReplicatedGraph)
 def _unknown(arrays: ReplicatedGraph, x: Ints8) -> float:
-    return np.nan  # there is not one state but many; runs that record energies take another layout
+    return np.nan  # the states of many chains have no common energy; runs that record energies take another layout
 
 
 def _move_replicas(
@@ -235,7 +235,7 @@ def _break_ties(
     memory: ReplicaMemory,
     turn: Integer,
 ) -> None:
-    """Decide where one byte did not, in the chains from r on."""
+    """Decide the undecided chains from r on."""
     for lane in range(r, r + _U(WIDTH)):
         if ties & _U32(1):
             place = table + _U(memory.place[lane])
@@ -281,7 +281,7 @@ class Replicas(HeatBath):
         return ReplicatedGraph(packed.arrays, chains)
 
     def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> ReplicaMemory:
-        """Allocate the keys of all chains, and room for each of them."""
+        """Allocate the keys of all chains, and buffers."""
         chains = len(streams)
         return ReplicaMemory(
             key=chain_keys(streams),

@@ -1,7 +1,7 @@
 """Orders of sites other than the model's: conversion there and back.
 
-Compiled code that moves many sites at once needs the sites of a color to be contiguous. Other code does not
-notice: what goes in is packed, what comes out is unpacked.
+Compiled code that moves many sites at once needs the sites of a color to be contiguous. States are packed before
+such code runs, and unpacked afterwards, so that other code does not depend on the order.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ class PackedModel(NamedTuple):
     arrays: Any  # what compiled code sees
     order: SiteOrder  # the order of the sites
     longest: int  # most sites that move at once
-    # constant to be added to log-potentials computed from the arrays; not the one of a graph whose arrays leave out
-    # something else
+    # constant to be added to log-potentials computed from these arrays, which may differ from that of the graph
     log_offset: float
     near: Integers | None = None  # (n,): ranks by which sites of a class are ordered, by position
 

@@ -66,7 +66,7 @@ def tied_groups(arrays: TableGraph, least: float) -> Ints:
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-# By how much, in the number of neighbours, a site is less likely to be cut because it is in no block yet.
+# What being in no block yet counts for, in numbers of neighbours, against cutting a site.
 _UNCOVERED = 1e6
 # How many neighbours a strong tie counts for.
 _TIE = 4.0
@@ -76,10 +76,7 @@ _NOISE = 0.3
 
 @dataclass(frozen=True)
 class Limit:
-    """What the tables of a block may be: of ``log2`` entries at most, and of ``sites`` sites.
-
-    A forest has tables of two sites.
-    """
+    """The largest tables of a block: 2^log2 entries, and ``sites`` sites; a forest has tables of two sites."""
 
     log2: float
     sites: float = math.inf
@@ -96,22 +93,8 @@ def grow_block(
 ) -> Ints:
     """Return the sites of a block of bounded width, in an order of elimination.
 
-    Parameters
-    ----------
-    near : Interactions
-        Neighbours.
-    log_card : float array
-        log2 of the numbers of states.
-    limit : Limit
-        Of the tables.
-    allowed : bool array
-        Sites that may be in the block.
-    covered : bool array
-        Sites that are in another block already; they are cut first.
-    tie : float array
-        How strongly a site depends on its neighbours, from 0 to 1; sites with weak ties are cut first.
-    rng : Generator, optional
-        For blocks that differ from call to call.
+    Only sites in ``allowed`` may be in the block. Sites in ``covered``, which are in another block already, are cut
+    first, and sites with weak ties before others. Blocks are random if ``rng`` is given.
     """
     n = log_card.size
     noise = np.zeros(n) if rng is None else _NOISE * rng.random(n)
@@ -169,10 +152,9 @@ def grow_block(
 def cover_sites(
     near: Interactions, cards: Ints32, limit: Limit, tie: Floats, seed: int | None = None, among: Bools | None = None
 ) -> list[Ints]:
-    """Return blocks of bounded width that cover all sites, each in an order of elimination.
+    """Return blocks of bounded width that cover the sites ``among``, each in an order of elimination.
 
-    ``seed`` draws them at random; None takes the greedy choice. ``among`` is which sites to cover, and to
-    cover them with.
+    Blocks are random if ``seed`` is given, otherwise greedy.
     """
     n = cards.size
     rng = None if seed is None else np.random.default_rng([seed, n])
@@ -199,22 +181,9 @@ _AGAIN = 4.0
 def choose_rest(near: Interactions, cards: Ints32, log2: float, tie: Floats, before: Bools | None = None) -> Ints:
     """Return the sites outside a cutset, in an order of elimination with tables of at most 2^log2 entries.
 
-    Blocks are grown greedily, with noise, and the one that cuts the fewest states is kept; sites that it need
-    not have cut are put back.
-
-    Parameters
-    ----------
-    near : Interactions
-        Neighbours.
-    cards : int array
-        Numbers of states.
-    log2 : float
-        log2 of the entries of the largest table. Sites without neighbours outside the cutset have tables of
-        their own size, whatever it is.
-    tie : float array
-        How strongly a site depends on its neighbours; sites with weak ties are cut first.
-    before : bool array, optional
-        Sites outside another cutset; those are cut first, so that the two cutsets have little in common.
+    Blocks are grown greedily, with noise, and the one that cuts the fewest states is kept; sites that need not have
+    been cut are added again. Sites in ``before``, which are outside another cutset, are cut first, so that the two
+    cutsets have little in common.
     """
     n, log_card, limit = cards.size, np.log2(cards), Limit(log2)
     every, inside = np.ones(n, bool), np.zeros(n, bool)

@@ -31,7 +31,7 @@ from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.base import Kernel, step, transition
 from gibbsite.kernels.blocks.cover import choose_rest, tie_sites
-from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace, lay_out_cutsets, workspace_sizes
+from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace, lay_out_cutsets, make_messages
 from gibbsite.kernels.blocks.messages import CHANCE, DRAW, MARGINALS, WEIGH, collapse
 from gibbsite.kernels.blocks.plan import put_marginal
 from gibbsite.kernels.blocks.tables import find_interactions, lay_out_blocks, order_block
@@ -169,13 +169,7 @@ class CutsetGibbs(Kernel):
     def memory(self, graph: Graph, stream: Words64) -> CutWorkspace:
         """Allocate room for all messages."""
         plan = self.plan(graph)
-        sizes = workspace_sizes(plan.tree, plan.model)
-        return CutWorkspace(*(np.zeros(n, kind) for n, kind in sizes))
-
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        plan = self.plan(graph)
-        return 8 * sum(n for n, _ in workspace_sizes(plan.tree, plan.model))
+        return make_messages(plan.tree, plan.model)
 
     def quick(self, graph: Graph) -> bool:
         """Return whether cutsets are found in no time: in small models."""

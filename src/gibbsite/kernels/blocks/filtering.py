@@ -57,29 +57,18 @@ class BlockWorkspace(NamedTuple):
 
 
 def make_workspace(tables: BlockTables, arrays: TableGraph, pool: int) -> BlockWorkspace:
-    """Allocate room for the largest block."""
-    return BlockWorkspace(*(np.zeros(n, kind) for n, kind in _sizes(tables, arrays, pool)))
-
-
-def workspace_bytes(tables: BlockTables, arrays: TableGraph, pool: int) -> int:
-    """Predict what :func:`make_workspace` allocates."""
-    return 8 * sum(n for n, _ in _sizes(tables, arrays, pool))
-
-
-def _sizes(tables: BlockTables, arrays: TableGraph, pool: int) -> list[tuple[int, Any]]:
-    most = int(arrays.card.max(initial=1))
-    length = int(np.diff(tables.start).max(initial=1))
+    """Allocate buffers for the largest block."""
     ends = np.concatenate([[0], np.cumsum(arrays.card[tables.site], dtype=np.int64)])[tables.start]
-    return [
-        (pool, np.float64),
-        (most, np.float64),
-        (MOST_LOOPS, np.int64),
-        (int(tables.separator.max(initial=1)), np.float64),
-        (length, np.float64),
-        (int(np.diff(ends).max(initial=1)), np.float64),
-        (4, np.uint64),
-        (3, np.int64),
-    ]
+    return BlockWorkspace(
+        pool=np.zeros(pool),
+        weight=np.zeros(int(arrays.card.max(initial=1))),
+        digit=np.zeros(MOST_LOOPS, np.int64),
+        scratch=np.zeros(int(tables.separator.max(initial=1))),
+        floor=np.zeros(int(np.diff(tables.start).max(initial=1))),
+        marginal=np.zeros(int(np.diff(ends).max(initial=1))),
+        words=np.zeros(4, np.uint64),
+        what=np.zeros(3, np.int64),
+    )
 
 
 @inlined

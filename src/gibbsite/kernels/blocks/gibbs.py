@@ -266,10 +266,6 @@ class BlockGibbs(Kernel):
         """Allocate room for the largest block."""
         return self.plan(graph).memory(graph)
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        return self.plan(graph).memory_bytes(graph)
-
     def members(self, graph: Graph) -> int:
         """Return how many threads can share a block: several where strips of a lattice are drawn at once."""
         return self.plan(graph).members

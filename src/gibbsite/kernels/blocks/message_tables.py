@@ -84,33 +84,31 @@ class CutWorkspace(NamedTuple):
         return True
 
 
-def workspace_sizes(tree: CutTree, arrays: TableGraph) -> list[tuple[int, Any]]:
-    """Return lengths and types of the arrays of a :class:`CutWorkspace`."""
+def make_messages(tree: CutTree, arrays: TableGraph) -> CutWorkspace:
+    """Allocate the messages of a chain, none of which is valid."""
     tables = tree.tables
     count, most = tables.site.size, int(arrays.card.max(initial=1))
-    largest = int((tables.separator * arrays.card[tables.site]).max(initial=1))
-    floats, longs = np.float64, np.int64
-    return [
-        (3 * int(tree.first[-1]), floats),
-        (3 * count, floats),
-        (3 * count, floats),
-        (3 * count, longs),
-        (2 * count, longs),
-        (tree.site.size, longs),
-        (largest, floats),
-        (most, floats),
-        (most, floats),
-        (int(tables.separator.max(initial=1)), floats),
-        (MOST_LOOPS, longs),
-        (2 * count, longs),
-        (count, longs),
-        (count, longs),
-        (int(arrays.card.sum(dtype=np.int64)), floats),
-        (1, longs),
-        (4, np.uint64),
-        (4, longs),
-        (arrays.card.size, longs),
-    ]
+    return CutWorkspace(
+        pool=np.zeros(3 * int(tree.first[-1])),
+        scale=np.zeros(3 * count),
+        low=np.zeros(3 * count),
+        logs=np.zeros(3 * count, np.int64),
+        valid=np.zeros(2 * count, np.int64),
+        seen=np.zeros(tree.site.size, np.int64),
+        table=np.zeros(int((tables.separator * arrays.card[tables.site]).max(initial=1))),
+        weight=np.zeros(most),
+        chance=np.zeros(most),
+        column=np.zeros(int(tables.separator.max(initial=1))),
+        digit=np.zeros(MOST_LOOPS, np.int64),
+        stack=np.zeros(2 * count, np.int64),
+        path=np.zeros(count, np.int64),
+        inside=np.zeros(count, np.int64),
+        marginal=np.zeros(int(arrays.card.sum(dtype=np.int64))),
+        fresh=np.zeros(1, np.int64),
+        words=np.zeros(4, np.uint64),
+        what=np.zeros(4, np.int64),
+        codes=np.zeros(arrays.card.size, np.int64),
+    )
 
 
 @inlined

@@ -154,10 +154,7 @@ def need_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t
 
 @called
 def invalidate(tree: CutTree, work: CutWorkspace, t: Integer) -> None:
-    """Drop all messages that lead away from a table: one of its factors has changed.
-
-    All that depends on an invalid message is invalid already.
-    """
+    """Invalidate all messages that lead away from a table, because one of its factors has changed."""
     tables, count, stack = tree.tables, tree.tables.site.size, work.stack
     none = np.int64(-1)
     height = _drop_down(tree, work, t, none, _drop_up(tree, work, t, 0))
@@ -263,10 +260,7 @@ def sum_states(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, 
 
 @called
 def column_weights(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer) -> float:
-    """Write the weights of the states of a site, given its separator, to ``weight``; return their sum.
-
-    The messages up must be valid.
-    """
+    """Write the weights of the states of a site, given its separator, to ``weight``; messages up are valid."""
     tables, w = tree.tables, work.weight
     i = tables.site[t]
     size, now = np.int64(arrays.card[i]), np.int64(x[i])
@@ -371,7 +365,7 @@ def draw_site(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j
 
 @called
 def gather_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, u: Integer) -> bool:
-    """Make all messages up valid; False: nothing is possible, given the cutset."""
+    """Make all messages up valid; return whether any state is possible given the cutset."""
     possible = True
     for t in range(tree.tables.start[u], tree.tables.start[u + 1]):
         if work.valid[t] == 0:
@@ -415,18 +409,17 @@ def _marginals_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x:
             work.marginal[arrays.offset[i] + a] = work.chance[a] / total
 
 
-#: What is asked of :func:`collapse`.
+#: Tasks of :func:`collapse`.
 DRAW, MARGINALS, WEIGH, CHANCE = range(4)
 
 
 @pointed
 def collapse(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array) -> None:
-    """Draw cutset number ``work.what[1]`` site by site, then all other sites, with ``what[0]`` DRAW.
+    """Do the task ``work.what[0]`` for cutset number ``what[1]``; ``what[3]`` becomes 1 if that was possible.
 
-    MARGINALS: write the marginals, too. WEIGH: write the conditional of the site that is number ``what[2]``
-    in ``tree.site`` to ``chance``, and CHANCE: the probability of the other sites given the cutset; nothing
-    moves. ``what[3]`` becomes 1 if that was possible. It does not depend on kernel, scan and graph kind, so
-    loops call it by its address, and it is compiled once.
+    DRAW: draw the cutset site by site, then all other sites. MARGINALS: write the marginals, too. WEIGH: write the
+    conditional of site number ``what[2]`` of ``tree.site`` to ``chance``; CHANCE: write the probability of the other
+    sites given the cutset there. Loops call this function by its address, so it is compiled only once.
     """
     what = work.what
     u = what[1]

@@ -26,7 +26,6 @@ from gibbsite.kernels.blocks.filtering import (
     draw_block,
     filter_block,
     make_workspace,
-    workspace_bytes,
 )
 from gibbsite.kernels.blocks.tables import BlockTables
 from gibbsite.kernels.gibbs.gibbs import GibbsParameters
@@ -97,10 +96,6 @@ class BlockPlan:
         site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
         work = make_workspace(self.tables, self.model, self.pool)
         return BlockMemory(work, site)
-
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes that :meth:`memory` will allocate."""
-        return workspace_bytes(self.tables, self.model, self.pool) + 8 * int(graph.cards.max(initial=1))
 
 
 @compiled_loop

@@ -74,6 +74,30 @@ class StripMemory(NamedTuple):
         return True
 
 
+class StripBuffers(NamedTuple):
+    """The buffers of one member of a team."""
+
+    single: Floats
+    table: Floats
+    row: Floats
+    site: Floats
+    lane: Floats
+    words: Words32
+
+
+@inlined
+def buffers_of(memory: StripMemory, member: Integer) -> StripBuffers:
+    """Return the buffers of a member of a team."""
+    return StripBuffers(
+        memory.single[member],
+        memory.table[member],
+        memory.row[member],
+        memory.site[member],
+        memory.lane[member],
+        memory.words[member],
+    )
+
+
 class StripTask(NamedTuple):
     """What is asked of :func:`draw_half`: a unit, under a key, by a member of a team; and marginals."""
 
@@ -243,20 +267,10 @@ def multiply_rows(
 
 
 @called
-def filter_tile(
-    p: StripFactors,
-    g: LatticeGraph,
-    x: Ints8,
-    tile: Tile,
-    single: Floats,
-    table: Floats,
-    row: Floats,
-    site: Floats,
-    total: Floats,
-) -> None:
+def filter_tile(p: StripFactors, g: LatticeGraph, x: Ints8, tile: Tile, buffers: StripBuffers) -> None:
     """Write A of all rows of a tile."""
-    size = STRIPS << _U(p.width)
-    weights, message, inside, link = row[0], row[1], site[0], site[1]
+    size, single, table, total = STRIPS << _U(p.width), buffers.single, buffers.table, buffers.lane[0]
+    weights, message, inside, link = buffers.row[0], buffers.row[1], buffers.site[0], buffers.site[1]
     for k in range(size):
         message[k] = 1.0
     put(total, _U(0), spread(1.0))
@@ -323,21 +337,11 @@ def _draw_row(
 
 
 @called
-def draw_tile(
-    p: StripFactors,
-    g: LatticeGraph,
-    x: Ints8,
-    tile: Tile,
-    key: np.uint64,
-    table: Floats,
-    row: Floats,
-    site: Floats,
-    lane: Floats,
-    words: Words32,
-) -> None:
+def draw_tile(p: StripFactors, g: LatticeGraph, x: Ints8, tile: Tile, key: np.uint64, buffers: StripBuffers) -> None:
     """Draw the rows of a tile, the last one first."""
-    size = STRIPS << _U(p.width)
-    weights, link, after, total, room = row[0], site[1], site[2], lane[0], lane[1]
+    size, table, words = STRIPS << _U(p.width), buffers.table, buffers.words
+    weights, link, after = buffers.row[0], buffers.site[1], buffers.site[2]
+    total, room = buffers.lane[0], buffers.lane[1]
     filled = tile.rows
     for k in range(tile.rows):
         t = tile.rows - _U(1) - k
@@ -366,21 +370,11 @@ def _write(p: StripFactors, x: Ints8, tile: Tile, row: Integer, after: Floats) -
 
 
 @called
-def calibrate(
-    p: StripFactors,
-    g: LatticeGraph,
-    tile: Tile,
-    single: Floats,
-    table: Floats,
-    row: Floats,
-    site: Floats,
-    lane: Floats,
-    cond: Floats,
-) -> None:
+def calibrate(p: StripFactors, g: LatticeGraph, tile: Tile, buffers: StripBuffers, cond: Floats) -> None:
     """Write marginals of the sites of a tile: messages from both sides meet in every row."""
-    states, size = _U(1) << _U(p.width), STRIPS << _U(p.width)
-    weights, back, joint, inside, link = row[0], row[1], row[2], site[0], site[1]
-    sums, odds = lane[0], lane[1]
+    states, size, single, table = _U(1) << _U(p.width), STRIPS << _U(p.width), buffers.single, buffers.table
+    weights, back, joint = buffers.row[0], buffers.row[1], buffers.row[2]
+    inside, link, sums, odds = buffers.site[0], buffers.site[1], buffers.lane[0], buffers.lane[1]
     for j in range(size):
         back[j] = 1.0
     put(sums, _U(0), spread(1.0))

@@ -43,6 +43,7 @@ from gibbsite.kernels.blocks.strip_filter import (
     StripParameters,
     StripTask,
     Tile,
+    buffers_of,
     calibrate,
     condition_on,
     draw_tile,
@@ -146,27 +147,21 @@ class StripPlan:
         return StripParameters(self.factors, _address(self.factors, self.arrays))
 
     def memory(self, graph: Graph) -> StripMemory:
-        """Allocate room for the tiles of a team."""
-        # ones, so that strips that are not there are harmless numbers in the loops over those of a tile
-        rooms = StripMemory(*(np.ones(shape, kind) for shape, kind in self._sizes()))
-        return rooms._replace(gate=np.zeros(1, np.int64))
+        """Allocate buffers for the tiles of a team."""
+        members, site, state = self.members, self.width * FOUR, 2**self.width * FOUR
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict what :meth:`memory` allocates."""
-        return sum(math.prod(shape) * np.dtype(kind).itemsize for shape, kind in self._sizes())
+        def ones(*shape: int) -> Floats:  # not zeros, so that loops may divide by entries of missing strips
+            return np.ones((members, *shape[:-1], shape[-1] + _GAP))
 
-    def _sizes(self) -> list[tuple[tuple[int, ...], Any]]:
-        members, rows = self.members, self.arrays.size_1
-        site, state = self.width * FOUR, 2**self.width * FOUR
-        return [
-            ((members, rows * site + _GAP), np.float64),
-            ((members, rows * state + _GAP), np.float64),
-            ((members, 3, state + _GAP), np.float64),
-            ((members, 3, site + _GAP), np.float64),
-            ((members, 2, FOUR + _GAP), np.float64),
-            ((members, BLOCK + _GAP), np.uint32),
-            ((1,), np.int64),
-        ]
+        return StripMemory(
+            single=ones(self.arrays.size_1 * site),
+            table=ones(self.arrays.size_1 * state),
+            row=ones(3, state),
+            site=ones(3, site),
+            lane=ones(2, FOUR),
+            words=np.ones((members, BLOCK + _GAP), np.uint32),
+            gate=np.zeros(1, np.int64),
+        )
 
     @property
     def whole_log2(self) -> float:
@@ -208,16 +203,15 @@ def draw_half(model: StripModel, memory: StripMemory, x: Ints8, task: StripTask)
     It does not depend on the scan, so loops call it by its address, and it is compiled once.
     """
     p, g, team = model.factors, model.lattice, task.team
-    single, table, row = memory.single[team.member], memory.table[team.member], memory.row[team.member]
-    site, lane, words = memory.site[team.member], memory.lane[team.member], memory.words[team.member]
+    buffers = buffers_of(memory, team.member)
     tiles, members, member = n_tiles(p, g), _U(team.size), _U(team.member)
     for number in range(tiles * member // members, tiles * (member + _U(1)) // members):
         tile = place_tile(p, g, task.unit, number)
         if tile.count > _U(0):
-            filter_tile(p, g, x, tile, single, table, row, site, lane[0])
+            filter_tile(p, g, x, tile, buffers)
             if task.keep:
-                calibrate(p, g, tile, single, table, row, site, lane, task.cond)
-            draw_tile(p, g, x, tile, task.key, table, row, site, lane, words)
+                calibrate(p, g, tile, buffers, task.cond)
+            draw_tile(p, g, x, tile, task.key, buffers)
     if team.size > 1:
         wait_for_all(team.gate, team.size)
 
@@ -266,7 +260,8 @@ def _transition(
     States are numbered with the last site fastest, in the order of :meth:`StripPlan.sites_of`.
     """
     p, g = parameters.factors, arrays
-    table, room, site, total = memory.table[0], memory.row[0], memory.site[0], memory.lane[0, 0]
+    buffers = buffers_of(memory, 0)
+    table, room, site, total = buffers.table, buffers.row, buffers.site, buffers.lane[0]
     size, top = STRIPS << _U(p.width), np.int64(0)
     for number in range(n_tiles(p, g)):
         tile = place_tile(p, g, i, number)
@@ -277,7 +272,7 @@ def _transition(
         row[state] = 1.0
     for number in range(n_tiles(p, g)):
         tile = place_tile(p, g, i, number)
-        filter_tile(p, g, x, tile, memory.single[0], table, room, site, total)
+        filter_tile(p, g, x, tile, buffers)
         for j in range(tile.count):
             own = np.int64(_columns(p, tile, j))
             for state in range(count):

@@ -90,20 +90,8 @@ def order_block(
 ) -> EliminationOrder:
     """Return a good order of elimination of the sites of a block, as positions in the block.
 
-    Parameters
-    ----------
-    near : Interactions
-        The neighbours of all sites.
-    cards : int array
-        Numbers of states.
-    block : int array
-        The sites.
-    known : int array, optional
-        An order that has been found already, as sites; it is kept if the search finds nothing better.
-    log2_largest : float
-        log2 of the entries that the known order does not exceed, and another one must not either.
-    tries : int
-        Of the search.
+    ``known`` is an order of sites that is returned if the search finds no better one, or only one with a table of more
+    than 2^log2_largest entries.
     """
     place = np.full(cards.size, -1, np.int64)
     place[block] = np.arange(block.size)

@@ -141,11 +141,6 @@ class SwendsenWang(Kernel):
             tally=np.zeros(2, np.int64),
         )
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        pairs = len(find_agreements(graph, type(self).__name__).pair)
-        return 16 * graph.n_sites + 8 * (pairs + int(graph.cards.sum())) + 24
-
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
         """One sweep may lead anywhere: all bonds that are not compulsory may be missing."""
         return True

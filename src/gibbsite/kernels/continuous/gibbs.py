@@ -211,26 +211,16 @@ class ContinuousGibbs(Kernel):
     def memory(self, graph: Graph, stream: Words64) -> NamedTuple:
         """Allocate scratch arrays, counts and the record of a fault."""
         arrays: ContinuousGraph = graph.arrays
-        room, energy, density, points, arity = self._sizes(graph)
-        return ContinuousMemory(
-            make_workspace(room, points, arity),
-            make_series(energy, density),
-            np.zeros(ACCEPTED + 1, np.int64),
-            np.zeros(VALUES + int(arrays.groups.arity.max(initial=1))),
-        )
-
-    def _sizes(self, graph: Graph) -> tuple[int, int, int, int, int]:
-        arrays: ContinuousGraph = graph.arrays
-        made = self._interpolation()
+        arity, made = int(arrays.groups.arity.max(initial=1)), self._interpolation()
         energy, density = int(made.nodes.degree[-1]), int(made.density.degree[-1])
         # all points of a degree and the present value, all states, proposals of a rejection
         points = max(energy + 2, int(arrays.card.max(initial=0)), TOGETHER)
-        return self._batch(graph).room(), energy, density, points, int(arrays.groups.arity.max(initial=1))
-
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        room, energy, density, points, arity = self._sizes(graph)
-        return 8 * (4 * points + 8 * room + 2 * energy + 8 * density + 2 * arity + 32)
+        return ContinuousMemory(
+            make_workspace(self._batch(graph).room(), points, arity),
+            make_series(energy, density),
+            np.zeros(ACCEPTED + 1, np.int64),
+            np.zeros(VALUES + arity),
+        )
 
     def warnings(self, model: Model, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
         """Return what the theorem guarantees for minibatches, and how many sites are updated in full."""

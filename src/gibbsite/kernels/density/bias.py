@@ -19,7 +19,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 
 _DOUBLINGS = 60
-_WIDTH = 1e-4  # of differences of gradients, compared with the standard deviations of a run
+_WIDTH = 1e-4  # step of difference quotients of gradients, in standard deviations of a run
 
 
 class Bias(NamedTuple):
@@ -43,16 +43,9 @@ def curvature_at(gradients: Callable[[Floats], Floats], place: Floats, sds: Floa
 def bias_of_steps(
     gradients: Callable[[Floats], Floats], place: Floats, curvature: Floats, g: float, shape: Floats, noise: Floats
 ) -> Bias | None:
-    """Return the bias of steps of size g; None where the target is no hill there.
+    """Return the bias of steps of size g, given H, M and V; None where the curvature is not positive definite.
 
-    Parameters
-    ----------
-    gradients : function
-        Gradients at places (rows).
-    place : float array (n,)
-        The middle of the run.
-    curvature, shape, noise : float arrays (n, n)
-        H, M and V.
+    ``gradients`` computes gradients at places (rows); ``place`` is the mean of the run.
 
     Examples
     --------

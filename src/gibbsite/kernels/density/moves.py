@@ -249,12 +249,6 @@ class WalkingKernel(Kernel):
             trouble=np.zeros(2 + n),
         )
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        n = graph.n_sites
-        shape = 16 * (n * n if self.learns()[1] and n <= MOST_DENSE else n)
-        return 64 * n + shape + 100
-
     def freeze(self, memory: Any) -> None:
         """End learning; counts begin anew."""
         memory.counts[:] = 0

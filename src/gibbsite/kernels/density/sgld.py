@@ -178,10 +178,6 @@ class SGLD(WalkingKernel):
         none = np.zeros(slots, np.int64)
         return Batch(self.move_memory(graph), np.zeros(size, np.int64), none, none.copy(), np.zeros(1, np.int64))
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        return super().memory_bytes(graph) + 72 * self.size(graph)
-
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
         """Explain why there is no accept step, and what that costs."""
         less = "" if self.replace else " (N - K) / (N - 1)"

@@ -69,10 +69,6 @@ class ExactGaussian(Kernel):
         """Allocate room for a draw."""
         return Draw(np.zeros(graph.n_sites))
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        return 8 * graph.n_sites
-
 
 class Draw(NamedTuple):
     """Room for a draw in the order of the factor."""

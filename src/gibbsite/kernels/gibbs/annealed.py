@@ -201,11 +201,6 @@ class AnnealedGibbs(Kernel):
             return RunningCooling(work, clock, np.zeros(graph.n_sites), np.zeros(1, np.int64))
         return Cooling(work, clock)
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        running = 8 * (graph.n_sites + 1) if isinstance(graph.arrays, IsingGraph) else 0
-        return 8 * max(int(graph.cards.max(initial=1)), 2) + 16 + running
-
     def forget(self, memory: Any) -> None:
         """Let log-odds be summed up anew."""
         if isinstance(memory, RunningCooling):

@@ -86,14 +86,9 @@ class _KeptBlankets(dict[bool, Blankets]):
 
 
 def find_blankets(graph: Graph, own: bool) -> Blankets:
-    """Return the blankets, the configurations of small ones numbered while there is room.
+    """Return the blankets, with numbers for the configurations of the smallest ones.
 
-    Parameters
-    ----------
-    graph : Graph
-        The compiled model.
-    own : bool
-        Whether a site's own state is part of the configuration.
+    ``own``: whether the state of the site itself is part of its configuration.
     """
     kept = graph.shared.find(_KeptBlankets, _KeptBlankets)
     if own not in kept:
@@ -156,12 +151,6 @@ def remembered_memory(graph: Graph, own: bool) -> Remembered:
         table=np.zeros(blankets.size),
         gain=gain,
     )
-
-
-def remembered_bytes(graph: Graph, own: bool) -> int:
-    """Predict the bytes of a chain's memory that it does not share with others."""
-    numbers = find_blankets(graph, own).size + 2 * graph.n_sites + 1
-    return 8 * (int(graph.cards.max(initial=1)) + numbers)
 
 
 @inlined

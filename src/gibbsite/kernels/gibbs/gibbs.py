@@ -26,7 +26,6 @@ from gibbsite.kernels.gibbs.conditional_cache import (
     pick_by_row,
     remember_conditional,
     remember_levels,
-    remembered_bytes,
     remembered_memory,
     remembering_pays,
 )
@@ -88,13 +87,6 @@ class Gibbs(Kernel):
     def rung_memory(self, graph: Graph, stream: Words64) -> NamedTuple:
         """Remember conditionals where that pays, but keep no log-weights of a state."""
         return super().memory(graph, stream) if running_pays(graph) else self.memory(graph, stream)
-
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        if remembering_pays(graph):
-            return remembered_bytes(graph, own=self.rule != "heat-bath")
-        scratch = super().memory_bytes(graph)
-        return scratch * (1 + graph.n_sites) + 8 if running_pays(graph) else scratch
 
     def forget(self, memory: Any) -> None:
         """Let log-weights be summed up anew; a remembered conditional names the state that it is for."""

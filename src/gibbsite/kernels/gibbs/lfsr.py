@@ -122,14 +122,7 @@ TABLES: dict[str, dict[int, Register]] = {
 
 
 def find_register(m: int, table: str = "harase") -> Register:
-    """Return a published register of m bits; refuse what the table does not have.
-
-    Parameters
-    ----------
-    m : int
-        Bits; the period is 2^m - 1.
-    table : {"harase", "chen"}
-        Whose.
+    """Return a published register of m bits; raise an error if the table has none.
 
     Examples
     --------
@@ -177,7 +170,7 @@ class Source(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """Where one reader of a sequence stands."""
+    """The position of a reader of a sequence."""
 
     shift: Words32  # (columns,): the digital shift of each column
     word: Words32  # (1,): the number to come, before the shift
@@ -189,17 +182,7 @@ class Reader(NamedTuple):
 
 
 def open_source(m: int, columns: int, table: str = "harase") -> Source:
-    """Prepare a sequence for rows of ``columns`` numbers.
-
-    Parameters
-    ----------
-    m : int
-        Bits of the register.
-    columns : int
-        Numbers per row, at most the period: beyond it, columns would repeat each other.
-    table : {"harase", "chen"}
-        Whose register.
-    """
+    """Prepare a sequence of a register of m bits for rows of ``columns`` numbers, at most its period."""
     polynomial, stride = find_register(m, table)
     period = (1 << m) - 1
     if columns > period:
@@ -234,7 +217,7 @@ def _first_word(polynomial: int) -> np.uint32:
 
 
 def start_reading(shift: ArrayLike) -> Reader:
-    """Stand at the beginning: at the row of zeros."""
+    """Return a reader at the first row, the row of zeros."""
     words = np.array(shift, np.uint32)
     return Reader(words, np.zeros(1, np.uint32), np.zeros(2, np.int64))
 

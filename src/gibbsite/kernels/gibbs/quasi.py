@@ -140,10 +140,6 @@ class QuasiGibbs(Kernel):
         words = np.random.Philox(key=stream[:2]).random_raw(self.visits or graph.n_sites)
         return QuasiMemory(np.zeros(int(graph.cards.max(initial=1))), start_reading(words >> np.uint64(32)))
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        return super().memory_bytes(graph) + 4 * (self.visits or graph.n_sites) + 20
-
 
 def _say_whole(kernels: list[QuasiGibbs], visits: int, sites: int) -> str:
     """Name the lengths next to one that leaves a period incomplete."""

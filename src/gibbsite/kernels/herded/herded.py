@@ -209,13 +209,6 @@ class HerdedGibbs(Kernel):
             seed=chain_key(stream),
         )
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes of a chain, the largest size of a hash table."""
-        keys = self.keys_of(graph)
-        rows = 12 * int(keys.others()[1].size) + 12 * graph.n_sites
-        need = 8.0 * keys.width * float(keys.sizes().sum())
-        return rows + int(min(need, float(self.memory_limit)))
-
     def keys_of(self, graph: Graph) -> Keys:
         """Return the keys of the weights on a graph."""
         return Keys(self.keys, self.bins, graph)

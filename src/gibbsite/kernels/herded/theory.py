@@ -169,12 +169,7 @@ def _enumerate_law(model: FactorGraph) -> Floats:
 def sweep_of_gibbs(conditionals: list[Floats], order: list[int]) -> Floats:
     """Return the transition matrix of a sweep of Gibbs sampling; columns have one axis per site.
 
-    Parameters
-    ----------
-    conditionals : list of arrays
-        For each site the probabilities of its states given the others, one axis per site.
-    order : list of int
-        The visits.
+    ``conditionals`` are the probabilities of the states of each site given the others, one axis per site.
     """
     shape = np.broadcast_shapes(*(table.shape for table in conditionals))
     states = math.prod(shape)

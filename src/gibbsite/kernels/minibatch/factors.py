@@ -265,10 +265,6 @@ class MinibatchKernel(Kernel):
         states = max(int(graph.cards.max(initial=1)), 2)
         return Batched(np.zeros(states), np.zeros(states), np.zeros(4, np.int64))
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        return 16 * max(int(graph.cards.max(initial=1)), 2) + 32
-
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
         """Return means per update, the warmup included: factors in the minibatch, and looked at in all."""
         counts = np.sum([memory.counts for memory in memories], axis=0)

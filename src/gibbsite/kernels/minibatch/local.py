@@ -93,10 +93,6 @@ class LocalMinibatchGibbs(MinibatchKernel):
         widest = int(drawn_rows(graph).degree.max(initial=0))
         return Subset(*self.workspace(graph), np.zeros(widest, np.int64))
 
-    def memory_bytes(self, graph: Graph) -> int:
-        """Predict the bytes :meth:`memory` will allocate."""
-        return super().memory_bytes(graph) + 8 * int(drawn_rows(graph).degree.max(initial=0))
-
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
         """Warn that it is biased."""
         if (drawn_rows(graph).degree <= self.minibatch).all():

@@ -104,16 +104,9 @@ def read_betas(ladder: Any) -> Floats:
 
 
 def spread_rungs(betas: Floats, rejected: Floats, rungs: int | None = None) -> Floats:
-    """Return a ladder that divides the barrier evenly.
+    """Return a ladder of ``rungs`` rungs that divides the barrier evenly; by default as many as the barrier needs.
 
-    Parameters
-    ----------
-    betas : float array (K,)
-        The ladder that was tried.
-    rejected : float array (K - 1,)
-        Probabilities with which swaps of neighbours were rejected there.
-    rungs : int, optional
-        How many to place; by default as many as the barrier asks for.
+    ``rejected`` are the probabilities with which swaps of neighbours were rejected on the ladder ``betas``.
     """
     distance = distances(rejected)
     passed = np.concatenate([[0.0], np.cumsum(distance)])

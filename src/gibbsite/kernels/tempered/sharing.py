@@ -17,7 +17,7 @@ from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Ints32, Words64
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.lane_sums import LANES
 from gibbsite._numba.random.generators import load, store
-from gibbsite.kernels.base import Span, Team, alone
+from gibbsite.kernels.base import Span, alone
 from gibbsite.kernels.ensemble import Arrays, Chain, Ensemble, Message, Place, Share, to_all
 from gibbsite.kernels.tempered.exchange import BEGUN, SWEEPS, TemperedMemory, exchange
 from gibbsite.kernels.tempered.rungs import TemperedParameters, is_possible, move_rung
@@ -34,6 +34,11 @@ def _refresh(schedule: Any, order: Ints32, words: Words64) -> None:
 
 
 @compiled_loop
+def _period(schedule: Any) -> int:
+    return period(schedule)
+
+
+@compiled_loop
 def _exchange(
     gap: Floats, cut: Floats, memory: TemperedMemory, x: Array, possible: bool, by_place: bool, words: Words64
 ) -> None:
@@ -47,18 +52,13 @@ def _move_rungs(
     schedule: Any,
     memory: TemperedMemory,
     x: Array,
-    order: Ints32,
-    turn: int,
+    span: Span,
     cond: Floats,
     keep: bool,
-    team: Team,
-    low: int,
-    high: int,
-    step: int,
+    rungs: Ints,
 ) -> None:
-    """Move every ``step``-th rung of a range by a sweep."""
-    span = Span(order, np.uintp(0), np.uintp(period(schedule)), turn, team)
-    for k in range(low, high, step):
+    """Move some rungs by a sweep."""
+    for k in rungs:
         move_rung(parameters, arrays, schedule, memory, x, span, cond, keep, k, True)
 
 
@@ -74,16 +74,13 @@ def _sweep_lanes(
     work: SideWork,
     states: Ints8,
     counts: Ints,
-    order: Ints32,
-    turn: int,
+    span: Span,
     target: int,
     cond: Floats,
     keep: bool,
-    team: Team,
 ) -> None:
     """Move the lanes of one process by a sweep; ``target`` is the lane whose log-odds are kept, if any."""
     sum_up(parameters, work, states, counts)
-    span = Span(order, np.uintp(0), np.uintp(period(schedule)), turn, team)
     move_lanes(parameters, schedule, work, states, span, target, cond, keep)
 
 
@@ -107,6 +104,10 @@ class _TemperedShare(Share):
     def refresh(self) -> None:
         """Draw a new order, where the scan is random."""
         _refresh(self.place.schedule, self.chain.order, self.chain.words)
+
+    def span(self, turn: int) -> Span:
+        """Return the visits of sweep number ``turn``."""
+        return Span(self.chain.order, np.uintp(0), np.uintp(_period(self.place.schedule)), turn, alone())
 
     def swap(self, possible: bool, by_place: bool) -> None:
         """Make the swaps that all processes make."""
@@ -169,14 +170,10 @@ class _RungShare(_TemperedShare):
             self.place.schedule,
             chain.memory,
             chain.x,
-            chain.order,
-            turn,
+            self.span(turn),
             chain.cond,
             put,
-            alone(),
-            self.low + member,
-            self.high,
-            members,
+            np.arange(self.low + member, self.high, members),
         )
 
     def tell(self) -> list[Message]:
@@ -303,12 +300,10 @@ class _LaneShare(_TemperedShare):
             self.work,
             self.states,
             chain.memory.counts,
-            chain.order,
-            turn,
+            self.span(turn),
             self._target() if mine else 0,
             chain.cond,
             put and mine,
-            alone(),
         )
         self.gain[self.low : self.high] = self.work.gain
 
