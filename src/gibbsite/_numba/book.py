@@ -35,15 +35,7 @@ def entries(*arrays: tuple[Array, np.dtype[Any]]) -> list[int]:
 
 
 def array_in(book: Ints, k: Integer, kind: Any) -> Array:
-    """Return array number ``k`` of a book, whose entries are of type ``kind``, as one row.
-
-    Examples
-    --------
-    >>> x = np.arange(6.0).reshape(2, 3)
-    >>> book = np.array(entries((np.zeros(1), x.dtype), (x, x.dtype)))
-    >>> array_in(book, 1, np.float64).tolist()
-    [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
-    """
+    """Return array number ``k`` of a book, whose entries are of type ``kind``, as one row."""
     dtype, size = np.dtype(kind), int(book[2 * k + 1])
     if size == 0:
         return np.zeros(0, dtype)

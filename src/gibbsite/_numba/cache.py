@@ -50,14 +50,7 @@ _PACKAGE = Path(__file__).parent.parent
 
 @functools.cache
 def cache_directory() -> Path | None:
-    """Return the directory of compiled kernels, or None when the disk cache is off or unusable.
-
-    Examples
-    --------
-    >>> directory = cache_directory()
-    >>> directory is None or directory.is_dir()
-    True
-    """
+    """Return the directory of compiled kernels, or None when the disk cache is off or unusable."""
     base = _base_directory()
     if base is None:
         return None

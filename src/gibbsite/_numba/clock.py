@@ -1,4 +1,4 @@
-"""Compile time: a clock that leaves it out, and what is said to those who wait."""
+"""Compile time: a clock that does not count it, and messages about long compilations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from gibbsite._numba.options import DISABLED
 from gibbsite._numba.parts import try_part
 
-_PATIENCE = 1.0  # seconds; what is compiled faster is not mentioned
+_PATIENCE = 1.0  # seconds; faster compilations are not reported
 
 
 class _Stopwatch:
-    """Seconds this process has spent compiling, whatever number of threads did."""
+    """Seconds this process has spent compiling, on any number of threads."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -43,11 +43,6 @@ def clock() -> float:
     """Return the time in seconds, on a clock that stands still while code is compiled, or loaded.
 
     Budgets are measured with it, so that they do not depend on what has been compiled before.
-
-    Examples
-    --------
-    >>> clock() <= clock()
-    True
     """
     with _STOPWATCH.lock:
         now = time.monotonic()
@@ -56,9 +51,9 @@ def clock() -> float:
 
 
 def stopping_clock(dispatcher: Any) -> Any:
-    """Let the clock stand still also while a function is loaded from the disk, or written to it.
+    """Stop the clock also while a function is loaded from the disk, or written to it.
 
-    Numba tells when it compiles, but not of that; where nothing has been compiled yet it may take seconds.
+    Numba reports compilations only; the first load of a process may take seconds.
     """
     prepare = dispatcher.compile
 
@@ -77,132 +72,86 @@ def stopping_clock(dispatcher: Any) -> Any:
     return dispatcher
 
 
-class _Depth(threading.local):
-    """Of each thread: how deep in functions that are compiled for others."""
-
-    depth = 0
-
-
-class _Call:
-    """A call of the user, in which one line is said about compiling."""
-
-    def __init__(self) -> None:
-        self.lock, self.said = threading.Lock(), False
-
-    def begin_to_say(self) -> bool:
-        """Tell whether nothing has been said yet; from now on, something has."""
-        with self.lock:
-            said, self.said = self.said, True
-            return not said
-
-
-_call: ContextVar[_Call | None] = ContextVar("call", default=None)
+# Of the present call of the user: a lock that is taken once compiling has been announced.
+_call: ContextVar[threading.Lock | None] = ContextVar("call", default=None)
 
 
 class _Announcer:
-    """Say that something is compiled, where that takes longer than a second."""
+    """Announces a compilation that takes longer than a second, at most once in a call of the user."""
 
-    def __init__(self, say: Callable[[str], None], what: str, call: _Call) -> None:
-        self.say, self.what, self.call = say, what, call
-        self.place = _Depth()
-        self.timers: dict[int, threading.Timer] = {}
+    def __init__(self, say: Callable[[str], None], what: str, said: threading.Lock) -> None:
+        self.say, self.what, self.said = say, what, said
+        self.thread = threading.local()  # compilations are nested
 
     def on_start(self, event: object) -> None:
-        if not self.place.depth and not self.call.said:
-            timer = threading.Timer(_PATIENCE, self._tell)
-            timer.daemon = True
-            self.timers[threading.get_ident()] = timer
-            timer.start()
-        self.place.depth += 1
+        depth = getattr(self.thread, "depth", 0)
+        self.thread.depth = depth + 1
+        if not depth:
+            self.thread.timer = threading.Timer(_PATIENCE, self._tell)
+            self.thread.timer.daemon = True
+            if not self.said.locked():
+                self.thread.timer.start()
 
     def on_end(self, event: object) -> None:
-        self.place.depth -= 1
-        if not self.place.depth and (timer := self.timers.pop(threading.get_ident(), None)):
-            timer.cancel()
+        self.thread.depth -= 1
+        if not self.thread.depth:
+            self.thread.timer.cancel()
 
     def _tell(self) -> None:
-        if self.call.begin_to_say():
+        if self.said.acquire(blocking=False):
             self.say(compiling_message(self.what))
 
 
 class _Notifier:
-    """Call a function once, when the first thing is compiled."""
+    """Calls a function once, when something is compiled for the first time."""
 
     def __init__(self, notify: Callable[[], None]) -> None:
-        self.notify: Callable[[], None] | None = notify
+        self.waiting = [notify]
 
     def on_start(self, event: object) -> None:
-        notify, self.notify = self.notify, None
-        if notify is not None:
-            notify()
+        if self.waiting:
+            self.waiting.pop()()
 
     def on_end(self, event: object) -> None:
         pass
 
 
 def compiling_message(what: str) -> str:
-    """Return what is said to those who wait for something to be compiled.
-
-    Examples
-    --------
-    >>> compiling_message("the Gibbs kernel")
-    'gibbsite: compiling the Gibbs kernel (first use only; this may take half a minute) ...'
-    """
+    """Return the message that something is compiled."""
     return f"gibbsite: compiling {what} (first use only; this may take half a minute) ..."
 
 
 @contextmanager
 def announcing(say: Callable[[str], None], what: str) -> Iterator[None]:
-    """Say once that code is compiled inside the block, if that takes more than a second.
+    """Report a compilation inside the block that takes longer than a second, once.
 
-    Parameters
-    ----------
-    say : callable
-        Takes the message.
-    what : str
-        What is compiled, for those who wait: "the Gibbs kernel".
-
-    Examples
-    --------
-    >>> with announcing(print, "the Gibbs kernel"):
-    ...     pass
+    ``say`` is called with the message; ``what`` names what is compiled: "the Gibbs kernel".
     """
-    with announcing_once() as call, _listening(_Announcer(say, what, call)):
+    with announcing_once() as said, _listening(_Announcer(say, what, said)):
         yield
 
 
 @contextmanager
-def announcing_once() -> Iterator[_Call]:
-    """Let all that is announced inside the block be announced in one line, that of the first.
-
-    Examples
-    --------
-    >>> with announcing_once(), announcing(print, "one"), announcing(print, "another"):
-    ...     pass
-    """
-    call = _call.get() or _Call()
-    token = _call.set(call)
+def announcing_once() -> Iterator[threading.Lock]:
+    """Report only the first of all compilations that are announced inside the block."""
+    said = _call.get() or threading.Lock()
+    token = _call.set(said)
     try:
-        yield call
+        yield said
     finally:
         _call.reset(token)
 
 
 @contextmanager
 def on_compile(notify: Callable[[], None]) -> Iterator[None]:
-    """Call ``notify`` once if anything is compiled (not merely loaded) inside the block.
-
-    Examples
-    --------
-    >>> with on_compile(lambda: print("compiling")):
-    ...     pass
-    """
+    """Call ``notify`` once if anything is compiled (not merely loaded) inside the block."""
     with _listening(_Notifier(notify)):
         yield
 
 
 @contextmanager
 def _listening(listener: Any) -> Iterator[None]:
+    """Notify an object with ``on_start`` and ``on_end`` of all compilations inside the block."""
     heard = _listen(listener)
     try:
         yield
@@ -215,7 +164,7 @@ def _listening(listener: Any) -> Iterator[None]:
 
 
 def _listen(listener: Any) -> object | None:
-    """Let an object with ``on_start`` and ``on_end`` hear of all compilations; return what to unregister."""
+    """Notify an object of all compilations; return the listener to unregister."""
     heard: list[object] = []
 
     def begin() -> None:

@@ -40,13 +40,7 @@ def why_not_private(status: os.stat_result) -> str | None:
 
 
 def read_checked(path: Path) -> bytes | None:
-    """Return what :func:`write_checked` wrote, None if the file is missing, damaged or not private.
-
-    Examples
-    --------
-    >>> read_checked(Path("/nonexistent")) is None
-    True
-    """
+    """Return what :func:`write_checked` wrote, None if the file is missing, damaged or not private."""
     try:
         with open(path, "rb") as file:
             if why_not_private(os.fstat(file.fileno())) is not None:

@@ -68,13 +68,7 @@ class Foreign:
     key: str = "value1"  # its shape, and of values the number of arguments
 
     def cause_at(self, first: Floats, second: Floats, words: Words64 | None = None) -> BaseException | None:
-        """Return the exception behind a failed call with these arrays, None if there was none.
-
-        Examples
-        --------
-        >>> adopt(lambda x: 1.0 / int(x[0]), "value").cause_at(np.zeros(1), np.zeros(0))
-        ZeroDivisionError('float division by zero')
-        """
+        """Return the exception behind a failed call with these arrays, None if there was none."""
         kept = take_raised([self])
         if kept is not None or not self.compiled:
             return kept
@@ -382,13 +376,7 @@ ROOM = 1024
 
 
 def stack_room() -> Floats:
-    """Return an array of ``ROOM`` numbers, not cleared, on the stack of the compiled function that asks.
-
-    Examples
-    --------
-    >>> stack_room().size
-    1024
-    """
+    """Return an array of ``ROOM`` numbers, not cleared, on the stack of the compiled function that asks."""
     return np.empty(ROOM)
 
 
@@ -460,13 +448,7 @@ def _fill_values(address: int, at: Floats, out: Floats) -> None:
 
 
 def values_along(function: Any, at: Floats) -> Floats:
-    """Return a function of one number at many of them.
-
-    Examples
-    --------
-    >>> values_along(lambda d: d[0] ** 2, np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
-    [[1.0, 4.0], [9.0, 16.0]]
-    """
+    """Return a function of one number at many of them."""
     code = adopt(function, "value", must_compile=True)
     out = np.empty(at.size)
     _fill_values(code.address, np.ascontiguousarray(at, float).ravel(), out)
@@ -474,13 +456,7 @@ def values_along(function: Any, at: Floats) -> Floats:
 
 
 def digest_of(function: Any) -> str:
-    """Return a hash of what a function does: its code, its constants, and what it refers to.
-
-    Examples
-    --------
-    >>> digest_of(lambda x: x + 1) == digest_of(lambda x: x + 2)
-    False
-    """
+    """Return a hash of what a function does: its code, its constants, and what it refers to."""
     digest = hashlib.blake2b(digest_size=16)
     _feed(digest, function, {})
     return digest.hexdigest()

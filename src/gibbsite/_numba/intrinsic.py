@@ -69,12 +69,7 @@ def add_atomically(counter: Ints, amount: Any) -> Any:
 
 
 def fetch(array: Array, index: Any) -> None:
-    """Ask the processor to bring an entry of an array near; it need not exist.
-
-    Examples
-    --------
-    >>> fetch(np.zeros(3), 7)
-    """
+    """Ask the processor to bring an entry of an array near; it need not exist."""
 
 
 def give_way() -> Any:

@@ -18,14 +18,7 @@ _TRIED = {(0, 68)}
 
 
 def lean_options() -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return options of ``numba.jit`` for helpers, and for loops that allocate nothing.
-
-    Examples
-    --------
-    >>> helper, loop = lean_options()
-    >>> helper["no_cfunc_wrapper"]
-    True
-    """
+    """Return options of ``numba.jit`` for helpers, and for loops that allocate nothing."""
     helper: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     loop: dict[str, Any] = {}
     made: list[tuple[type, type]] = []

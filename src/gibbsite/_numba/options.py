@@ -1,36 +1,12 @@
-"""Numba, imported without what is not needed, and the options that functions are compiled with."""
+"""The options that functions are compiled with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numba
 from gibbsite._numba.lean import lean_options
 from gibbsite._numba.parts import try_part
-
-
-@contextmanager
-def _postponed_blas_check() -> Iterator[None]:
-    """Keep Numba from importing ``scipy.linalg`` (0.25 s) just to learn that BLAS exists.
-
-    Numba asks once, while it loads its array functions. SciPy is a dependency, so the answer is yes;
-    functions that use BLAS still check for themselves.
-    """
-    import numba.np.linalg as linalg
-
-    asked = linalg.ensure_blas
-    linalg.ensure_blas = lambda: None
-    try:
-        yield
-    finally:
-        linalg.ensure_blas = asked
-
-
-def _load_array_functions() -> None:
-    with _postponed_blas_check():
-        import numba.np.arraymath  # noqa: F401
 
 
 def _switch_off_runtime() -> None:
@@ -53,13 +29,11 @@ def _find_templates() -> None:
         raise TypeError("templates are no functions")
 
 
-try_part("blas", _load_array_functions)  # otherwise Numba loads them when it compiles
-
 _config: Any = numba.config
 DISABLED: bool = bool(_config.DISABLE_JIT)
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-# Functions that only Python calls: nobody calls them from C.
+# Functions that are called from Python only need no wrapper for calls from C.
 FROM_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}
 # Without Numba's runtime there is no allocation in compiled code, and no reference counting either: a
 # sweep that hands tuples of arrays to its step pays several atomic operations per update otherwise (a

@@ -7,13 +7,12 @@ part         purpose                                             without it
 ``runtime``  option ``_nrt``: loops without reference counting   an update of a table model takes five times as long
 ``stack``    arrays on the stack of a compiled function          they are allocated, and ``runtime`` is not used
 ``files``    compiled code as bytes, in the cache on disk        every process compiles: 2.3 s instead of 0.6 s
-``blas``     ``import numba`` without ``scipy.linalg``             a first call with a warm cache takes a quarter longer
 ``vectors``  vector instructions that the processor offers       an update of many chains takes twice as long
 ``events``   notifications when something is compiled            time limits include compiling, without a message
 ===========  ==================================================  ===========================================
 
 The figures are those of docs/design.md. A part is missing if trying it raises, or if the environment variable
-``GIBBSITE_WITHOUT`` names it, which is for tests and for finding the cause of a fault. Missing parts are logged once
+``GIBBSITE_WITHOUT`` names it, for tests and for finding the cause of a fault. Missing parts are logged once
 each, at level ``INFO``.
 """
 
@@ -25,18 +24,12 @@ from collections.abc import Callable
 
 log = logging.getLogger("gibbsite")
 
-PARTS = ("helpers", "runtime", "files", "blas", "vectors", "stack", "events")
+PARTS = ("helpers", "runtime", "files", "vectors", "stack", "events")
 _missing: dict[str, str] = {}
 
 
 def try_part(part: str, attempt: Callable[[], object]) -> bool:
-    """Tell whether a part of Numba can be used: ``attempt`` is called, and must not raise.
-
-    Examples
-    --------
-    >>> try_part("events", lambda: None)
-    True
-    """
+    """Tell whether a part of Numba can be used: ``attempt`` is called, and must not raise."""
     if part not in PARTS:
         raise ValueError(f"{part!r} is none of the parts {', '.join(PARTS)}.")
     if part not in _missing:
@@ -51,17 +44,11 @@ def try_part(part: str, attempt: Callable[[], object]) -> bool:
 
 
 def give_up(part: str, reason: str) -> None:
-    """Do without a part from now on, and log why."""
+    """Do not use a part from now on, and log the reason."""
     _missing[part] = reason
     log.info("a part of Numba, %s, is not used (%s)", part, reason)
 
 
 def missing_parts() -> dict[str, str]:
-    """Return the parts that are done without so far, with reasons.
-
-    Examples
-    --------
-    >>> set(missing_parts()) <= set(PARTS)
-    True
-    """
+    """Return the parts that are not used, with reasons."""
     return dict(_missing)

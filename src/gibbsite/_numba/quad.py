@@ -22,13 +22,7 @@ Quad = Any
 
 
 def take(array: Floats, at: Any) -> Quad:
-    """Return four numbers of an array, from an index on.
-
-    Examples
-    --------
-    >>> take(np.arange(10.0), 1).tolist()
-    [1.0, 2.0, 3.0, 4.0]
-    """
+    """Return four numbers of an array, from an index on."""
     return array[int(at) : int(at) + FOUR].copy()
 
 
@@ -74,13 +68,7 @@ def reached(a: Quad) -> Quad:
 
 
 def logarithm(a: Quad) -> Quad:
-    """Return logarithms of positive numbers, to about one part in 10^15.
-
-    Examples
-    --------
-    >>> logarithm(np.array([1.0, 2.0, 4.0, 0.5]))[:2].round(3).tolist()
-    [0.0, 0.693]
-    """
+    """Return logarithms of positive numbers, to about one part in 10^15."""
     return np.log(a)
 
 

@@ -44,13 +44,7 @@ def take(shelf: Words64, k: Integer, like: Any) -> Any:
 
 
 def make_shelf(values: Sequence[Any]) -> Words64:
-    """Put values on a shelf; all must be of one type for compiled code, down to what may be written.
-
-    Examples
-    --------
-    >>> make_shelf([(1, 2.0), (3, 4.0)]).dtype
-    dtype('uint64')
-    """
+    """Put values on a shelf; all must be of one type for compiled code, down to what may be written."""
     if DISABLED:
         shelf = np.zeros(1, np.uint64)
     else:

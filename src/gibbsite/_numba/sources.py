@@ -38,26 +38,14 @@ _COMPILER = "gibbsite._numba"
 
 
 def code_of(text: str) -> str:
-    r"""Return Python source without docstrings (which become empty), comments and blank lines.
-
-    Examples
-    --------
-    >>> code_of("def two():\n\n    # why\n    return 2  # because\n")
-    'def two():\n    return 2\n'
-    """
+    r"""Return Python source without docstrings (which become empty), comments and blank lines."""
     text = _DOCSTRING.sub(r'\1""""""', text)
     text = _COMMENT.sub("", _COMMENT_LINE.sub("", text))
     return _BLANK.sub("\n", text)
 
 
 def imports_of(text: str) -> list[str]:
-    r"""Return names that may be modules of the package that a source imports at the top level.
-
-    Examples
-    --------
-    >>> imports_of("from gibbsite.graphs import rows\n")
-    ['gibbsite.graphs', 'gibbsite.graphs.rows']
-    """
+    r"""Return names that may be modules of the package that a source imports at the top level."""
     found = set(_IMPORT.findall(text))
     for module, names in _FROM.findall(text):
         found.add(module)
@@ -71,14 +59,7 @@ def _compiles(module: str) -> bool:
 
 
 def contributing(imports: dict[str, list[str]]) -> list[str]:
-    """Return the modules that contribute to compiled code, given what every module imports.
-
-    Examples
-    --------
-    >>> loop = ["gibbsite._numba.jit", "gibbsite.constants"]
-    >>> contributing({"gibbsite.loop": loop, "gibbsite.constants": [], "gibbsite.cli": ["gibbsite.loop"]})
-    ['gibbsite.constants', 'gibbsite.loop']
-    """
+    """Return the modules that contribute to compiled code, given what every module imports."""
     found: set[str] = set()
     ahead = [
         name
@@ -104,12 +85,6 @@ def hash_sources(root: Path, base: Path | None, salt: str) -> str:
         Where to keep the key of this content.
     salt : str
         What else the key depends on.
-
-    Examples
-    --------
-    >>> import gibbsite
-    >>> len(hash_sources(Path(gibbsite.__file__).parent, None, "0.68"))
-    16
     """
     texts = {name: Path(path).read_bytes() for name, path in _python_files(str(root), "gibbsite")}
     content = _digest(salt.encode(), *(part for name in sorted(texts) for part in (name.encode(), texts[name])))
