@@ -2,8 +2,8 @@
 
 One pass eliminates the sites of the whole graph in greedy order, smallest clique table first. When even the
 smallest table would be too large, a site is *cut* instead: it is removed from the graph and will not be part of
-the block. What is left after a pass is a block of bounded width, usually of most sites. Sites that were cut are
-in one of the next blocks, where they are the last to be cut; so blocks overlap, and every site is in at least one.
+the block. The sites left after a pass are a block of bounded width, usually of most sites. Sites that were cut are in
+one of the next blocks, where they are the last to be cut, so blocks overlap, and every site is in at least one.
 
 *Ties* measure how strongly factors couple their sites: from 0, not at all, to 1, zeros.
 """
@@ -124,7 +124,7 @@ def grow_block(
     while heap:
         key, v = heapq.heappop(heap)
         if not left[v] or key != size[v] * wiggle[v]:
-            continue  # gone, or its cost has changed since
+            continue  # removed, or its cost has changed
         if len(around[v]) > 0 and (size[v] > limit.log2 + 1e-9 or len(around[v]) >= limit.sites):
             worst = max(
                 (v, *around[v]), key=lambda i: (_UNCOVERED * covered[i] + len(around[i]) * wiggle[i] - _TIE * tie[i], i)
@@ -164,7 +164,7 @@ def cover_sites(
     blocks = []
     while not covered.all():
         block = grow_block(near, log_card, limit, everywhere, covered, tie, rng)
-        if covered[block].all():  # no uncovered site was left in: begin with those alone
+        if covered[block].all():  # all uncovered sites were cut: grow a block from those alone
             block = grow_block(near, log_card, limit, ~covered, covered, tie, rng)
         covered[block] = True
         blocks.append(block)

@@ -37,11 +37,11 @@ from gibbsite.kernels.blocks.plan import put_marginal
 from gibbsite.kernels.blocks.tables import find_interactions, lay_out_blocks, order_block
 from gibbsite.kernels.registry import register
 
-# A chain keeps three messages for every table, of 4 GiB at most.
+# Most entries of all tables; a chain keeps three messages for every table.
 _MOST = 2.0**29
-# How long two chains may run until they meet: entries of tables, roughly, and sweeps.
+# Limits on the runs of two chains until they meet: entries of tables, roughly, and sweeps.
 _MEETING_ENTRIES, _MEETING_SWEEPS = 2.0**22, 100
-# Finding cutsets takes long in models of more sites.
+# In larger models it takes long to find cutsets.
 _FEW_SITES = 20_000
 
 
@@ -57,7 +57,7 @@ class CutsetParameters(NamedTuple):
 class CutsetPlan:
     """Cutsets, ready to be drawn."""
 
-    # in which the sites outside each cutset are eliminated, as positions among them, and what that costs
+    # orders of elimination of the sites outside each cutset, as positions among them, with their costs
     orders: list[EliminationOrder]
     tree: CutTree  # their clique tables, and the cutsets in the order in which they are visited
     model: TableGraph  # the model as tables
@@ -111,11 +111,11 @@ class CutsetGibbs(Kernel):
     cutsets: int = 2
 
     def units(self, graph: Graph) -> int | None:
-        """Visit cutsets."""
+        """Return the number of cutsets."""
         return len(self.plan(graph).orders)
 
     def sites_of(self, graph: Graph, unit: int) -> Positions:
-        """Return all sites: those outside the cutset are drawn, too."""
+        """Return all sites, because those outside the cutset are drawn, too."""
         return np.arange(graph.n_sites)
 
     def plan(self, graph: Graph) -> CutsetPlan:
@@ -167,12 +167,12 @@ class CutsetGibbs(Kernel):
         return CutsetParameters(plan.tree, plan.model, _address(plan))
 
     def memory(self, graph: Graph, stream: Words64) -> CutWorkspace:
-        """Allocate room for all messages."""
+        """Allocate all messages."""
         plan = self.plan(graph)
         return make_messages(plan.tree, plan.model)
 
     def quick(self, graph: Graph) -> bool:
-        """Return whether cutsets are found in no time: in small models."""
+        """Return whether cutsets are found quickly: in small models."""
         return graph.n_sites <= _FEW_SITES
 
     def summary(self, graph: Graph) -> dict[str, float]:
@@ -192,9 +192,9 @@ class CutsetGibbs(Kernel):
         return self.plan(graph).tree.site.size == 0
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Let chains from both states run with the same random numbers until they meet.
+        """Run chains from both states with the same random numbers until they meet.
 
-        Whatever a cutset site can do it can undo, so states from which chains meet are connected.
+        Each move of a cutset site can be reversed, so states from which chains meet are connected.
         """
         parameters, total = self.parameters(graph), sum(order.total for order in self.plan(graph).orders)
         sweeps = int(np.clip(_MEETING_ENTRIES / (total + 1.0), 2, _MEETING_SWEEPS))
@@ -223,14 +223,14 @@ def _address(plan: CutsetPlan) -> Any:
 
 @compiled
 def ask_collapse(parameters: CutsetParameters, memory: CutWorkspace, x: Array, what: int, u: int, j: int) -> None:
-    """Ask for something, see :func:`.messages.collapse`."""
+    """Do a task, see :func:`.messages.collapse`."""
     memory.what[0], memory.what[1], memory.what[2] = what, u, j
     _collapse(parameters, memory, x)
 
 
 @inlined
 def _collapse(parameters: CutsetParameters, memory: CutWorkspace, x: Array) -> None:
-    """Do what is asked, see :func:`.messages.collapse`, on a copy of the states: it is compiled once."""
+    """Do a task on a copy of the states, whose type is always the same, so that it is compiled once."""
     codes = memory.codes
     for k in range(x.size):
         codes[k] = x[k]

@@ -29,7 +29,7 @@ from gibbsite.graphs.kinds.table import TableGraph, entry_of
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.blocks.tables import MOST_LOOPS, BlockTables
 
-#: What is smaller may have been rounded to nothing.
+#: Smaller products may have been rounded to zero.
 LOG_SMALLEST = math.log(1e-280)
 
 
@@ -149,7 +149,7 @@ def entry_given(tables: BlockTables, arrays: TableGraph, x: Array, o: Integer) -
 def filter_plain(
     tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer
 ) -> bool:
-    """Fill the tables from ``begin`` to ``end`` without logarithms; return whether nothing can have underflowed."""
+    """Fill the tables from ``begin`` to ``end`` without logarithms; return False if a product may have underflowed."""
     ring = Sum()
     pool, w = work.pool, work.weight
     for t in range(begin, end):
@@ -212,7 +212,7 @@ def fill_logs(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: 
 def filter_logs(
     tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer
 ) -> bool:
-    """Fill the tables in logarithms, and turn them into weights; False: no state of the block is possible."""
+    """Fill the tables in logarithms, and turn them into weights; return False if no state is possible."""
     pool = work.pool
     for t in range(begin, end):
         size = fill_logs(tables, arrays, work, x, t)
@@ -351,22 +351,21 @@ def _write_marginals(
 def filter_block(
     tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, begin: Integer, end: Integer
 ) -> bool:
-    """Fill the tables of a block; False: none of its states is possible."""
+    """Fill the tables of a block; return False if no state is possible."""
     if filter_plain(tables, arrays, work, x, begin, end):
         return True
     return filter_logs(tables, arrays, work, x, begin, end)
 
 
-#: What is asked of :func:`draw_block` besides a draw.
+#: Tasks of :func:`draw_block`.
 DRAW, MARGINALS = range(2)
 
 
 @pointed
 def draw_block(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array) -> None:
-    """Draw block number ``work.what[0]``; where ``what[1]`` is MARGINALS, write those of its sites, too.
+    """Draw block number ``work.what[0]``; if ``what[1]`` is MARGINALS, write the marginals of its sites, too.
 
-    ``what[2]`` becomes 1 if that was possible. It does not depend on kernel, scan and graph kind, so loops
-    call it by its address, and it is compiled once.
+    ``what[2]`` becomes 1 if that was possible. Loops call this function by its address, so it is compiled only once.
     """
     what = work.what
     begin, end = tables.start[what[0]], tables.start[what[0] + 1]

@@ -50,11 +50,11 @@ _STRIP = 2.0**5
 _COVERS = 8
 # Most entries of the tables of given blocks; that is 4 GiB for a chain.
 _MOST = 2.0**29
-# Factors at least so strong tie their sites together.
+# Least strength of factors that tie their sites together.
 _NEAR_ZERO = 0.95
-# How long two chains are given to meet, in table entries and in sweeps.
+# Limits on the runs of two chains until they meet: table entries and sweeps.
 _MEETING_ENTRIES, _MEETING_SWEEPS = 2e7, 100
-# Finding blocks takes long in models of more sites.
+# In larger models it takes long to find blocks.
 _FEW_SITES = 20_000
 # Time for an entry of a table, with marginals.
 _SECONDS_PER_ENTRY = 1e-8
@@ -87,9 +87,10 @@ class BlockGibbs(Kernel):
         a sweep goes through all of them. By default 8 where blocks are limited by their width and the
         model has at most 20,000 sites, otherwise 1.
     seed : int
-        Of the random covers.
+        Seed of the random covers.
     complete : bool
-        Refuse blocks that miss sites. Otherwise these keep their start, which is meant for short runs.
+        Refuse blocks that do not contain all sites. Otherwise the others keep their start, which is meant for short
+        runs.
 
     Notes
     -----
@@ -244,14 +245,14 @@ class BlockGibbs(Kernel):
         return blocks
 
     def settle(self, graph: Graph) -> Kernel:
-        """Give the blocks that were found for a model; strips of lattices do not depend on its weights."""
+        """Return the kernel with the blocks found for a model; strips of lattices do not depend on its weights."""
         plan = self.plan(graph)
         if isinstance(plan, StripPlan):
             return self
         return replace(self, blocks=tuple(tuple(map(int, plan.sites_of(k))) for k in range(plan.n_blocks)))
 
     def units(self, graph: Graph) -> int | None:
-        """Visit blocks."""
+        """Return the number of blocks."""
         return self.plan(graph).n_blocks
 
     def sites_of(self, graph: Graph, unit: int) -> Positions:
@@ -263,7 +264,7 @@ class BlockGibbs(Kernel):
         return self.plan(graph).parameters(graph)
 
     def memory(self, graph: Graph, stream: Words64) -> BlockMemory | StripMemory:
-        """Allocate room for the largest block."""
+        """Allocate buffers for the largest block."""
         return self.plan(graph).memory(graph)
 
     def members(self, graph: Graph) -> int:
@@ -271,7 +272,7 @@ class BlockGibbs(Kernel):
         return self.plan(graph).members
 
     def quick(self, graph: Graph) -> bool:
-        """Return whether blocks are found in no time: in small models, and in lattices."""
+        """Return whether blocks are found quickly: in small models, and in lattices."""
         return graph.n_sites <= _FEW_SITES or self._find_strips(graph) is not None
 
     def summary(self, graph: Graph) -> dict[str, float]:
@@ -307,9 +308,9 @@ class BlockGibbs(Kernel):
         return plan.n_blocks == 1 and plan.blocks[0].size == graph.n_sites
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Let chains from both states run with the same random numbers until they meet.
+        """Run chains from both states with the same random numbers until they meet.
 
-        Whatever a block can do it can undo, so states from which chains meet are connected.
+        Each move of a block can be reversed, so states from which chains meet are connected.
         """
         plan = self.plan(graph)
         if isinstance(plan, StripPlan):
@@ -322,7 +323,7 @@ class BlockGibbs(Kernel):
 
 
 def _key(blocks: Any) -> Any:
-    """Return blocks as something that can be compared."""
+    """Return blocks as a key of a dictionary."""
     if isinstance(blocks, str) or not is_iterable(blocks):
         return blocks
     return tuple(tuple(block) if isinstance(block, Iterable) else block for block in blocks)

@@ -43,7 +43,7 @@ class BlockParameters(NamedTuple):
 
 
 class BlockMemory(NamedTuple):
-    """Room for a block, and for a single site."""
+    """Buffers for a block, and for a single site."""
 
     block: BlockWorkspace
     site: Buffer
@@ -59,17 +59,16 @@ class BlockPlan:
     """Blocks, ready to be drawn."""
 
     blocks: list[Ints]  # the sites of each
-    orders: list[EliminationOrder]  # in which each is eliminated, as positions in the block, and what that costs
+    orders: list[EliminationOrder]  # orders of elimination, as positions in the block, with costs
     tables: BlockTables
     pool: int  # entries of the tables of the largest block
     model: TableGraph
 
-    #: How many threads can share a block.
-    members = 1
+    members = 1  # threads that can share a block
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks there are."""
+        """The number of blocks."""
         return len(self.blocks)
 
     @property
@@ -92,7 +91,7 @@ class BlockPlan:
         return BlockParameters(self.tables, self.model, _address(self, graph))
 
     def memory(self, graph: Graph) -> BlockMemory:
-        """Allocate room for the largest block."""
+        """Allocate buffers for the largest block."""
         site = Buffer(np.zeros(int(graph.cards.max(initial=1))))
         work = make_workspace(self.tables, self.model, self.pool)
         return BlockMemory(work, site)

@@ -52,12 +52,12 @@ class StripModel(NamedTuple):
 
 
 class StripMemory(NamedTuple):
-    """Room for each member of a team.
+    """Buffers for each member of a team.
 
     ``single`` are factors of single sites of a tile, row by row, and ``table`` the A of its rows; ``row`` are
     three tables of one row. ``site`` are three numbers for each site of a row: couplings within it, to the
-    next row, and the states of the next row. ``lane`` are some numbers for each strip, ``words`` are random.
-    ``gate`` is that of a team of one.
+    next row, and the states of the next row. ``lane`` are numbers for each strip, ``words`` random words, and
+    ``gate`` is the barrier of a team of one.
     """
 
     single: Floats
@@ -99,7 +99,7 @@ def buffers_of(memory: StripMemory, member: Integer) -> StripBuffers:
 
 
 class StripTask(NamedTuple):
-    """What is asked of :func:`draw_half`: a unit, under a key, by a member of a team; and marginals."""
+    """A task of :func:`draw_half`: a unit, the key of its random numbers, a team, and whether to write marginals."""
 
     unit: Integer
     key: np.uint64
@@ -154,7 +154,7 @@ def _site(g: LatticeGraph, tile: Tile, t: Integer) -> Integer:
 
 @inlined
 def _factor(factor: Floats, x: Ints8, there: Integer, step: int, edge: Integer) -> Any:
-    """Return what a neighbour contributes; the coupling is that of site ``edge`` and the next."""
+    """Return the factor of a neighbour; the coupling is that of site ``edge`` and the next."""
     return factor[_U(x[there] != 0), _U(step) * edge]
 
 
@@ -186,7 +186,7 @@ def _look(p: StripFactors, g: LatticeGraph, x: Ints8, tile: Tile, t: Integer, si
 def _look_further(
     p: StripFactors, g: LatticeGraph, x: Ints8, tile: Tile, t: Integer, row: Integer, at: Integer, single: Floats
 ) -> None:
-    """Multiply by what neighbours in other planes contribute, and those in the row that is cut out."""
+    """Multiply by the contributions of neighbours in other planes, and in the row that is cut out."""
     plane = _U(g.size_1) * _U(g.size_2)
     around = (_U(g.size_0) - _U(1)) * plane
     first, last = tile.plane == _U(0), tile.plane == _U(g.size_0) - _U(1)
@@ -304,7 +304,7 @@ def condition_on(p: StripFactors, link: Floats, after: Floats, table: Floats) ->
 
 @inlined
 def _fill(p: StripFactors, tile: Tile, key: np.uint64, t: Integer, words: Any) -> Integer:
-    """Make the random words of the rows that share a block with row t; return the first row of them."""
+    """Generate the random words of the rows that share a block with row t; return the first of these rows."""
     each = _U(BLOCK // 2) // STRIPS
     blocks = (tile.rows + each - _U(1)) // each
     block = t // each
@@ -361,7 +361,7 @@ def draw_tile(p: StripFactors, g: LatticeGraph, x: Ints8, tile: Tile, key: np.ui
 
 @inlined
 def _write(p: StripFactors, x: Ints8, tile: Tile, row: Integer, after: Floats) -> None:
-    """Write the states of a row where they belong."""
+    """Write the states of a row to the state of the chain."""
     for j in range(tile.count):
         strip = tile.first + _U(2) * j
         begin, end = _U(p.start[strip]), _U(p.start[strip + _U(1)])

@@ -55,13 +55,13 @@ from gibbsite.kernels.blocks.strip_filter import (
 )
 from gibbsite.scans.base import site_at
 
-#: Widest strips: more states of a row cost more than they are good for.
+#: Widest strips: the states of wider rows cost more than they gain.
 WIDEST = 6
 # Least number of sites for each of the threads that share a half.
 _LEAST_SHARE = 4096
 # Largest logarithm of a ratio of weights of a row for which no product can leave the range of floats.
 _MOST_RANGE = 600.0
-# Behind the room of each member of a team, so that two of them never write to one cache line.
+# Padding between the buffers of members of a team, so that two of them never write to one cache line.
 _GAP = 16
 
 
@@ -82,7 +82,7 @@ class StripPlan:
 
     @property
     def n_blocks(self) -> int:
-        """How many blocks there are: two halves, with each of two cuts where strips are periodic."""
+        """The number of blocks: two halves, with each of two cuts where strips are periodic."""
         return 4 if self.arrays.wrap_1 else 2
 
     @property
@@ -92,7 +92,7 @@ class StripPlan:
 
     @property
     def log2_largest(self) -> float:
-        """log2 of the entries of the clique tables of a strip that is taken out site by site."""
+        """log2 of the entries of the clique tables of a strip that is eliminated site by site."""
         return self.width + 1.0
 
     @property
@@ -109,7 +109,7 @@ class StripPlan:
 
     @property
     def members(self) -> int:
-        """How many threads can share a half."""
+        """The number of threads that can share a half."""
         g = self.arrays
         tiles = g.size_0 * -(-self.per_half // FOUR)
         share = g.size_0 * g.size_1 * g.size_2 // 2 // _LEAST_SHARE
@@ -198,9 +198,9 @@ def find_strips(graph: Graph, width: int) -> StripPlan | None:
 
 @pointed
 def draw_half(model: StripModel, memory: StripMemory, x: Ints8, task: StripTask) -> None:
-    """Draw the strips of a half, a member of a team its share of the tiles; write marginals where wanted.
+    """Draw the tiles of a half that belong to a member of a team; write marginals where ``task.keep`` is set.
 
-    It does not depend on the scan, so loops call it by its address, and it is compiled once.
+    Loops call this function by its address, so it is compiled only once.
     """
     p, g, team = model.factors, model.lattice, task.team
     buffers = buffers_of(memory, team.member)
@@ -235,7 +235,7 @@ def _visit(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
     for k in range(span.where, span.stop):
-        rng, key = bits(rng)  # every member of the team draws the same one
+        rng, key = bits(rng)  # the same key for all members of the team
         task = StripTask(_U(site_at(schedule, span.order, k)), key, cond, keep, span.team)
         call_pointer(params.draw, StripModel(params.factors, arrays), memory, x, task)
     return rng

@@ -23,7 +23,7 @@ from gibbsite.graphs.elimination.order import EliminationOrder, find_order, meas
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_starts
 
-# Tries of the search for an order within a block; what is found is used many times over.
+# Tries of the search for an order within a block, which is used in every sweep.
 _TRIES = 60
 #: Largest number of loops of an operand, and of axes of a table.
 MOST_LOOPS = 64
@@ -66,7 +66,7 @@ class BlockTables(NamedTuple):
 
 
 class Interactions(NamedTuple):
-    """Which sites share a factor, in compressed rows without repeats."""
+    """The sites that share a factor with each site, in compressed rows without repeats."""
 
     start: Ints
     neighbour: Ints

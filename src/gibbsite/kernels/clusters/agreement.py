@@ -39,7 +39,7 @@ _IDENTITY, _SWAP = 0, 1
 
 
 class Agreements(NamedTuple):
-    """Pairs that ask for agreement, and what single sites ask for, in labels that all sites share."""
+    """Pairs that favour agreement, and weights of single sites, in labels that all sites share."""
 
     pair: Ints32  # (pairs, 2): sites, the smaller one first; every pair once
     # (pairs,): what agreement adds to the log-potential, positive; infinite where the pair has to agree
@@ -65,7 +65,7 @@ _FOUND = Recent[Agreements | str]()
 
 
 def find_agreements(graph: Graph, name: str) -> Agreements:
-    """Return a model as agreements of pairs; refuse one that is none, for the kernel of this name.
+    """Return a model as agreements of pairs; refuse other models in the name of a kernel.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _find(graph: Graph) -> Agreements:
 
 
 def _collect(model: FactorGraph, cells: Cells) -> _Pairs:
-    """Return what all factors of pairs ask for; what they ask of single sites is added to their weights."""
+    """Return the agreements in factors of pairs; their parts for single sites are added to the weights of these."""
     scopes: list[Array] = []
     strengths: list[Floats] = []
     kinds: list[Ints32] = []
@@ -153,7 +153,7 @@ def _collect(model: FactorGraph, cells: Cells) -> _Pairs:
 
 
 def _signed_strengths(group: FactorGroup) -> Floats | None:
-    """Return what agreement adds to the log-potential, where factors are about nothing else."""
+    """Return what agreement adds to the log-potential, for factors that depend on nothing else."""
     if isinstance(group, SpinFactors):
         return 2.0 * group.weights
     if isinstance(group, AgreementFactors):
@@ -168,7 +168,7 @@ def _signed_strengths(group: FactorGroup) -> Floats | None:
 def _read_tables(
     model: FactorGraph, group: FactorGroup, cells: Cells, known: dict[tuple[int, ...], int], permutations: list[Array]
 ) -> tuple[Floats, Ints32]:
-    """Take tables apart: agreements up to a permutation, and weights of the two sites."""
+    """Split tables into agreements up to a permutation, and weights of the two sites."""
     tables = np.asarray(group.log_tables(model.cards), float)
     first, second = np.zeros(tables.shape[:2]), np.zeros((len(tables), tables.shape[2]))
     strength, kind = np.zeros(len(tables)), np.zeros(len(tables), np.int32)
@@ -225,7 +225,7 @@ def _split_table(table: Floats) -> tuple[float, tuple[int, ...] | None, Floats, 
 
 
 def _split_hard(table: Floats) -> tuple[float, tuple[int, ...] | None, Floats, Floats] | None:
-    """Return the same of a table that has zeros: possible only if each state has one partner."""
+    """Return the same for a table with zeros: possible only if each state has one partner."""
     possible = ~np.isneginf(table)
     rows, columns = table.shape
     if rows != columns or (possible.sum(axis=0) != 1).any() or (possible.sum(axis=1) != 1).any():

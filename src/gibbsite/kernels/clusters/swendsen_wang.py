@@ -52,7 +52,7 @@ class Bonds(NamedTuple):
 
 
 class Clusters(NamedTuple):
-    """What a chain carries."""
+    """Memory of a chain."""
 
     parent: Ints32  # (sites,): a site of the same cluster with a smaller number; the first site of a cluster is its own
     # label, drawn: (sites,): labels of the sites; of another state
@@ -68,7 +68,7 @@ class Clusters(NamedTuple):
 
     @property
     def stateless(self) -> bool:
-        """Every sweep begins anew; the tally is read by reports only."""
+        """A sweep does not depend on the last one; the tally is used for reports only."""
         return True
 
 
@@ -142,7 +142,7 @@ class SwendsenWang(Kernel):
         )
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """One sweep may lead anywhere: all bonds that are not compulsory may be missing."""
+        """Return True, because all bonds that are not certain may be missing in a sweep."""
         return True
 
     def summary(self, graph: Graph) -> dict[str, float]:
@@ -181,7 +181,7 @@ def write_states(bonds: Any, label: Ints16, x: Array) -> None:
 
 @inlined
 def first_of(parent: Ints32, i: Integer) -> Integer:
-    """Return the first site of the cluster of a site, and shorten the way there."""
+    """Return the first site of the cluster of a site, and shorten the path to it."""
     while parent[i] != i:
         parent[i] = parent[parent[i]]
         i = np.intp(parent[i])
@@ -190,7 +190,7 @@ def first_of(parent: Ints32, i: Integer) -> Integer:
 
 @inlined
 def join(parent: Ints32, i: Integer, j: Integer) -> None:
-    """Make one cluster of those of two sites."""
+    """Merge the clusters of two sites."""
     one, other = first_of(parent, i), first_of(parent, j)
     if one < other:
         parent[other] = one
@@ -212,7 +212,7 @@ def draw_bonds(bonds: Bonds, memory: Clusters, rng: Words) -> Words:
         for k in range(np.uintp(bonds.start[i]), np.uintp(bonds.start[i + 1])):
             j = np.intp(bonds.neighbour[k])
             rng, u = uniform(rng)
-            # listed first, and then joined: a branch for each bond could not be predicted
+            # bonds are listed first and joined afterwards, because branches could not be predicted
             near[number], far[number] = i, j
             number += np.intp((u < bonds.chance[k]) & (mine == label[j]))
     for b in range(number):
@@ -223,7 +223,7 @@ def draw_bonds(bonds: Bonds, memory: Clusters, rng: Words) -> Words:
 
 @inlined
 def flatten(parent: Ints32) -> None:
-    """Point every site at the first of its cluster; earlier sites are done when a site is."""
+    """Make the first site of its cluster the parent of every site."""
     for i in range(parent.size):
         parent[i] = parent[parent[i]]
 

@@ -57,9 +57,9 @@ class WolffParameters(NamedTuple):
 
 
 class WolffMemory(NamedTuple):
-    """What a chain carries."""
+    """Memory of a chain."""
 
-    todo: Ints32  # (sites,): the cluster; those from some place on have not been looked at yet
+    todo: Ints32  # (sites,): the cluster, in the order in which sites were added
     mark: Ints  # (sites,): the number of the last cluster that a site was in
     work: Floats  # (labels,): weights of the labels
     # parent, label: (sites,): as in :class:`.swendsen_wang.Clusters`, for transition probabilities
@@ -77,7 +77,7 @@ class WolffMemory(NamedTuple):
 
     @property
     def stateless(self) -> bool:
-        """Every cluster begins anew."""
+        """A cluster does not depend on the last one."""
         return True
 
 
@@ -147,8 +147,8 @@ class Wolff(Kernel):
     def _measure(self, graph: Graph) -> int:
         """Return how many clusters have as many sites as the model, from a short run with a fixed seed.
 
-        The run has no say in a result: its number must not depend on the states of a chain that counts,
-        because a chain that is looked at when its clusters have reached a size is not looked at at random.
+        The number must not depend on the states of a recorded chain: if a sweep ended when its clusters had reached a
+        size, its last state would not be a draw from the target.
         """
         parameters, n = self._bonds(graph), graph.n_sites
         bonds = parameters.once
@@ -169,13 +169,13 @@ class Wolff(Kernel):
         return max(1, min(n, round(n * float(made) / float(sites))))
 
     def memory(self, graph: Graph, stream: Words64) -> WolffMemory:
-        """Allocate room for a cluster."""
+        """Allocate the memory of a chain."""
         memory = self._room(graph)
         memory.tally[_EACH], memory.tally[_WARMING] = self._each(graph), self.clusters is None
         return memory
 
     def rung_memory(self, graph: Graph, stream: Words64) -> WolffMemory:
-        """Allocate room for a cluster; the number of clusters counts from the beginning."""
+        """Allocate memory without a warmup: every sweep makes the same number of clusters."""
         memory = self.memory(graph, stream)
         self.freeze(memory)
         return memory
@@ -201,7 +201,7 @@ class Wolff(Kernel):
         return 18 * graph.n_sites + 8 * (int(graph.cards.max(initial=1)) + _states(graph)) + 32
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Clusters of single sites, or of sites that have to agree, lead anywhere one by one."""
+        """Return True: clusters of single sites, or of sites that must agree, reach any state."""
         return True
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
@@ -244,7 +244,7 @@ def _step(
     goal = memory.tally[_SITES] + np.int64(x.size)
     for _ in range(params.clusters):
         rng = _move_cluster(params, memory, x, rng)
-    # Far from equilibrium clusters are small: more of them make a sweep of the warmup, where nothing counts.
+    # Far from equilibrium clusters are small, so sweeps of the warmup, which are not recorded, make more of them.
     while memory.tally[_WARMING] and memory.tally[_SITES] < goal:
         rng = _move_cluster(params, memory, x, rng)
     return rng

@@ -104,7 +104,7 @@ class MALA(WalkingKernel):
         return self.step is None, isinstance(self.preconditioner, str)
 
     def first_size(self, graph: Graph) -> Floats:
-        """Return the step; one that is not given is found at the first place."""
+        """Return the step, or zero: then the first one is computed at the first place."""
         return np.array([0.0 if self.step is None else positive("the step of MALA", self.step)])
 
     def first_factor(self, graph: Graph) -> Floats:
@@ -119,7 +119,7 @@ class MALA(WalkingKernel):
 
     def parameters(self, graph: Graph) -> MalaParameters:
         """Return the acceptance wanted."""
-        self.first_size(graph), self.first_factor(graph)  # refuse what makes no sense
+        self.first_size(graph), self.first_factor(graph)  # refuses invalid arguments
         return MalaParameters(_WANTED)
 
 
@@ -129,7 +129,7 @@ class ULA(WalkingKernel):
     """Unadjusted Langevin: moves along the gradient without an accept step; biased.
 
     The bias vanishes with the step: a normal target of variance s^2 gets variance 2 s^4 / (2 s^2 - step). For
-    steps of 2 s^2 and more chains run away. A move out of the bounds of a target is not made.
+    steps of 2 s^2 and more chains run away. Moves out of the bounds of a target are rejected.
 
     Parameters
     ----------
@@ -167,8 +167,8 @@ class ULA(WalkingKernel):
         return read_shape(self.preconditioner, graph.n_sites, "the preconditioner")
 
     def parameters(self, graph: Graph) -> UlaParameters:
-        """Return nothing."""
-        self.first_size(graph), self.first_factor(graph)  # refuse what makes no sense
+        """Return the type that selects the step."""
+        self.first_size(graph), self.first_factor(graph)  # refuses invalid arguments
         return UlaParameters()
 
     def bias(self, graph: Graph, place: Floats, sds: Floats, memories: Sequence[Any]) -> Bias | None:
@@ -186,7 +186,7 @@ class ULA(WalkingKernel):
         return bias_of_steps(gradients, place, curvature, g, root @ root.T, np.zeros((n, n)))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Warn that it is biased, and by how much where that is known."""
+        """Warn that it is biased, and by how much for normal targets."""
         return (KernelWarning(f"ULA has no accept step: {bias_text(self.step)}; gs.MALA() is exact.", grave=True),)
 
 

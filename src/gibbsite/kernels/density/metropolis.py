@@ -56,10 +56,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Proposal:
-    """How to propose a place from another, and what makes up for a preference of some ways.
+    """A proposal distribution, and its density or ratio of densities where it is asymmetric.
 
-    Exactly one of ``log_density``, ``log_ratio`` and ``symmetric`` is needed: without the ratio of both ways
-    an asymmetric proposal samples another distribution.
+    Exactly one of ``log_density``, ``log_ratio`` and ``symmetric`` is needed: without the ratio of
+    both directions an asymmetric proposal would sample another distribution.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Proposal:
     log_ratio : callable, optional
         ``log_ratio(to, from) -> number``, that of q(from | to) / q(to | from).
     symmetric : bool
-        Both ways are equally likely.
+        The proposal has the same density in both directions.
 
     Examples
     --------
@@ -213,7 +213,7 @@ class Metropolis(WalkingKernel):
         return by_size, by_size and not self.one_by_one and self.covariance is None
 
     def first_size(self, graph: Graph) -> Floats:
-        """Return how far the first moves go: one number, or one for each coordinate."""
+        """Return the first size of moves: one number, or one for each coordinate."""
         n = graph.n_sites
         if self.one_by_one:
             return np.full(n, 2.4) if self.scale is None else read_scale(self.scale, n)
@@ -232,7 +232,7 @@ class Metropolis(WalkingKernel):
 
     def parameters(self, graph: Graph) -> NamedTuple:
         """Return the distribution of the moves."""
-        self.first_size(graph), self.first_factor(graph)  # refuse what makes no sense
+        self.first_size(graph), self.first_factor(graph)  # refuses invalid arguments
         if isinstance(self.proposal, Proposal):
             draw, other = self.proposal.functions()
             address = 0 if other is None else other.address
@@ -244,18 +244,18 @@ class Metropolis(WalkingKernel):
         return TogetherParameters(even, _TOGETHER, self.judge(graph))
 
     def judge(self, graph: Graph) -> NamedTuple:
-        """Return how the gain of a move is found out: see :func:`weigh`."""
+        """Return how the gain of a move is computed: see :func:`weigh`."""
         return Exactly()
 
     def report(self, memories: Any) -> dict[str, float]:
-        """Return acceptance and scale; proposals of users have no scale of ours."""
+        """Return acceptance and scale; proposals of users have no scale."""
         found = super().report(memories)
         if isinstance(self.proposal, Proposal):
             found.pop("scale")
         return found
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
-        """Raise what went wrong; show what a proposal of the user raised."""
+        """Raise the error of a failed step, or that of the proposal of the user."""
         if isinstance(self.proposal, Proposal) and memory.trouble[0] in (DRAWN, RATIO):
             here, there = memory.trouble[2:], memory.there[: graph.n_sites]
             draw, other = self.proposal.functions()
@@ -319,7 +319,7 @@ def _weigh_exactly(judge: Exactly, arrays: Any, memory: MoveMemory, x: Floats, r
 
 @inlined
 def _go_round(arrays: Any, place: Floats, n: Integer) -> None:
-    """Bring the angles of a proposed place back into their turn."""
+    """Wrap the angles of a proposed place into their intervals."""
     for k in range(n):
         place[k] = wrapped(arrays.low[k], period_of(arrays, k), place[k])
 

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 # Positions in the counts of a chain: moves made and accepted since the warmup, whether it still learns, and,
 # of minibatches, factors drawn and evaluated.
 MOVES, ACCEPTED, TUNING, DRAWS, CALLS = range(5)
-# What can go wrong.
+# Kinds of failures.
 NAN, INFINITE, SLOPE, RAN_AWAY, DRAWN, RATIO = range(1, 7)
 _FAR = 1e100  # beyond this a chain has diverged
-_MANY = 10**6  # rows that are too many to look for a better step
+_MANY = 10**6  # rows; with more, no better step is computed
 
 
 class MoveMemory(NamedTuple):
@@ -49,13 +49,13 @@ class MoveMemory(NamedTuple):
     noise: Floats  # (n,): random numbers of a move
     now: Floats  # (2,): log-density of the present place, and whether it (and the gradient) is known
     size: Floats  # (1,) or (n,): length of moves, of all coordinates or of each
-    visits: Ints  # moves from which the size was learned
+    visits: Ints  # as ``size``: moves from which it was learned
     factor: Floats  # (n,) or (n * n,): shape of moves, diagonal or lower triangular
     moments: Floats  # places of this window (see :func:`learn_shape`); empty where the shape is given
     counts: Ints  # (5,): moves, accepted ones, whether to learn; factors of minibatches
     words: Words64  # (4,): the generator, for functions of the user
-    home: Floats  # (n,): where the chain stood at its first step
-    trouble: Floats  # (2 + n,): what went wrong (0: nothing), the number that was met, and where
+    home: Floats  # (n,): the place at the first step
+    trouble: Floats  # (2 + n,): the failure (0: none), the number that caused it, and the place
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class MoveMemory(NamedTuple):
 
 @inlined
 def complain(memory: MoveMemory, what: Integer, value: float, place: Floats) -> None:
-    """Write down what went wrong, and where."""
+    """Record a failure and its place."""
     memory.trouble[0] = what
     memory.trouble[1] = value
     for k in range(memory.noise.size):
@@ -74,7 +74,7 @@ def complain(memory: MoveMemory, what: Integer, value: float, place: Floats) -> 
 
 @inlined
 def is_stuck(memory: MoveMemory) -> bool:
-    """Whether something went wrong before."""
+    """Whether a step has failed before."""
     return bool(memory.trouble[0] != 0.0)
 
 
@@ -89,7 +89,7 @@ def checked(memory: MoveMemory, value: float, place: Floats) -> float:
 
 @inlined
 def slope_at(arrays: Any, memory: MoveMemory, workspace: Floats) -> bool:
-    """Write the gradient of a workspace behind its place; complain if it is none."""
+    """Write the gradient of a workspace behind its place; complain if it is not finite."""
     n = memory.noise.size
     total = gradient_at(arrays, workspace)
     for k in range(n):
@@ -102,7 +102,7 @@ def slope_at(arrays: Any, memory: MoveMemory, workspace: Floats) -> bool:
 
 @inlined
 def ran_away(memory: MoveMemory, workspace: Floats) -> bool:
-    """Complain about a place that is far beyond everything."""
+    """Complain about a place that has diverged."""
     for k in range(memory.noise.size):
         if not abs(workspace[k]) < _FAR:
             complain(memory, RAN_AWAY, workspace[k], workspace)
@@ -213,7 +213,7 @@ class WalkingKernel(Kernel):
 
     @abstractmethod
     def first_size(self, graph: Graph) -> Floats:
-        """Return how far the first moves go."""
+        """Return the first size of moves."""
 
     def first_factor(self, graph: Graph) -> Floats:
         """Return the shape of the first moves."""
@@ -254,11 +254,11 @@ class WalkingKernel(Kernel):
         memory.counts[:] = 0
 
     def forget(self, memory: Any) -> None:
-        """Drop value and gradient of the present place."""
+        """Forget value and gradient of the present place."""
         memory.now[:] = 0.0
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
-        """Return the share of accepted moves since the warmup, and how far moves went."""
+        """Return the share of accepted moves since the warmup, and the size of moves."""
         counts = np.sum([memory.counts for memory in memories], axis=0)
         found = {"acceptance": counts[ACCEPTED] / max(int(counts[MOVES]), 1)} if self.rejects else {}
         sizes = np.stack([memory.size for memory in memories])
@@ -266,7 +266,7 @@ class WalkingKernel(Kernel):
         return {name: float(value) for name, value in found.items()}
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
-        """Raise what a step has complained about."""
+        """Raise the error of a failed step."""
         what, value, place = int(memory.trouble[0]), memory.trouble[1], memory.trouble[2:]
         if what == 0:
             return
@@ -285,7 +285,7 @@ class WalkingKernel(Kernel):
         raise SamplingError(said + cause_text(raised)) from raised
 
     def _advice(self, graph: Graph, memory: Any) -> str:
-        """Suggest a step: half of what the largest curvature at the chain's first place lets be stable.
+        """Suggest a step: half of the largest one that is stable at the first place of the chain.
 
         A step g along an eigenvector of the (negative) Hessian multiplies the distance by 1 - g * curvature.
         """

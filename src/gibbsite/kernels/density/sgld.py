@@ -50,8 +50,8 @@ from gibbsite.kernels.density.moves import (
 )
 from gibbsite.kernels.registry import register
 
-_AHEAD = 5  # rows that are brought near before their turn; more than ten lines at a time would wait
-_ROWS = 4000  # by which the bias is computed
+_AHEAD = 5  # rows that are prefetched; processors wait if there are more than ten lines at a time
+_ROWS = 4000  # rows from which the bias is computed
 _LINE = 8  # numbers in a line of the cache
 
 
@@ -94,8 +94,8 @@ class SGLD(WalkingKernel):
     replace : bool
         Draw rows with replacement; without, the noise of large batches is smaller.
     decay : (delay, power), optional
-        Step number t is ``step * (1 + t / delay) ** -power``, 0.5 < power <= 1; constant by default. Draws
-        all count the same in results.
+        Step number t is ``step * (1 + t / delay) ** -power``, 0.5 < power <= 1; constant by default. All
+        draws have the same weight in results.
     control_variates : array (n,), optional
         A fixed place near the mode, at which the gradients of all rows are added up once.
 
@@ -236,11 +236,11 @@ class SGLD(WalkingKernel):
         return bias_of_steps(gradients, place, curvature, g, np.eye(n), noise)
 
     def freeze(self, memory: Any) -> None:
-        """Begin to count anew."""
+        """End learning; counts begin anew."""
         super().freeze(memory.moves)
 
     def forget(self, memory: Any) -> None:
-        """Drop what is known of the present place."""
+        """Forget the present place."""
         super().forget(memory.moves)
 
     def report(self, memories: Any) -> dict[str, float]:
@@ -252,7 +252,7 @@ class SGLD(WalkingKernel):
         return 1.0 if self.decay is None else float((1.0 + steps / self.decay[0]) ** -self.decay[1])
 
     def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
-        """Raise what went wrong."""
+        """Raise the error of a failed step."""
         super().inspect(model, graph, memory.moves)
 
 
@@ -280,7 +280,7 @@ def row_gradients(arrays: DataGraph, workspaces: Floats) -> None:
 
 @inlined
 def draw_rows(parameters: SgldParameters, arrays: DataGraph, memory: Batch, rng: Words) -> Words:
-    """Draw the rows of a minibatch: independent ones, or a random subset (Floyd's way, with a hash table)."""
+    """Draw the rows of a minibatch: independent ones, or a random subset (Floyd's algorithm, with a hash table)."""
     many, size = arrays.rows, parameters.batch
     if parameters.replace:
         for k in range(size):

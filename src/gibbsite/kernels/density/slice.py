@@ -31,7 +31,7 @@ from gibbsite.kernels.density.moves import ACCEPTED, MOVES, TUNING, MoveMemory, 
 from gibbsite.kernels.registry import register
 
 _WIDER = 64  # times that an interval may be widened
-_SHRINK = 200  # after this many cuts nothing is left of an interval but the place itself
+_SHRINK = 200  # after this many cuts an interval has shrunk to the place itself
 
 
 class SliceParameters(NamedTuple):
@@ -75,8 +75,8 @@ class Slice(WalkingKernel):
         return read_scale(1.0 if self.width is None else self.width, graph.n_sites)
 
     def parameters(self, graph: Graph) -> SliceParameters:
-        """Return how often an interval may be widened."""
-        self.first_size(graph)  # refuses what makes no sense
+        """Return the limit on widening."""
+        self.first_size(graph)  # refuses invalid arguments
         return SliceParameters(_WIDER)
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
@@ -115,7 +115,7 @@ def _slice(
     rng, u = uniform(rng)
     low = before - u * width
     high = low + width
-    # how often each end may go on is drawn, which keeps the way back as likely (Neal, figure 3)
+    # the limit is divided at random between both ends, which keeps the reverse move as likely (Neal, figure 3)
     rng, left = below(rng, params.most)
     right = params.most - 1 - left
     if turn > 0.0:  # a whole turn, cut anywhere

@@ -1,8 +1,8 @@
 """Adaptation in the warmup: the size of moves (Robbins-Monro), and their covariance.
 
-The size of moves follows the acceptance: after move t, log size += t^-0.6 (accepted - wanted). The shape is
-the covariance of the places visited, in windows each twice as long as the one before, so that the start is
-soon forgotten; correlations are shrunk as if n + 5 more places had shown none. Adaptation ends with the warmup.
+The size of moves follows the acceptance: after move t, log size += t^-0.6 (accepted - wanted). The shape is the
+covariance of the places visited, in windows each twice as long as the one before, so that the influence of the start
+vanishes; correlations are shrunk as if n + 5 more places had shown none. Adaptation ends with the warmup.
 
 References
 ----------
@@ -30,7 +30,7 @@ _PRIOR_PLACES = 5.0
 
 
 def make_moments(n: int) -> Floats:
-    """Return room for count, length of the window, mean and sums of squares (or of products) of places."""
+    """Allocate count, length of the window, mean and sums of squares (or of products) of places."""
     return np.zeros(2 + n + (n * n if n <= MOST_DENSE else n))
 
 

@@ -58,26 +58,26 @@ class ExactGaussian(Kernel):
     joint: ClassVar[bool] = True
 
     def parameters(self, graph: Graph) -> FactorParameters:
-        """Return the factor; it is kept with the model."""
+        """Return the factor, which is kept with the graph."""
         return graph.cache.find(FactorParameters, lambda: _factorise(graph.arrays))
 
     def independent(self, graph: Graph) -> bool:
-        """Every draw begins anew."""
+        """Return True: a draw does not depend on the last state."""
         return True
 
     def memory(self, graph: Graph, stream: Words64) -> Any:
-        """Allocate room for a draw."""
+        """Allocate a buffer for a draw."""
         return Draw(np.zeros(graph.n_sites))
 
 
 class Draw(NamedTuple):
-    """Room for a draw in the order of the factor."""
+    """Buffer for a draw in the order of the factor."""
 
     y: Floats
 
     @property
     def rebuildable(self) -> bool:
-        """Every draw begins anew."""
+        """Return True: a draw does not depend on the last state."""
         return True
 
 

@@ -44,7 +44,7 @@ class GaussianParameters(NamedTuple):
 
 
 class GaussianMemory(NamedTuple):
-    """The key of a chain, and room for the random words of each member of a team."""
+    """The key of a chain, and a buffer for the random words of each member of a team."""
 
     key: Words32
     words: Words32
@@ -85,11 +85,11 @@ class GaussianGibbs(Kernel):
         return GaussianParameters(-float(self.relax), math.sqrt(1.0 - self.relax**2))
 
     def memory(self, graph: Graph, stream: Words64) -> GaussianMemory:
-        """Allocate room for random words."""
+        """Allocate buffers for random words."""
         return GaussianMemory(chain_key(stream), np.zeros((MOST_MEMBERS, ROOM), np.uint32))
 
     def shareable(self, graph: Graph) -> bool:
-        """By color, random numbers are keyed."""
+        """Return True, because by color random numbers are keyed."""
         return True
 
 
@@ -113,7 +113,7 @@ def _step(
 
 @inlined
 def _spare(key: Words32, turn: Integer, position: Integer) -> Words:
-    """Return a generator of its own for a position of a sweep, for the few numbers that need a second try."""
+    """Return a generator for one position of a sweep, for the few normal numbers that need a second try."""
     low, high = _U32(_U64(turn) & _U64(0xFFFFFFFF)), _U32(_U64(turn) >> _U64(32))
     at = _U64(position)
     first, second = _U32(at & _U64(0xFFFFFFFF)), _U32(at >> _U64(32)) | SINGLE
