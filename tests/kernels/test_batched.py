@@ -15,7 +15,7 @@ from gibbsite._numba.jit import Integer, implement
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import MOST_MEMBERS, Nothing
 from gibbsite.kernels.batched import base
-from gibbsite.kernels.batched.site_order import PackedModel, Permutation
+from gibbsite.kernels.batched.base import PackedModel, Permutation
 from gibbsite.sampling.layout import choose_scan_and_layout
 from gibbsite.sampling.record import lay_out
 

@@ -25,12 +25,12 @@ from gibbsite.kernels.herded.theory import HerdingBound as HerdingBound
 from gibbsite.kernels.herded.theory import herding_bound as herding_bound
 from gibbsite.kernels.minibatch.factors import LocalEnergies as LocalEnergies
 from gibbsite.kernels.minibatch.factors import local_energies as local_energies
-from gibbsite.kernels.minibatch.local import LocalMinibatchGibbs as LocalMinibatchGibbs
 from gibbsite.kernels.minibatch.metropolis import PoissonMH as PoissonMH
 from gibbsite.kernels.minibatch.metropolis import TunaMH as TunaMH
 from gibbsite.kernels.minibatch.min_gibbs import MGPMH as MGPMH
 from gibbsite.kernels.minibatch.min_gibbs import DoubleMinGibbs as DoubleMinGibbs
 from gibbsite.kernels.minibatch.min_gibbs import MinGibbs as MinGibbs
+from gibbsite.kernels.minibatch.poisson import LocalMinibatchGibbs as LocalMinibatchGibbs
 from gibbsite.kernels.minibatch.poisson import PoissonGibbs as PoissonGibbs
 from gibbsite.kernels.perfect.perfect import Perfect as Perfect
 from gibbsite.kernels.registry import default_kernel as default_kernel

@@ -18,8 +18,7 @@ from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.nearness import rank_positions, rank_sites, renumber
 from gibbsite.kernels.base import MOST_MEMBERS
-from gibbsite.kernels.batched.base import find_batched_update
-from gibbsite.kernels.batched.site_order import Permutation
+from gibbsite.kernels.batched.base import Permutation, find_batched_update
 from gibbsite.models.distance import DistanceFactors
 from gibbsite.sampling.layout import LEAST_CHAINS, LEAST_SHARE, ChainLayout, PlainLayout, States, Streams
 from gibbsite.sampling.sweep import State
@@ -28,8 +27,7 @@ from gibbsite.scans.base import Raster
 
 if TYPE_CHECKING:
     from gibbsite.kernels.base import Kernel
-    from gibbsite.kernels.batched.base import BatchedUpdate
-    from gibbsite.kernels.batched.site_order import PackedModel, SiteOrder
+    from gibbsite.kernels.batched.base import BatchedUpdate, PackedModel, SiteOrder
     from gibbsite.models import Model
     from gibbsite.sampling.record import TapeLayout
     from gibbsite.scans.base import Scan

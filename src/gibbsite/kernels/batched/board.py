@@ -25,8 +25,8 @@ from gibbsite._numba.random.generators import BLOCK, WORDS, Words, fill_keyed
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import Triple
 from gibbsite.kernels.base import Span
+from gibbsite.kernels.batched.base import PackedModel, Parity
 from gibbsite.kernels.batched.colored import counters, share
-from gibbsite.kernels.batched.site_order import PackedModel, Parity
 
 _U = np.uintp
 _ZERO, _ONE = np.uintp(0), np.uintp(1)

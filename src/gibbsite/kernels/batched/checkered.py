@@ -16,7 +16,7 @@ from gibbsite._numba.jit import Integer, called, generic, implement, inlined
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.batched.base import register_batched
+from gibbsite.kernels.batched.base import PackedModel, Parity, register_batched
 from gibbsite.kernels.batched.board import (
     NOWHERE,
     Block,
@@ -37,7 +37,6 @@ from gibbsite.kernels.batched.board import (
 )
 from gibbsite.kernels.batched.colored import MOST_ODDS
 from gibbsite.kernels.batched.heatbath import HeatBath, KeyedMemory, draw_at_once
-from gibbsite.kernels.batched.site_order import PackedModel, Parity
 
 if TYPE_CHECKING:
     from gibbsite.models import Model

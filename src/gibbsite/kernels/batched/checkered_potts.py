@@ -21,7 +21,7 @@ from gibbsite.graphs.kinds.lattice import three_axes
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import MOST_MEMBERS, Kernel
-from gibbsite.kernels.batched.base import Streams, register_batched
+from gibbsite.kernels.batched.base import PackedModel, Parity, Streams, register_batched
 from gibbsite.kernels.batched.board import (
     NOWHERE,
     Block,
@@ -41,7 +41,6 @@ from gibbsite.kernels.batched.board import (
 )
 from gibbsite.kernels.batched.colored import MOST_ODDS
 from gibbsite.kernels.batched.heatbath import ROOM, HeatBath, draw_states_at_once
-from gibbsite.kernels.batched.site_order import PackedModel, Parity
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph, LatticeFactors, Model

@@ -27,9 +27,8 @@ from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.nearness import rank_sites
 from gibbsite.graphs.rows import row_lengths, row_starts
 from gibbsite.kernels.base import Span, Team
-from gibbsite.kernels.batched.base import register_batched
+from gibbsite.kernels.batched.base import PackedModel, Permutation, register_batched
 from gibbsite.kernels.batched.heatbath import UNIT, HeatBath, KeyedMemory, draw_at_once
-from gibbsite.kernels.batched.site_order import PackedModel, Permutation
 
 if TYPE_CHECKING:
     from gibbsite.models import Model

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arrays import Array, Bools, Ints
+from gibbsite.kernels.batched.base import PackedModel
 from gibbsite.kernels.batched.board import BoardShape
 from gibbsite.kernels.batched.colored import ColoredGraph
-from gibbsite.kernels.batched.site_order import PackedModel
 
 
 def color_starts(arrays: Any) -> Ints:

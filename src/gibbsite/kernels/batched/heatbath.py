@@ -25,8 +25,7 @@ from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.random.generators import BLOCK, chain_key
 from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.base import MOST_MEMBERS, Kernel
-from gibbsite.kernels.batched.base import BatchedUpdate, Streams
-from gibbsite.kernels.batched.site_order import PackedModel
+from gibbsite.kernels.batched.base import BatchedUpdate, PackedModel, Streams
 from gibbsite.kernels.gibbs.gibbs import Gibbs, GibbsParameters
 
 if TYPE_CHECKING:

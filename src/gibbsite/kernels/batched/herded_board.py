@@ -24,7 +24,7 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.lattice import LatticeGraph, Triple
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import MOST_MEMBERS, Kernel, Span
-from gibbsite.kernels.batched.base import BatchedUpdate, Streams, register_batched
+from gibbsite.kernels.batched.base import BatchedUpdate, PackedModel, Parity, Streams, register_batched
 from gibbsite.kernels.batched.board import (
     NOWHERE,
     BoardShape,
@@ -42,7 +42,6 @@ from gibbsite.kernels.batched.board import (
     takes_two_colors,
 )
 from gibbsite.kernels.batched.colored import share
-from gibbsite.kernels.batched.site_order import PackedModel, Parity
 from gibbsite.kernels.herded.herded import HerdedGibbs
 from gibbsite.kernels.herded.herding import HerdedParameters
 from gibbsite.kernels.herded.keys import counts_suffice

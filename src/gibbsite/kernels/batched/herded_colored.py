@@ -17,9 +17,8 @@ from gibbsite._numba.random.generators import BLOCK, Words
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.rows import row_lengths
 from gibbsite.kernels.base import Kernel, Span
-from gibbsite.kernels.batched.base import BatchedUpdate, Streams, register_batched
+from gibbsite.kernels.batched.base import BatchedUpdate, PackedModel, Streams, register_batched
 from gibbsite.kernels.batched.colored import ColoredGraph, bits_of_all, bits_of_four, find_columns, pack_columns, share
-from gibbsite.kernels.batched.site_order import PackedModel
 from gibbsite.kernels.herded.herded import HerdedGibbs
 from gibbsite.kernels.herded.herding import HerdedParameters, herd_entry
 

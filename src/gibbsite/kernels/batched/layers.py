@@ -31,10 +31,9 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Kernel, Span
-from gibbsite.kernels.batched.base import Streams, register_batched
+from gibbsite.kernels.batched.base import PackedModel, Permutation, Streams, register_batched
 from gibbsite.kernels.batched.heatbath import MOST, HeatBath, add_chances, exponential, unit
 from gibbsite.kernels.batched.replicated import chain_keys, draw_words
-from gibbsite.kernels.batched.site_order import PackedModel, Permutation
 
 if TYPE_CHECKING:
     from gibbsite.models import Model

@@ -22,7 +22,7 @@ from gibbsite._numba.random.generators import BLOCK, BYTES, WORDS, Words, chain_
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Kernel, Span
-from gibbsite.kernels.batched.base import Streams, register_batched
+from gibbsite.kernels.batched.base import PackedModel, Streams, register_batched
 from gibbsite.kernels.batched.colored import (
     SCALE,
     ColoredGraph,
@@ -33,7 +33,6 @@ from gibbsite.kernels.batched.colored import (
     rest_passes,
 )
 from gibbsite.kernels.batched.heatbath import UNIT, HeatBath, draw_at_once
-from gibbsite.kernels.batched.site_order import PackedModel
 
 if TYPE_CHECKING:
     from gibbsite.models import Model

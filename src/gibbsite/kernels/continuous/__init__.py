@@ -1,5 +1,5 @@
 """Gibbs sampling of models whose factors are functions.
 
-``gibbs`` is the kernel; ``batch`` selects the factors of an update, ``energy`` evaluates them, and ``methods`` and
+``gibbs`` is the kernel; ``energy`` selects the factors of an update and evaluates them, and ``methods`` and
 ``interpolated`` draw a value from the energy.
 """

@@ -1,7 +1,7 @@
 """Gibbs sampling of models of functions: numbers in intervals, and states, one site at a time.
 
-The selection of factors (:mod:`.batch`), the energy of a value given them (:mod:`.energy`) and the method that draws
-a value from it (:mod:`.methods`) are independent of each other.
+The selection of factors and the energy of a value given them (:mod:`.energy`) are independent of the method that draws a
+value from it (:mod:`.methods`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from gibbsite.graphs.functions.bounds import Bounds, all_bounds, factors_of, kno
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.functions import ContinuousGraph
 from gibbsite.kernels.base import Kernel, KernelWarning, step
-from gibbsite.kernels.continuous.batch import Batch, gather, make_workspace, no_rows
 from gibbsite.kernels.continuous.energy import (
     ACCEPTED,
     CALLS,
@@ -33,8 +32,12 @@ from gibbsite.kernels.continuous.energy import (
     PROPOSED,
     UPDATES,
     VALUES,
+    Batch,
     ContinuousMemory,
     energies,
+    gather,
+    make_workspace,
+    no_rows,
     raise_fault,
 )
 from gibbsite.kernels.continuous.interpolated import Interpolation, interpolate, make_series

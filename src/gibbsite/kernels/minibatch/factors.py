@@ -123,7 +123,7 @@ class _DrawnRows(NamedTuple):
 def drawn_rows(graph: Graph) -> Any:
     """Return the rows of a graph; they are kept with it."""
     if graph.kind not in _BUILDERS:  # its module implements the generic functions, too
-        importlib.import_module(f"gibbsite.kernels.{'minibatch.rows' if graph.discrete else 'continuous.batch'}")
+        importlib.import_module(f"gibbsite.kernels.{'minibatch.rows' if graph.discrete else 'continuous.energy'}")
     return graph.cache.find(_DrawnRows, lambda: _DrawnRows(seal(_BUILDERS[graph.kind](graph)))).rows
 
 

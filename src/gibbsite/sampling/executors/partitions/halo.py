@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arrays import Ints
+from gibbsite.kernels.batched.base import PackedModel
 from gibbsite.kernels.batched.cut import cut_positions, look_across, segment_colors
-from gibbsite.kernels.batched.site_order import PackedModel
 
 
 @dataclass(frozen=True)
