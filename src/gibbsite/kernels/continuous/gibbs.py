@@ -1,7 +1,7 @@
 """Gibbs sampling of models of functions: numbers in intervals, and states, one site at a time.
 
-The selection of factors and the energy of a value given them (:mod:`.energy`) are independent of the method that draws a
-value from it (:mod:`.methods`).
+The selection of factors and the energy of a value given them (:mod:`.energy`) are independent of the method that draws
+a value from it (:mod:`.methods`).
 """
 
 from __future__ import annotations
