@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._numba.jit import compiled
-from gibbsite._numba.random.generators import load, store, stream
+from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.color import markov_graph
 from gibbsite.kernels.base import alone
 from gibbsite.kernels.clusters.agreement import find_agreements
-from gibbsite.kernels.tempered.paired import choose_cluster, exchange_memory
+from gibbsite.kernels.tempered.paired import exchange, exchange_memory
 from gibbsite.sampling.layout import PlainLayout
 from gibbsite.sampling.record import lay_out
 from gibbsite.sampling.sweep import sweep_chain
@@ -291,20 +290,6 @@ def test_potts_models_agree_with_the_exact_energies(kernel: gs.kernels.Kernel) -
 
 
 # ---- exchanges between two states
-
-
-@compiled
-def exchange(memory, x, y, words):
-    """Exchange the cluster of a random site at which two states differ; return its size."""
-    rng, size = choose_cluster(memory, x, y, load(words))
-    store(words, rng)
-    for k in range(size):
-        i = memory.todo[k]
-        memory.mark[i] = 0
-        kept = x[i]
-        x[i] = y[i]
-        y[i] = kept
-    return size
 
 
 GLASS = gs.ising(np.triu(np.array([[0, 1.1, 0, -0.7], [0, 0, -0.9, 0], [0, 0, 0, 0.8], [0, 0, 0, 0]])), 0.3)

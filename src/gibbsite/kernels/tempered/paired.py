@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Array, Bytes, Floats, Ints, Ints32, Words32, Words64
-from gibbsite._numba.jit import Integer, generic, implement, inlined
-from gibbsite._numba.random.generators import Words, below
+from gibbsite._numba.jit import Integer, compiled, generic, implement, inlined
+from gibbsite._numba.random.generators import Words, below, load, store
 from gibbsite.graphs.color import markov_graph
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
@@ -81,6 +81,23 @@ def choose_cluster(memory: ExchangeMemory, x: Array, y: Array, rng: Words) -> tu
         return rng, apart
     rng, which = below(rng, apart)
     return rng, find_cluster(memory, x, y, np.intp(todo[which]))
+
+
+@compiled
+def exchange(memory: ExchangeMemory, x: Array, y: Array, words: Words64) -> Integer:
+    """Exchange a random cluster between two states, in place; return its size, 0 where the states agree.
+
+    ``memory`` is that of :func:`exchange_memory`, ``words`` are the generator, which is advanced.
+    """
+    rng, size = choose_cluster(memory, x, y, load(words))
+    store(words, rng)
+    for k in range(size):
+        i = np.intp(memory.todo[k])
+        memory.mark[i] = 0
+        kept = x[i]
+        x[i] = y[i]
+        y[i] = kept
+    return size
 
 
 @inlined
