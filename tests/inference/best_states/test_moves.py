@@ -11,8 +11,7 @@ import gibbsite as gs
 from gibbsite._numba.random.generators import stream
 from gibbsite.inference.best_states.moves import BlockMoves, Cover, CutsetMoves, find_block_moves, find_cutset_moves
 from gibbsite.inference.best_states.search import search_best
-from gibbsite.kernels.blocks.climbing import climb_blocks
-from gibbsite.kernels.blocks.filtering import make_workspace
+from gibbsite.kernels.blocks.filtering import climb_blocks, make_workspace
 from gibbsite.kernels.blocks.tables import lay_out_blocks
 
 

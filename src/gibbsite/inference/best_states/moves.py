@@ -2,11 +2,11 @@
 
 A block is drawn jointly from its conditional at temperature T, which is the model with all log-potentials divided by T
 (:mod:`gibbsite.kernels.blocks.filtering`), or put into its best state given the rest
-(:mod:`gibbsite.kernels.blocks.climbing`). Blocks hold most of the sites of a sparse model, so that few sweeps lead to
+(:mod:`gibbsite.kernels.blocks.filtering`). Blocks hold most of the sites of a sparse model, so that few sweeps lead to
 another region, and sites that zeros tie together move together.
 
 A cutset is a set of sites without which the others form a block of small width. Each of its sites is drawn with the
-whole block summed out, then the block given the cutset (:mod:`gibbsite.kernels.blocks.collapsed`). A site that zeros
+whole block summed out, then the block given the cutset (:mod:`gibbsite.kernels.blocks.messages`). A site that zeros
 tie to many others thus changes together with all of them; draws of blocks would need one block for all of them.
 
 Covers of blocks and cutsets are drawn at random, one after the other: the first ones are found quickly, and a site that
@@ -28,13 +28,18 @@ from gibbsite.graphs.compile import as_tables
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.kinds.distance import DistanceGraph
 from gibbsite.graphs.kinds.table import TableGraph
-from gibbsite.kernels.blocks.climbing import climb_blocks, draw_blocks, score_state
-from gibbsite.kernels.blocks.collapsed import DRAW, collapse
 from gibbsite.kernels.blocks.cover import Limit, cover_sites, grow_block, tie_factors, tie_sites
-from gibbsite.kernels.blocks.cut import lay_out_cutsets
 from gibbsite.kernels.blocks.cutset import CutsetParameters, ask_collapse
-from gibbsite.kernels.blocks.filtering import BlockWorkspace, draw_block, make_workspace
-from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace, workspace_sizes
+from gibbsite.kernels.blocks.filtering import (
+    BlockWorkspace,
+    climb_blocks,
+    draw_block,
+    draw_blocks,
+    make_workspace,
+    score_state,
+)
+from gibbsite.kernels.blocks.message_tables import CutTree, CutWorkspace, lay_out_cutsets, make_messages
+from gibbsite.kernels.blocks.messages import DRAW, collapse
 from gibbsite.kernels.blocks.tables import BlockTables, find_interactions, lay_out_blocks
 
 MOST_COVERS, MOST_CUTSETS = 6, 6  #: of a search
@@ -195,8 +200,7 @@ class CutsetMoves:
 
     def workspace(self, cutset: Cutset) -> CutWorkspace:
         """Allocate the workspace for the messages of a cutset."""
-        sizes = workspace_sizes(cutset.tree, self.blocks.arrays)
-        return CutWorkspace(*(np.zeros(length, kind) for length, kind in sizes))
+        return make_messages(cutset.tree, self.blocks.arrays)
 
     def draw(
         self, cutset: Cutset, arrays: TableGraph, inverse: float, price: float, work: CutWorkspace, x: Array
