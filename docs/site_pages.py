@@ -1,0 +1,92 @@
+"""Pages of the site that are written from what the package declares."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import gibbsite as gs
+
+REPOSITORY = "https://github.com/gibbsite/gibbsite/blob/main"
+SPACES = {
+    "": "Most used",
+    "models": "Models",
+    "factors": "Factors",
+    "formats": "Files and other libraries",
+    "kernels": "Kernels",
+    "scans": "Scans",
+    "recorders": "Recorders",
+    "results": "Results",
+    "plots": "Plots",
+    "inference": "Inference",
+    "exact": "Exact inference",
+    "importance": "Weighted draws",
+    "log_z": "Log-partition functions",
+    "influence": "Bounds on the bias of scans",
+    "learn": "Learning",
+    "applications": "Applications",
+    "graphs": "Compiled graphs",
+    "random": "Random numbers in compiled functions",
+    "testing": "Verification",
+    "errors": "Exceptions",
+}
+
+
+def public_names(space: str) -> list[str]:
+    """Return the public functions and classes of a namespace, with the namespace in front."""
+    if not space:
+        return sorted(name for name in gs.__all__ if not inspect.ismodule(getattr(gs, name)))
+    home = getattr(gs, space)
+    names = getattr(home, "__all__", None) or [
+        name
+        for name, value in vars(home).items()
+        if not name.startswith("_") and getattr(value, "__module__", "") == home.__name__ and callable(value)
+    ]
+    found = (name for name in names if not inspect.ismodule(getattr(home, name)))
+    return sorted(f"{space}.{name}" for name in found if name not in gs.__all__)
+
+
+def write_api_pages(folder: Path) -> None:
+    """Write a page for each namespace, with a table of its names, and an index of them all."""
+    folder.mkdir(exist_ok=True)
+    index = ["# Reference", "", "```{toctree}", ":maxdepth: 1", ""]
+    for space, title in SPACES.items():
+        names = public_names(space)
+        if not names:
+            continue
+        page = space or "top"
+        where = f"`gs.{space}`" if space else "`gs`, the top of the package"
+        lines = [f"# {title}", "", f"Names in {where}, after `import gibbsite as gs`.", "", "```{eval-rst}"]
+        lines += [
+            ".. currentmodule:: gibbsite",
+            "",
+            ".. autosummary::",
+            "   :toctree: generated",
+            "   :nosignatures:",
+            "",
+        ]
+        lines += [f"   {name}" for name in names]
+        _write(folder / f"{page}.md", [*lines, "```", ""])
+        index.append(page)
+    _write(folder / "index.md", [*index, "```", ""])
+
+
+def _write(path: Path, lines: list[str]) -> None:
+    """Write a file unless it has the same content: Sphinx builds what has changed."""
+    text = "\n".join(lines)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def link_to_repository(app: Any, name: str, source: list[str]) -> None:
+    """Let links to files outside of the site lead to the repository."""
+    source[0] = re.sub(r"\]\(\.\./((?!examples/gallery)[^)]+)\)", rf"]({REPOSITORY}/\1)", source[0])
+
+
+if __name__ == "__main__":
+    for space in SPACES:
+        importlib.import_module("gibbsite")
+        print(space, *public_names(space))

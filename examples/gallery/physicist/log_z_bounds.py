@@ -1,0 +1,25 @@
+"""
+Bounds of the log-partition function
+====================================
+
+Certain lower and upper bounds of log Z, an estimate with its error, and the exact value, as the couplings of a
+lattice grow.
+"""
+
+import matplotlib.pyplot as plt
+
+import gibbsite as gs
+
+couplings = [0.1, 0.3, 0.5, 0.7]
+figure, axes = plt.subplots(layout="constrained")
+for coupling in couplings:
+    model = gs.ising_grid((8, 8), coupling=coupling, field=0.1)
+    exact = gs.solve_exact(model).log_z
+    lower = gs.mean_field(model).log_z_bounds[0]
+    upper = gs.belief_propagation(model, method="reweighted").log_z_bounds[1]
+    estimate = gs.log_z.annealed_importance(model, rng=1, progress=False)
+    axes.plot([coupling, coupling], [lower - exact, upper - exact], color="#0072B2", lw=6, alpha=0.3)
+    axes.errorbar(coupling, estimate.log_z - exact, yerr=2 * estimate.log_z_error, fmt="o", color="#D55E00", capsize=3)
+axes.axhline(0.0, color="black", lw=0.8)
+axes.set(xlabel="coupling", ylabel="difference from the exact log Z", xticks=couplings)
+axes.set_title("bars: mean field to tree-reweighted bound; points: annealed importance sampling", fontsize=9)

@@ -1,0 +1,18 @@
+"""
+A ladder of temperatures
+========================
+
+Replicas at several temperatures exchange their states. The ladder is tuned so that swaps of all neighbours are
+accepted equally often; round trips between the hot and the cold end show that modes are visited.
+"""
+
+import matplotlib.pyplot as plt
+
+import gibbsite as gs
+
+model = gs.ising_grid((10, 10), coupling=0.7, field=0.005)
+result = gs.sample(model, gs.Tempered(), sweeps=3000, rng=1, record=["marginals", "magnetisation"], progress=False)
+print(result.diagnostics.line())
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
+gs.plots.plot_round_trips(result, ax=left)
+gs.plots.plot_comparison(gs.solve_exact(model), result, labels=("exact", "tempered"), ax=right)

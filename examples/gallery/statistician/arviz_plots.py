@@ -1,0 +1,27 @@
+"""
+Rank plots and effective sizes with ArviZ
+=========================================
+
+``result.to_datatree()`` and ``result.to_arviz()`` give draws to ArviZ. Here are two plots that its users know: ranks
+of the draws in each chain, which are uniform if the chains agree, and the effective sample size against the number of
+draws.
+"""
+
+import arviz as az
+import numpy as np
+
+import gibbsite as gs
+
+normal = gs.Gaussian([1.0, 0.0], [[1.0, 0.9], [0.9, 1.0]], names=["a", "b"])
+result = gs.sample(
+    normal, gs.kernels.GaussianGibbs(), sweeps=1000, record=["marginals", "draws"], rng=1, progress=False
+)
+data = result.to_arviz()
+az.plot_rank(data, figsize=(10, 3))
+
+# %%
+az.plot_ess(data, kind="evolution", figsize=(10, 3))
+
+# %%
+# gibbsite's own effective sizes come from batch means; they are of the same size.
+print(result.ess["a"]["mean"], np.asarray(az.ess(data)["a"]))
