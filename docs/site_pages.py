@@ -60,14 +60,7 @@ def write_api_pages(folder: Path) -> None:
         page = space or "top"
         where = f"`gs.{space}`" if space else "`gs`, the top of the package"
         lines = [f"# {title}", "", f"Names in {where}, after `import gibbsite as gs`.", "", "```{eval-rst}"]
-        lines += [
-            ".. currentmodule:: gibbsite",
-            "",
-            ".. autosummary::",
-            "   :toctree: generated",
-            "   :nosignatures:",
-            "",
-        ]
+        lines += [".. currentmodule:: gibbsite", "", ".. autosummary::", "   :toctree: generated", ""]
         lines += [f"   {name}" for name in names]
         _write(folder / f"{page}.md", [*lines, "```", ""])
         index.append(page)

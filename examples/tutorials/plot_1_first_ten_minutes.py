@@ -64,8 +64,8 @@ axes = gs.plot_convergence(result)
 # Read a model from a file
 # ------------------------
 #
-# ``gs.read_model`` reads BIF, XMLBIF, UAI and other formats, and ``gs.example`` knows some networks by name. The same works on the
-# command line::
+# ``gs.read_model`` reads BIF, XMLBIF, UAI and other formats, and ``gs.example`` knows some networks by name. The
+# same works on the command line::
 #
 #     gibbsite infer alarm --observe HRBP=HIGH
 #

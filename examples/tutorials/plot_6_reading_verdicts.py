@@ -65,9 +65,6 @@ print(blocks.diagnostics.line())
 # Exact answers need no verdict. Belief propagation and mean field come to rest, but how far they are from the truth
 # is not known: ``converged`` is None. Herded chains have no standard errors and are not judged.
 
-for answer in (
-    gs.infer(cold),
-    gs.belief_propagation(model),
-    gs.sample(model, gs.HerdedGibbs(), sweeps=500, progress=False),
-):
+herded = gs.sample(model, gs.HerdedGibbs(), sweeps=500, progress=False)
+for answer in (gs.infer(cold), gs.belief_propagation(model), herded):
     print(answer.diagnostics.converged, "|", answer.diagnostics.line())

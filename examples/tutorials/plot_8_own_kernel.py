@@ -75,9 +75,6 @@ axes = gs.plot_marginals(result, shape=(10, 10))
 # %%
 # Compare it with the heat bath: Barker's rule moves less often, so its draws depend on each other for longer.
 
-print(
-    {
-        type(kernel).__name__: gs.sample(model, kernel, sweeps=3000, rng=1, progress=False).diagnostics.ess_min
-        for kernel in (gs.Gibbs(), Barker())
-    }
-)
+for kernel in (gs.Gibbs(), Barker()):
+    run = gs.sample(model, kernel, sweeps=3000, rng=1, progress=False)
+    print(type(kernel).__name__, round(run.diagnostics.ess_min))

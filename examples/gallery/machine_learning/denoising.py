@@ -18,9 +18,8 @@ done = gs.applications.denoise(noisy, reference=picture, progress=False)
 print(f"estimated noise {done.flip:.3f}, wrong pixels {done.error['wrong_before']:.3f} -> {done.error['wrong']:.3f}")
 
 figure, panels = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
-for axes, image, title in zip(
-    panels, (noisy, done.image, done.probability), ("noisy", "restored", "P(bright)"), strict=True
-):
+images = {"noisy": noisy, "restored": done.image, "probability of bright": done.probability}
+for axes, (title, image) in zip(panels, images.items(), strict=True):
     axes.imshow(image, cmap="gray")
     axes.set_title(title, fontsize=9)
     axes.set_axis_off()

@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 
 import gibbsite as gs
 
+quick = gs.Criteria(dispersed_starts=False)
 kernels = {"Gibbs": gs.Gibbs(), "Swendsen-Wang": gs.SwendsenWang(), "Wolff": gs.Wolff()}
 sizes = [8, 12, 16, 24]
 figure, axes = plt.subplots(layout="constrained")
@@ -18,13 +19,7 @@ for name, kernel in kernels.items():
     for size in sizes:
         model = gs.ising_grid((size, size), coupling=0.4407, periodic=True)
         run = gs.sample(
-            model,
-            kernel,
-            sweeps=4000,
-            rng=1,
-            record=["marginals", "magnetisation"],
-            progress=False,
-            criteria=gs.Criteria(dispersed_starts=False),
+            model, kernel, sweeps=4000, rng=1, record=["marginals", "magnetisation"], progress=False, criteria=quick
         )
         times.append(run.observables["magnetisation"].tau[2])
     axes.loglog(sizes, times, "o-", label=name)
