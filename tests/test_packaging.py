@@ -26,11 +26,13 @@ def pins(name: str) -> dict[str, str]:
 
 
 def requirements() -> dict[str, str]:
+    """Return the lower bound of everything that the tests install."""
     extras = PROJECT["project"]["optional-dependencies"]
-    (own,) = (re.fullmatch(r"gibbsite\[(.*)\]", entry) for entry in extras["test"] if "gibbsite[" in entry)
+    own = re.fullmatch(r"gibbsite\[(.*)\]", extras["all"][0])
     assert own
-    tried = [entry for extra in (*own[1].split(","), "test") for entry in extras[extra]]
-    found = [re.match(r"([\w-]+)>=([\d.]+)", entry) for entry in PROJECT["project"]["dependencies"] + tried]
+    tried = [entry for extra in own[1].split(",") for entry in extras[extra]]
+    entries = [*PROJECT["project"]["dependencies"], *tried, *PROJECT["dependency-groups"]["test"]]
+    found = [re.match(r"([\w-]+)>=([\d.]+)", entry) for entry in entries]
     return {each[1]: each[2] for each in found if each}
 
 

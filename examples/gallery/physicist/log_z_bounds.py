@@ -16,7 +16,7 @@ for coupling in couplings:
     model = gs.ising_grid((8, 8), coupling=coupling, field=0.1)
     exact = gs.solve_exact(model).log_z
     lower = gs.mean_field(model).log_z_bounds[0]
-    upper = gs.belief_propagation(model, method="reweighted").log_z_bounds[1]
+    upper = gs.belief_propagation(model, kind="tree-reweighted").log_z_bounds[1]
     estimate = gs.log_z.annealed_importance(model, rng=1, progress=False)
     axes.plot([coupling, coupling], [lower - exact, upper - exact], color="#0072B2", lw=6, alpha=0.3)
     axes.errorbar(coupling, estimate.log_z - exact, yerr=2 * estimate.log_z_error, fmt="o", color="#D55E00", capsize=3)

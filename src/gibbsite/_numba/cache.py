@@ -91,13 +91,10 @@ def _base_directory() -> Path | None:
         return None
     if chosen:
         return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "gibbsite"
-    try:
-        home_cache = Path.home() / ".cache"
-    except RuntimeError:
-        home_cache = Path("/nonexistent")
-    return Path(os.environ.get("XDG_CACHE_HOME") or home_cache) / "gibbsite"
+    from platformdirs import user_cache_path
+
+    place = user_cache_path("gibbsite", appauthor=False)
+    return place if place.is_absolute() else Path("/nonexistent/gibbsite")  # there is no home
 
 
 def _remove_unused(base: Path) -> None:

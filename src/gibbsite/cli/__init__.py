@@ -28,9 +28,11 @@ _COMMANDS = {
     "ner": "Find names of persons, places and organisations in text.",
     "segment": "Label every pixel of an image.",
     "info": "Describe a model and the cost of inference on it.",
+    "methods": "List the methods of infer, and when to use which.",
     "convert": "Convert a model to another file format.",
     "reproduce": "Run the experiments of papers again.",
     "warmup": "Compile all kernels into the cache.",
+    "doctor": "Show versions, the cache, threads and missing extras.",
     "completion": "Print a completion script for a shell.",
 }
 

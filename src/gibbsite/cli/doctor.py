@@ -1,0 +1,95 @@
+"""``gibbsite doctor``: what is installed, where compiled code is kept, and what is missing."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from gibbsite.cli.outputs import echo
+
+_CORE = ("numpy", "numba", "llvmlite", "scipy", "xarray", "click", "rich")
+
+
+@click.command("doctor")
+def command() -> None:
+    """Show versions, the cache of compiled code, threads, missing extras, and the private parts of Numba in use.
+
+    Add its output to a bug report.
+    """
+    for title, lines in (
+        ("versions", _versions()),
+        ("processor", _processor()),
+        ("cache of compiled code", _cache()),
+        ("extras", _extras()),
+        ("private parts of Numba", _parts()),
+    ):
+        echo(title)
+        for line in lines:
+            echo(f"  {line}")
+
+
+def _versions() -> Iterator[str]:
+    from gibbsite.sampling.plan import package_version
+
+    yield f"gibbsite {package_version()}, Python {platform.python_version()}, {platform.platform()}"
+    yield ", ".join(f"{name} {_version_of(name) or 'missing'}" for name in _CORE)
+
+
+def _version_of(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> Iterator[str]:
+    import llvmlite.binding
+
+    from gibbsite.sampling.executor import usable_cores
+
+    features = llvmlite.binding.get_host_cpu_features()
+    wide = [name for name in ("avx2", "avx512f", "neon", "sve") if features.get(name)]
+    yield f"{llvmlite.binding.get_host_cpu_name()}, vector instructions: {', '.join(wide) or 'none'}"
+    yield f"threads used by default: {usable_cores()}"
+
+
+def _cache() -> Iterator[str]:
+    from gibbsite._numba.jit import cache_directory
+
+    place = cache_directory()
+    if place is None:
+        yield "off, or in no folder that can be used: every process compiles what it needs"
+        return
+    files = [path for path in Path(place).rglob("*") if path.is_file()]
+    yield f"{place}: {len(files):,} files, {sum(path.stat().st_size for path in files) / 1e6:.1f} MB"
+    yield "gibbsite warmup compiles everything now"
+
+
+def _extras() -> Iterator[str]:
+    """Say of each extra whether everything that it needs is installed."""
+    needs: dict[str, list[str]] = {}
+    for line in importlib.metadata.requires("gibbsite") or ():
+        name, _, marker = line.partition(";")
+        extra = re.search(r"extra == ['\"](.+?)['\"]", marker)
+        package = re.match(r"[\w.-]+", name.strip())
+        if extra and package and package[0] != "gibbsite":
+            needs.setdefault(extra[1], []).append(package[0])
+    for extra, packages in sorted(needs.items()):
+        missing = [name for name in packages if _version_of(name) is None]
+        yield f"{extra}: " + (f"missing {', '.join(missing)}" if missing else "installed")
+
+
+def _parts() -> Iterator[str]:
+    import gibbsite._numba.jit  # tries the parts that are needed at once
+    from gibbsite._numba.lean import lean_options
+    from gibbsite._numba.parts import PARTS, missing_parts
+
+    lean_options()
+    missing = missing_parts()
+    for part in PARTS:
+        yield f"{part}: " + (f"not used ({missing[part]})" if part in missing else "used")
