@@ -97,7 +97,9 @@ NAMES = (
     "diagnostics",
     "dogs",
     "entities",
+    "from_other_tools",
     "importance",
+    "index",
     "lab",
     "learn",
     "new_recorder",
@@ -138,5 +140,21 @@ def test_changelog_names_the_version() -> None:
 )
 def test_links_to_files_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
-    links = [link for link in re.findall(r"\]\(([^)#\s]+)", prose) if "://" not in link]
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    links = re.findall(r"\]\(([^)#\s]+)", prose)
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+    files = [link.partition("/blob/main/")[2] for link in links if "/gibbsite/blob/main/" in link]
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    pages = [link.partition(".io/gibbsite/")[2] for link in links if ".io/gibbsite/" in link and link.endswith(".html")]
+    assert [each for each in pages if not (ROOT / "docs" / each).with_suffix(".md").exists()] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 600
+
+
+def test_there_are_scripts_for_everybody_in_the_gallery() -> None:
+    scripts = list((ROOT / "examples" / "gallery").glob("*/*.py"))
+    assert len(scripts) >= 25
+    for script in scripts:
+        title, rule = script.read_text(encoding="utf-8").splitlines()[1:3]
+        assert len(title) == len(rule), f"{script}: the title of a page is underlined in full"

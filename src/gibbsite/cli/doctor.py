@@ -75,17 +75,16 @@ def _extras() -> Iterator[str]:
     needs: dict[str, list[str]] = {}
     for line in importlib.metadata.requires("gibbsite") or ():
         name, _, marker = line.partition(";")
-        extra = re.search(r"extra == ['\"](.+?)['\"]", marker)
+        named = re.search(r"extra == ['\"](.+?)['\"]", marker)
         package = re.match(r"[\w.-]+", name.strip())
-        if extra and package and package[0] != "gibbsite":
-            needs.setdefault(extra[1], []).append(package[0])
+        if named and package and package[0] != "gibbsite":
+            needs.setdefault(named[1], []).append(package[0])
     for extra, packages in sorted(needs.items()):
         missing = [name for name in packages if _version_of(name) is None]
         yield f"{extra}: " + (f"missing {', '.join(missing)}" if missing else "installed")
 
 
 def _parts() -> Iterator[str]:
-    import gibbsite._numba.jit  # tries the parts that are needed at once
     from gibbsite._numba.lean import lean_options
     from gibbsite._numba.parts import PARTS, missing_parts
 
