@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,8 @@ import gibbsite as gs
 REPOSITORY = "https://github.com/gibbsite/gibbsite/blob/main"
 SPACES = {
     "": "Most used",
-    "models": "Models",
     "factors": "Factors",
+    "models": "Models",
     "formats": "Files and other libraries",
     "kernels": "Kernels",
     "scans": "Scans",
@@ -50,11 +50,16 @@ def public_names(space: str) -> list[str]:
 
 
 def write_api_pages(folder: Path) -> None:
-    """Write a page for each namespace, with a table of its names, and an index of them all."""
+    """Write a page for each namespace, with a table of its names, and an index of them all.
+
+    What stands in two namespaces is described in the first one.
+    """
     folder.mkdir(exist_ok=True)
+    described: list[Any] = []
     index = ["# Reference", "", "```{toctree}", ":maxdepth: 1", ""]
     for space, title in SPACES.items():
-        names = public_names(space)
+        names = [name for name in public_names(space) if attrgetter(name)(gs) not in described]
+        described += [attrgetter(name)(gs) for name in names]
         if not names:
             continue
         page = space or "top"
@@ -77,9 +82,3 @@ def _write(path: Path, lines: list[str]) -> None:
 def link_to_repository(app: Any, name: str, source: list[str]) -> None:
     """Let links to files outside of the site lead to the repository."""
     source[0] = re.sub(r"\]\(\.\./((?!examples/gallery)[^)]+)\)", rf"]({REPOSITORY}/\1)", source[0])
-
-
-if __name__ == "__main__":
-    for space in SPACES:
-        importlib.import_module("gibbsite")
-        print(space, *public_names(space))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numba
 import pytest
 from click.testing import CliRunner
 
 import gibbsite as gs
+import numba
 from gibbsite._numba import parts
 from gibbsite.cli import group
 

@@ -32,7 +32,7 @@ class LatticeFactors:
         Sites per axis.
     periodic : tuple of bool
         Whether each axis closes into a ring; such an axis has at least 3 sites.
-    weights : scalar, tuple, or array (d, *shape)
+    weights : scalar, tuple, or array (d, ...)
         One scalar or array per axis, see `read_couplings`. Stored as a tuple of arrays of shape (1,) (uniform) or (n,):
         entry i couples site i with its successor along that axis, and is zero in the last layer of an open axis.
     spin : bool
@@ -331,7 +331,7 @@ def read_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], coupling:
     """Return the couplings of a lattice, one array of shape (1,) or (n,) per axis.
 
     They are given as a scalar for all; a sequence with one scalar or array per axis, an array having the shape of the
-    lattice or, along an open axis, being one shorter on that axis; or one array of shape (d, *shape). The unused last
+    lattice or, along an open axis, being one shorter on that axis; or one array of shape (d, ...). The unused last
     layer of an open axis is zero.
     """
     d = len(shape)

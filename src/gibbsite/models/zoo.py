@@ -241,7 +241,7 @@ def ising_grid(
     ----------
     shape : int or sequence of int
         Sites per axis.
-    coupling : scalar, sequence, or array (d, *shape)
+    coupling : scalar, sequence, or array (d, ...)
         One coupling for all; or one scalar or array per axis, where entry i of an array couples
         site i with its successor along that axis (arrays may be one shorter along an open axis).
     field : float or array of the lattice's shape
@@ -283,9 +283,9 @@ def potts_grid(
         Sites per axis.
     states : int or sequence of labels
         Number of states K, labelled 0 .. K-1, or the labels.
-    coupling : scalar, sequence, or array (d, *shape)
+    coupling : scalar, sequence, or array (d, ...)
         As for `ising_grid`; the weight of equal neighbours.
-    field : array (K,) or (*shape, K), optional
+    field : array (K,) or (..., K), optional
         Log-potentials of the states, for all sites or for each; zero by default.
     periodic : bool or sequence of bool
         Whether the axes close into rings.
