@@ -52,3 +52,12 @@ def give_up(part: str, reason: str) -> None:
 def missing_parts() -> dict[str, str]:
     """Return the parts that are not used, with reasons."""
     return dict(_missing)
+
+
+def describe_processor() -> str:
+    """Return the name of the processor for which code is compiled, and its vector instructions."""
+    from llvmlite import binding
+
+    features = binding.get_host_cpu_features()
+    wide = [name for name in ("avx2", "avx512f", "neon", "sve") if features.get(name)]
+    return f"{binding.get_host_cpu_name()}, vector instructions: {', '.join(wide) or 'none'}"

@@ -48,13 +48,10 @@ def _version_of(name: str) -> str | None:
 
 
 def _processor() -> Iterator[str]:
-    import llvmlite.binding
-
+    from gibbsite._numba.parts import describe_processor
     from gibbsite.sampling.executor import usable_cores
 
-    features = llvmlite.binding.get_host_cpu_features()
-    wide = [name for name in ("avx2", "avx512f", "neon", "sve") if features.get(name)]
-    yield f"{llvmlite.binding.get_host_cpu_name()}, vector instructions: {', '.join(wide) or 'none'}"
+    yield describe_processor()
     yield f"threads used by default: {usable_cores()}"
 
 
