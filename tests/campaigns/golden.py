@@ -294,7 +294,7 @@ add_run("record agreement", potts_6, gs.Gibbs, record=[gs.recorders.Agreement(np
 add_run("record overlap", ising_6, gs.Gibbs, record=[gs.recorders.Overlap()])
 add_run("record observable", ising_6, gs.Gibbs, record=[gs.Observable("equal", lambda x: float(x[0] == x[1]))])
 add_run("record counts", tables, gs.Gibbs, record=[gs.Marginals(rao_blackwell=False)])
-add_run("thinned", tables, gs.Gibbs, sweeps=gs.Sweeps(thin=3), record=["draws"])
+add_run("thinned", tables, gs.Gibbs, sweeps=gs.Sweeps(200, thin=3), record=["draws"])
 add_run("steps", tables, gs.Gibbs, sweeps=gs.Steps(333), record=["draws"])
 add_run("stop at an error", ising_6, gs.Gibbs, sweeps=100_000, criteria=gs.Criteria(accuracy=0.04))
 add_run("one chain", tables, gs.Gibbs, chains=1)

@@ -190,7 +190,7 @@ def test_the_live_line_waits_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_blocks")
 def test_a_function_gets_every_status(capfd: pytest.CaptureFixture[str]) -> None:
     seen: list[Status] = []
-    run(progress=seen.append, sweeps=gs.Sweeps(thin=3))
+    run(progress=seen.append, sweeps=gs.Sweeps(30, thin=3))
     assert capfd.readouterr() == ("", "")
     assert [s.phase for s in seen] == ["warmup"] * 10 + ["sampling"] * 10
     assert [s.done for s in seen] == [*range(1, 11), *range(13, 41, 3)]

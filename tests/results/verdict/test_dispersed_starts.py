@@ -92,7 +92,7 @@ def test_it_is_reproducible_and_is_saved(tmp_path: Path) -> None:
 
 def test_every_way_of_recording_can_be_looked_at() -> None:
     model = gs.ising_grid((3, 3), coupling=0.1)
-    result = sample(model, record=["marginals", "draws", "energy", "best", "pairs"], sweeps=gs.Sweeps(thin=2))
+    result = sample(model, record=["marginals", "draws", "energy", "best", "pairs"], sweeps=gs.Sweeps(2000, thin=2))
     assert result.diagnostics.dispersed_starts == "agrees"
     assert result.diagnostics.converged
 

@@ -88,7 +88,7 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "zeros": (
         tables,
         gs.Tempered(ladder=LADDER, keep="all"),
-        {"record": ["marginals", "energy"], "scan": gs.RandomScan(), "sweeps": gs.Sweeps(thin=2)},
+        {"record": ["marginals", "energy"], "scan": gs.RandomScan(), "sweeps": gs.Sweeps(60, thin=2)},
     ),
     "clusters": (lambda: gs.potts_grid((6, 5), 3, 0.9), gs.Tempered(gs.SwendsenWang(), ladder=LADDER), {}),
     "a ladder that is found": (lambda: gs.potts_grid((6, 5), 3, 0.9), gs.Tempered(), {"sweeps": 100}),
@@ -102,7 +102,7 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
         gs.Tempered(ladder=LONG, keep="all"),
         {
             "record": [gs.Marginals(rao_blackwell=False), "energy", gs.recorders.Magnetisation()],
-            "sweeps": gs.Sweeps(thin=2),
+            "sweeps": gs.Sweeps(60, thin=2),
         },
     ),
     "side by side, in order": (lambda: gs.ising_grid((6, 5), 0.8), gs.Tempered(ladder=LONG), {}),
