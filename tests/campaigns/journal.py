@@ -25,14 +25,21 @@ def judge_by_chains() -> None:
     conditional_marginals.MOST_SITES = 0
 
 
-def make_runs(work: Callable[[Any], Row], tasks: Sequence[Any], path: Path, jobs: int, accuracy: float) -> list[Row]:
+def make_runs(
+    work: Callable[[Any], Row],
+    tasks: Sequence[Any],
+    path: Path,
+    jobs: int,
+    accuracy: float,
+    begin: Callable[[], None] = judge_by_chains,
+) -> list[Row]:
     """Make runs in some processes, append each to the file, and print those with a false verdict.
 
-    Small models are not compared with their exact marginals: with these no verdict could be false, and the checks by
-    chains, which are all that larger models have, would not be tested.
+    Each process calls ``begin`` first. By default runs are not compared with exact marginals: with these no verdict on
+    a small model could be false, and the checks by chains, which are all that larger models have, would not be tested.
     """
     rows = []
-    with path.open("a") as file, multiprocessing.get_context("spawn").Pool(jobs, judge_by_chains) as pool:
+    with path.open("a") as file, multiprocessing.get_context("spawn").Pool(jobs, begin) as pool:
         for number, row in enumerate(pool.imap_unordered(work, tasks), 1):
             rows.append(row)
             file.write(json.dumps(row) + "\n")
