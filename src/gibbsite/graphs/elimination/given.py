@@ -2,31 +2,36 @@
 
 Conditioning on some sites leaves a graph that can be eliminated with small tables. The marginals of the other
 sites are computed for many states of the conditioned ones at once; these states are the last axis of every table.
-With no site conditioned on, the marginals are those of the model.
+With no site conditioned on, the marginals are those of the model, and models that differ in their weights alone
+are solved together: then the last axis stands for the models.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Bools, Floats, Ints
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.graphs.kinds.table import TableGraph
+
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
 
 LOWEST_LOG = -230.0  # log-potentials below, relative to the largest of their table, are left to other methods
 _LOST = 1e-250  # products whose largest entry is smaller may have lost others that matter
 
 
 class Neighbourhoods:
-    """Which sites share factors, and which factors a site has."""
+    """Which sites share factors, which factors a site has, and the weights, a column for each model."""
 
     def __init__(self, arrays: TableGraph) -> None:
         self.arrays = arrays
+        self.unary, self.value = arrays.unary[:, None], arrays.value[:, None]
         start, member = arrays.member_start.astype(np.int64).tolist(), arrays.member.astype(np.int64).tolist()
         self.scopes = [tuple(member[a:b]) for a, b in pairwise(start)]
         self.cards = arrays.card.astype(np.int64).tolist()
@@ -38,6 +43,37 @@ class Neighbourhoods:
                 self.near[site].update(scope)
         for site, near in enumerate(self.near):
             near.discard(site)
+
+    @classmethod
+    def together(cls, arrays: TableGraph, models: Sequence[FactorGraph]) -> Neighbourhoods | None:
+        """Return those of models that differ in their weights alone; None if weights are too small.
+
+        ``arrays`` are those of the first model.
+        """
+        first = models[0]
+        offset, cards = arrays.offset.astype(np.int64), first.cards
+        unary, starts, logs = np.zeros((int(offset[-1]), len(models))), [np.zeros(1, np.int64)], []
+        for k, group in enumerate(first.groups):
+            same = all(model.groups[k] is group for model in models)
+            given = [model.groups[k].log_tables(cards) for model in (models[:1] if same else models)]
+            if not group.size or not group.arity:
+                continue
+            tables = np.stack([np.broadcast_to(each, (group.size, *each.shape[1:])) for each in given], axis=-1)
+            tables = tables.reshape(group.size, -1, len(given))
+            if group.arity == 1:
+                np.add.at(unary, offset[group.scopes[:, 0]][:, None] + np.arange(tables.shape[1]), tables)
+                continue
+            starts.append(np.full(group.size, tables.shape[1]))
+            tables = tables - tables.max(axis=1, keepdims=True)
+            logs.append(np.broadcast_to(tables, (*tables.shape[:2], len(models))).reshape(-1, len(models)))
+        unary -= np.repeat(np.maximum.reduceat(unary, offset[:-1]), np.diff(offset), axis=0)
+        value = np.concatenate(logs) if logs else np.zeros((0, len(models)))
+        if any(((part < LOWEST_LOG) & (part > -np.inf)).any() for part in (unary, value)):
+            return None
+        table = np.cumsum(np.concatenate(starts))[: arrays.table.size]
+        hoods = cls(arrays._replace(table=table))
+        hoods.unary, hoods.value = np.exp(unary), np.exp(value)
+        return hoods
 
     def components(self) -> list[list[int]]:
         """Return the sites of each connected component, in breadth-first order."""
@@ -54,6 +90,17 @@ class Neighbourhoods:
                     seen[other] = True
                     sites.append(other)
         return sites
+
+
+def distances(hoods: Neighbourhoods, largest: float, most: int) -> list[int]:
+    """Return how far each site is, at most ``most``, from factors whose tables have more than ``largest`` entries."""
+    found = [most] * len(hoods.cards)
+    front = {site for scope in hoods.scopes if math.prod(hoods.cards[m] for m in scope) > largest for site in scope}
+    for away in range(most):
+        for site in front:
+            found[site] = away
+        front = {other for site in front for other in hoods.near[site] if found[other] > away + 1}
+    return found
 
 
 class Plan(NamedTuple):
@@ -73,11 +120,13 @@ class Plan(NamedTuple):
         return Plan([clique for clique in self.cliques if root[clique[0]] == root[site]], 0.0)
 
 
-def plan_elimination(hoods: Neighbourhoods, sites: Iterable[int], largest: float, spared: Bools | None = None) -> Plan:
+def plan_elimination(
+    hoods: Neighbourhoods, sites: Iterable[int], largest: float, rank: Sequence[int] | None = None
+) -> Plan:
     """Order sites for elimination; sites that would make a table larger than ``largest`` are conditioned on.
 
-    Tables that a single factor has anyway are allowed. Sites with many factors are conditioned on first, and those
-    of ``spared`` last. All sites that are not in the plan are conditioned on.
+    Tables that a single factor has anyway are allowed. Sites of the highest rank are conditioned on first, among them
+    those with many factors. All sites that are not in the plan are conditioned on.
     """
     logs = [math.log2(card) for card in hoods.cards]
     limit = math.log2(largest)
@@ -106,7 +155,7 @@ def plan_elimination(hoods: Neighbourhoods, sites: Iterable[int], largest: float
         if each > limit + 1e-9 and not _is_scope(hoods, site, near[site]):
             cut = max(
                 near[site] | {site},
-                key=lambda s: (spared is None or not spared[s], len(hoods.factors[s]), len(near[s]), -s),
+                key=lambda s: (0 if rank is None else rank[s], len(hoods.factors[s]), len(near[s]), -s),
             )
             given.add(cut)
             drop(cut, False)
@@ -142,7 +191,8 @@ def solve_given(hoods: Neighbourhoods, plan: Plan, states: Array) -> dict[int, F
     """Return the probabilities (states, codes) of each site of a plan given the other sites of each state.
 
     None if numbers became too small to be relied on. ``states`` has a row for each state; where no site of the plan
-    has a neighbour that is conditioned on, there is one row of probabilities.
+    has a neighbour that is conditioned on, there is one row of probabilities. If there are several models, there is a
+    row for each of them; then the plan must have all sites.
     """
     place = {clique[0]: k for k, clique in enumerate(plan.cliques)}
     columns = states.astype(np.int64).T
@@ -192,9 +242,9 @@ def solve_given(hoods: Neighbourhoods, plan: Plan, states: Array) -> dict[int, F
 
 def _unary(hoods: Neighbourhoods, clique: tuple[int, ...]) -> Floats:
     """Return the weights of the first member of a clique."""
-    arrays, site = hoods.arrays, clique[0]
-    own = arrays.unary[arrays.offset[site] : arrays.offset[site + 1]]
-    return own.reshape((-1,) + (1,) * len(clique))
+    offset, site = hoods.arrays.offset, clique[0]
+    own = hoods.unary[offset[site] : offset[site + 1]]
+    return own.reshape((len(own),) + (1,) * (len(clique) - 1) + (-1,))
 
 
 def _conditioned(
@@ -212,7 +262,7 @@ def _conditioned(
             entry = entry + (arrays.stride[m] * np.arange(hoods.cards[member])).reshape(shape)
         else:
             entry = entry + arrays.stride[m] * columns[member]
-    return np.take(arrays.value, entry)
+    return np.take(hoods.value[:, 0], entry) if hoods.value.shape[1] == 1 else hoods.value[entry[..., 0]]
 
 
 def _aligned(message: Floats, members: tuple[int, ...], clique: tuple[int, ...]) -> Floats:
