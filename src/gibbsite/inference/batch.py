@@ -19,6 +19,7 @@ from gibbsite.kernels.base import Kernel
 from gibbsite.results.result import Result
 from gibbsite.results.verdict.criteria import Criteria, read_criteria
 from gibbsite.results.verdict.judge import Judge
+from gibbsite.results.verdict.known_marginals import solve_together
 from gibbsite.sampling.driver import Driver
 from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.plan import read_entropy
@@ -97,12 +98,14 @@ def sample_models(
             pool.map(_run, drivers)
     seconds = time.monotonic() - begun
     show.close()
-    return [
-        Judge(criteria, threads, None, read_query(driver.setup.model, criteria.query)).conclude(
-            replace(driver.recording(), seconds=seconds)
-        )
-        for driver in drivers
-    ]
+    setups = [driver.setup for driver in drivers]
+    known = solve_together(setups) if criteria.dispersed_starts else [None] * len(drivers)
+    results = []
+    for driver, found in zip(drivers, known, strict=True):
+        judge = Judge(criteria, threads, None, read_query(driver.setup.model, criteria.query))
+        judge.known = found
+        results.append(judge.conclude(replace(driver.recording(), seconds=seconds)))
+    return results
 
 
 def sample_batch(model: FactorGraph, kernel: Kernel | None = None, *, rng: Any = None, **given: Any) -> list[Result]:

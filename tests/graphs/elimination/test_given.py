@@ -73,7 +73,7 @@ def test_tables_are_kept_small() -> None:
     assert 100 < len(plan.cliques) < 144
     spared = np.ones(144, np.bool_)
     spared[[clique[0] for clique in plan.cliques]] = False  # those that were conditioned on are not, the next time
-    others = plan_elimination(hoods, range(144), 2.0**5, spared)
+    others = plan_elimination(hoods, range(144), 2.0**5, (~spared).astype(int).tolist())
     kept = {clique[0] for clique in others.cliques}
     assert len(kept.intersection(np.flatnonzero(spared).tolist())) > 0.9 * spared.sum()
 

@@ -65,6 +65,8 @@ COUNTED = "independent, counted"
 WITHOUT_LOOK = (INDEPENDENT, COUNTED)
 #: Instead of a dispersed-start check: chains cross between modes themselves (``Kernel.doubts``).
 CROSSED = "crossed"
+#: Instead of a dispersed-start check: exact marginals agree with those of the run, and nothing else was recorded.
+EXACT = "exact marginals"
 _SETTLED = 1e-5  # standard error at which the number of independent draws does not matter
 _FEWEST_DRAWS = 4  # with fewer there is no R-hat
 
@@ -169,8 +171,8 @@ def judge(
         replicates, the spread of "sums" over chains, or "none".
     ``dispersed_starts``, ``dispersed_chains``, ``dispersed_sweeps``
         The dispersed-start check: short chains "agrees" or "differs", it was turned "off", had "no time", was
-        "impossible" or "not needed"; draws are "independent", or chains have "crossed" between modes. Then the
-        number and length of the short chains.
+        "impossible" or "not needed"; draws are "independent", chains have "crossed" between modes, or "exact
+        marginals" of a tiny model made it unnecessary. Then the number and length of the short chains.
     ``energy_rhat``
         R-hat of the log-potentials of the chains, where they are known.
     ``judged``, ``cells``
@@ -328,6 +330,7 @@ def _describe_figures(figures: dict[str, Any], converged: bool) -> str:
         "off": "; no dispersed-start check, as asked" if converged else "",
         INDEPENDENT: "; draws are independent",
         CROSSED: "; states cross between modes" if converged else "",
+        EXACT: "; agrees with exact marginals" if converged else "",
     }.get(figures["dispersed_starts"], "")
     if figures["dispersed_starts"] == "agrees":
         looked = _describe_agreement(figures["dispersed_chains"], figures["dispersed_sweeps"])

@@ -20,7 +20,7 @@ from gibbsite.kernels.protocols import Finite, Independent, Replicated
 from gibbsite.results.measure.agreement import count_round_trips
 from gibbsite.results.measure.measurement import measure_cells
 from gibbsite.results.result import JointSets, Result
-from gibbsite.results.verdict.convergence import COUNTED, CROSSED, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
+from gibbsite.results.verdict.convergence import COUNTED, CROSSED, EXACT, INDEPENDENT, MOST_JUDGED, WITHOUT_LOOK
 from gibbsite.results.verdict.criteria import STANDARD_ERRORS, Criteria
 from gibbsite.results.verdict.unreached import find_unreached
 from gibbsite.sampling.driver import Recording
@@ -212,6 +212,8 @@ class Judge:
         if verdict.figures["judged"] and result.look != CROSSED:  # nothing is judged if there are no free sites
             if not self.wanted:
                 return result.judged(look="off")
+            if self._settled(recording, result):
+                return result.judged(look=EXACT)
             result = self._look_elsewhere(recording, result, lambda needs: stop() or clock() + needs >= deadline)
         if not self.wanted or not result.diagnostics.converged:
             return result
@@ -233,16 +235,29 @@ class Judge:
 
     def _compare_exactly(self, recording: Recording, result: Result) -> Result:
         """Compare a run with marginals that are known exactly, of parts of the model or given states of some sites."""
+        known = self._known(recording)
+        look = known.compare(result, self._accuracy(result))
+        if look is None:
+            from gibbsite.results.verdict.conditional_marginals import compare_given
+
+            look = compare_given(recording, result, known.parts, self._accuracy(result))
+        return result if look is None else result.judged(look=look)
+
+    def _known(self, recording: Recording) -> KnownMarginals:
+        """Return the exact marginals of the model, as far as they are cheap."""
         if self.known is None or self.known.setup is not recording.setup:
             from gibbsite.results.verdict.known_marginals import KnownMarginals
 
             self.known = KnownMarginals(recording.setup)
-        look = self.known.compare(result, self._accuracy(result))
-        if look is None:
-            from gibbsite.results.verdict.conditional_marginals import compare_given
+        return self.known
 
-            look = compare_given(recording, result, self.known.parts, self._accuracy(result))
-        return result if look is None else result.judged(look=look)
+    def _settled(self, recording: Recording, result: Result) -> bool:
+        """Tell whether exact marginals of a tiny model show that a run is right."""
+        from gibbsite.results.verdict.known_marginals import is_tiny
+
+        if not is_tiny(recording.setup) or not recording.setup.record.only_marginals:
+            return False
+        return self._known(recording).settles(result, self._accuracy(result))
 
     def _accuracy(self, result: Result) -> float | None:
         """Return the accuracy that was asked for, if the standard errors of the run are small enough for it."""

@@ -3,17 +3,22 @@
 A run can miss a region of states that is seldom entered and lasts long. So can chains from other starts, and chains
 that are held in rare states, because the states of every single site may be common in the region. The marginals of a
 connected component do not depend on the other components, so every component that is small is solved exactly.
+
+A tiny model is solved before chains are started elsewhere. If its marginals agree with those of a run, these chains
+have nothing to add. Tiny models that differ in their weights alone are solved together.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Bools, Floats, Positions
 from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.elimination.given import LOWEST_LOG, Neighbourhoods, plan_elimination, solve_given
+from gibbsite.graphs.elimination.given import LOWEST_LOG, Neighbourhoods, Plan, plan_elimination, solve_given
 from gibbsite.models import FactorGraph
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.verdict.convergence import Look
@@ -27,7 +32,11 @@ MOST_SITES = 1024  # of a component that is solved: elimination takes about 30 m
 MOST_ENTRIES = 2.0**20  # of all its tables, which take about 0.03 seconds
 MOST_SOLVED = 4096  # sites of all components that are solved
 _READ = 1 << 20  # sites and table entries of models whose components are looked for
+TINY = 32  # sites of a model that is solved before chains are started elsewhere
+_TOGETHER = 1 << 22  # table entries of models that are solved together
 _SIGMAS, _SMALL = 6.0, 1e-3  # standard errors, and differences, that are let pass
+# With more standard errors and a larger difference than these, a run is wrong, whatever the number of its sites.
+_WRONG_SIGMAS, _WRONG = 4.0, 0.01
 
 
 class Parts(NamedTuple):
@@ -78,12 +87,68 @@ def cells_of(setup: Setup, site: int, probabilities: Floats) -> tuple[slice, Flo
     return slice(first, first + probabilities.shape[1]), probabilities
 
 
+def solve_together(setups: Sequence[Setup]) -> list[KnownMarginals | None]:
+    """Solve tiny models that differ in their weights alone; None for models that have to be solved one by one."""
+    found: list[KnownMarginals | None] = [None] * len(setups)
+    alike: dict[int, list[int]] = defaultdict(list)
+    for k, setup in enumerate(setups):
+        if is_tiny(setup) and setup.record.n_marginal == setup.graph.n_cells:
+            alike[id(setup.model.shared)].append(k)
+    for members in alike.values():
+        arrays = compile_graph(setups[members[0]].model, "table").arrays
+        hoods = Neighbourhoods(arrays)
+        plan = plan_elimination(hoods, range(len(arrays.card)), MOST_ENTRIES)
+        if len(plan.cliques) < len(arrays.card) or plan.entries > MOST_ENTRIES:
+            continue
+        step = max(1, int(_TOGETHER / max(plan.entries, 1.0)))
+        for first in range(0, len(members) if len(members) > 1 else 0, step):
+            some = members[first : first + step]
+            for k, parts in zip(some, _solve_alike([setups[k] for k in some], hoods, plan), strict=True):
+                found[k] = KnownMarginals(setups[k], parts)
+    return found
+
+
+def _solve_alike(setups: Sequence[Setup], hoods: Neighbourhoods, plan: Plan) -> list[Parts | None]:
+    """Solve models that differ in their weights alone."""
+    graph = setups[0].graph
+    each = Neighbourhoods.together(hoods.arrays, [setup.model for setup in setups])
+    found = None if each is None else solve_given(each, plan, np.zeros((1, graph.n_sites), np.int64))
+    if found is None:
+        return [solve_parts(setup) for setup in setups]
+    cells, known = np.zeros((len(setups), graph.n_cells)), np.ones(graph.n_cells, np.bool_)
+    for site, probabilities in found.items():
+        where, values = cells_of(setups[0], site, probabilities)
+        cells[:, where] = values
+    return [Parts(hoods, row, known, []) for row in cells]
+
+
+def is_tiny(setup: Setup) -> bool:
+    """Tell whether a model is solved before chains are started elsewhere."""
+    return (
+        setup.graph.discrete
+        and isinstance(setup.model, FactorGraph)
+        and 0 < setup.graph.n_sites <= min(TINY, MOST_SITES)
+    )
+
+
 class KnownMarginals:
     """Compares a run with exact marginals, which are computed once."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: Setup, parts: Parts | None = None) -> None:
         self.setup = setup
-        self.parts = solve_parts(setup)
+        self.parts = solve_parts(setup) if parts is None else parts
+
+    def settles(self, result: Result, accuracy: float | None) -> bool:
+        """Tell whether nothing but marginals was recorded, and all are known and within four standard errors."""
+        if self.parts is None or not self.setup.record.only_marginals or not is_tiny(self.setup):
+            return False
+        pick = result.asked_cells
+        if not pick.size or not self.parts.known[pick].all():
+            return False
+        numbers = result.measure(pick)
+        gap = np.abs(numbers.mean - self.parts.cells[pick])
+        slack = _WRONG_SIGMAS * numbers.error
+        return bool((gap <= (slack if accuracy is None else np.minimum(slack, accuracy))).all())
 
     def compare(self, result: Result, accuracy: float | None) -> Look | None:
         """Return where a run is wrong; None if it is right, or if the exact marginals are not known.
@@ -102,9 +167,8 @@ class KnownMarginals:
             return None
         numbers, exact = result.measure(pick), self.parts.cells[pick]
         gap = np.abs(numbers.mean - exact)
-        slack = np.maximum(_SIGMAS * numbers.error, _SMALL)
-        if accuracy is not None:
-            slack = np.full(gap.size, accuracy)
+        few, most = np.maximum(_SIGMAS * numbers.error, _SMALL), np.maximum(_WRONG_SIGMAS * numbers.error, _WRONG)
+        slack = np.minimum(few, most) if accuracy is None else np.full(gap.size, accuracy)
         worst = int(np.argmax(gap - slack))
         if not gap[worst] > slack[worst]:
             return None
