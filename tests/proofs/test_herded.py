@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.kernels.herded.herding import RULES
 from gibbsite.kernels.herded.keys import KEYS, Hashed
-from gibbsite.kernels.herded.step import RULES
 from gibbsite.lab.chains import envelope, fit_slope, follow, space_lengths
 
 TWO = {0.1: 4.5, 0.01: 16.4, 0.001: 468.0, 0.0001: 2862.0}
