@@ -1,6 +1,6 @@
 """Aspect models: documents as mixtures of topics, by expectation maximisation (PLSA).
 
-``estimator`` is what users call, ``bags`` reads documents, ``maximisation`` has the steps of EM.
+The interface is ``estimator``; ``bags`` reads documents, and ``maximisation`` implements EM.
 """
 
 from gibbsite.learn.aspect.estimator import AspectModel

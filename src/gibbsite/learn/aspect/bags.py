@@ -1,7 +1,7 @@
-"""Documents as bags of tokens: a token has one word of every kind.
+"""Documents as bags of tokens, each with one word of every kind.
 
-Text has one kind of words. A patch of an image may have three: one for its texture, one for its colour and
-one for its place, which are independent of each other given the topic of the patch.
+Text has one kind of words. A patch of an image may have three, for its texture, its colour and its place, which are
+independent given the topic of the patch.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Bags(NamedTuple):
 
 
 def is_counts(X: Any) -> bool:
-    """Tell whether X is a table (documents, words) of counts, and no list of documents."""
+    """Tell whether X is a table (documents, words) of counts rather than a list of documents."""
     if hasattr(X, "tocsr") or hasattr(X, "__array__"):
         return hasattr(X, "tocsr") or np.asarray(X).ndim != 3
-    # words are whole numbers: a list of lists of floats can only mean counts
+    # words are whole numbers, so lists of floats are counts
     rows = X[0] if isinstance(X, list | tuple) and X else None
     return isinstance(rows, list | tuple) and bool(rows) and isinstance(rows[0], float)
 
@@ -57,7 +57,7 @@ def read_bags(X: Any) -> Bags:
 
 
 def _from_counts(X: Any) -> Bags:
-    """Read counts; mistakes are told in words that scikit-learn's own checks of estimators look for."""
+    """Read counts; errors have the texts that scikit-learn's checks of estimators expect."""
     import scipy.sparse as sparse
 
     X = X if sparse.issparse(X) else np.asarray(X)

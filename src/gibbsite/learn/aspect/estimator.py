@@ -1,4 +1,4 @@
-"""Aspect models (PLSA) with the manners of scikit-learn: fit, transform, score [1]_.
+"""Aspect models (PLSA) as a scikit-learn-style estimator [1]_ [2]_.
 
 References
 ----------
@@ -27,24 +27,23 @@ from gibbsite.sampling.plan import read_entropy
 class AspectModel(Parameters):
     """Documents as mixtures of topics: probabilistic latent semantic analysis, by EM.
 
-    Every token of a document has a topic, and given the topic a word of each kind; kinds are independent given the
-    topic. Where it is known which classes occur in a document, though not where, topics are these classes.
+    Every token of a document has a topic and a word of each kind; kinds are independent given the topic. If the classes
+    that occur in each document are known, the topics are these classes.
 
     Parameters
     ----------
     topics : int
-        Number of topics, where no classes are given.
+        Number of topics if no classes are given.
     background : int
-        Topics beside given classes that every document may have.
+        Number of topics besides the given classes that every document may have.
     smoothing : float or (float, float)
-        What is added to counts of topics in documents and of words in topics: Dirichlet priors with this
-        parameter plus one.
+        Pseudocounts of topics in documents and of words in topics, from Dirichlet priors with this parameter plus one.
     starts : int
-        How often EM is started; the best is kept.
+        Number of starts of EM, of which the best is kept.
     iterations : int
-        Most iterations from each start.
+        Largest number of iterations from each start.
     tolerance : float
-        EM ends where the value rises by less than this share of it.
+        EM stops when the relative increase of the objective is below this.
     rng : int, Generator or SeedSequence, optional
         Seed of the starts.
 
@@ -55,13 +54,13 @@ class AspectModel(Parameters):
     words_ : tuple of float arrays (topics, words)
         Probabilities of words given topics, of each kind.
     components_ : float array (topics, words of all kinds)
-        The same side by side.
+        The same tables side by side.
     mixtures_ : float array (documents, topics)
-        Probabilities of topics in the documents learnt from.
+        Probabilities of topics in the training documents.
     values_ : list of float
-        Log-likelihood plus log-priors before every iteration, from the best start; it never falls.
+        Log-likelihood plus log-priors before every iteration of the best start; it never decreases.
     n_iter_ : int
-        Number of iterations from there.
+        Number of iterations of the best start.
 
     Notes
     -----
@@ -70,8 +69,8 @@ class AspectModel(Parameters):
 
     References
     ----------
-    Hofmann (2001), Machine Learning 42. Verbeek and Triggs (2007), CVPR, for classes that are known for
-    whole documents.
+    Hofmann (2001), Machine Learning 42. Verbeek and Triggs (2007), CVPR, for known classes of whole
+    documents.
 
     Examples
     --------
@@ -81,7 +80,7 @@ class AspectModel(Parameters):
     >>> model.transform(np.array([[0, 0, 9, 9]])).max() > 0.9
     np.True_
 
-    Two classes that are known of whole documents:
+    Two known classes of whole documents:
 
     >>> documents = [[0, 0, 1, 2], [0, 1, 1, 3], [2, 3, 3]]
     >>> model = gs.learn.AspectModel().fit(documents, [["sky", "sea"], ["sky", "sea"], ["sea"]])
@@ -128,9 +127,9 @@ class AspectModel(Parameters):
         X : table of counts, or list of documents
             See the notes of the class.
         y : sequence of collections of classes, or one class a document, optional
-            The classes that occur in every document.
+            The classes that occur in each document.
         sizes : sequence of int, optional
-            Number of words of every kind; by default those that occur.
+            Number of words of each kind; by default up to the largest word that occurs.
         """
         smoothing, starts = self._smoothing(), check_integer("starts", self.starts, 1)
         iterations = check_integer("iterations", self.iterations, 1)
@@ -162,14 +161,14 @@ class AspectModel(Parameters):
         Parameters
         ----------
         X : table of counts, or list of documents
-            Words that were not learnt are refused.
+            Documents without unknown words.
         y : sequence of collections of classes, optional
-            The classes that occur in every document, if that is known.
+            The classes that occur in each document, if known.
         """
         return self._mix(X, y)[1]
 
     def fit_transform(self, X: Any, y: Any = None) -> Floats:
-        """Learn from documents, and return the probabilities of their topics as if they were new."""
+        """Learn from documents, and return the probabilities of their topics, computed as for new documents."""
         return self.fit(X, y).transform(X)
 
     def log_weights(self, X: Any, y: Any = None) -> list[Floats]:
@@ -190,7 +189,7 @@ class AspectModel(Parameters):
     def posterior(self, X: Any, y: Any = None) -> list[Floats]:
         """Return the probabilities of the topics of tokens, an array (tokens, topics) for every document.
 
-        Tokens of a table of counts are the words that occur, in their order.
+        The tokens of a table of counts are the words that occur, in increasing order.
         """
         found = []
         for weights in self.log_weights(X, y):
@@ -215,7 +214,7 @@ class AspectModel(Parameters):
     # ---- parts
 
     def _keep(self, classes: Array, offsets: Ints, beta: Floats) -> None:
-        """Keep what was learnt of words."""
+        """Store topics and probabilities of words."""
         self.classes_, self._offsets = classes, offsets
         self.components_ = np.ascontiguousarray(beta.T)
         self.words_ = tuple(np.split(self.components_, offsets[1:-1], axis=1))

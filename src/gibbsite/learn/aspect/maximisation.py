@@ -29,28 +29,28 @@ class Tokens(NamedTuple):
 
 
 class Aspects(NamedTuple):
-    """What is learnt."""
+    """Parameters of an aspect model."""
 
     theta: Floats  # (documents, topics): probabilities of topics
     beta: Floats  # (words of all kinds, topics): probabilities of words; each kind sums to 1 in every column
 
 
 class Ascent(NamedTuple):
-    """Where EM ended, and the values it went through."""
+    """The result of EM, and the values of the objective."""
 
     aspects: Aspects
     values: list[float]
 
 
 def make_tokens(bags: Bags, offsets: Ints, allowed: Bools) -> Tokens:
-    """Lay tokens out for compiled code; ``offsets`` tells where the words of each kind begin."""
+    """Return tokens for compiled code; the words of each kind begin at ``offsets``."""
     begin = np.concatenate([[0], np.cumsum(allowed.sum(axis=1))]).astype(np.int64)
     return Tokens(bags.first, bags.words + offsets[:-1], bags.times, begin, np.nonzero(allowed)[1].astype(np.int64))
 
 
 @compiled_loop
 def _expect(tokens: Tokens, log_theta: Floats, log_beta: Floats, theta: Floats, beta: Floats, weight: Floats) -> float:
-    """Add up responsibilities by topic of documents and by word; return the log-likelihood."""
+    """Sum responsibilities by topic of documents and by word; return the log-likelihood."""
     total = 0.0
     for d in range(tokens.first.size - 1):
         low, high = tokens.begin[d], tokens.begin[d + 1]
@@ -94,7 +94,7 @@ def log_prior(aspects: Aspects, allowed: Bools, smoothing: tuple[float, float]) 
 
 
 def normalise_words(beta: Floats, offsets: Ints, smoothing: float) -> Floats:
-    """Return probabilities of words from their counts; a topic without any has all words alike."""
+    """Return probabilities of words from their counts; they are equal in a topic without words."""
     found = beta + smoothing
     for low, high in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         total = found[low:high].sum(axis=0)
@@ -103,7 +103,7 @@ def normalise_words(beta: Floats, offsets: Ints, smoothing: float) -> Floats:
 
 
 def normalise_topics(theta: Floats, allowed: Bools, smoothing: float) -> Floats:
-    """Return probabilities of topics from their counts; a document without tokens has all alike."""
+    """Return probabilities of topics from their counts; they are equal in a document without tokens."""
     found = np.where(allowed, theta + smoothing, 0.0)
     empty = found.sum(axis=1) <= 0
     found[empty] = allowed[empty]
@@ -121,11 +121,11 @@ def climb(
     iterations: int,
     tolerance: float,
 ) -> Ascent:
-    """Repeat both steps of EM until the value rises by less than a share of itself.
+    """Iterate EM until the relative increase of the objective is small.
 
-    ``tokens``: the documents; ``start``: where to start; ``allowed`` (documents, topics): topics that documents may
+    ``tokens``: the documents; ``start``: first parameters; ``allowed`` (documents, topics): topics that documents may
     have; ``offsets`` (kinds + 1,): where the words of each kind begin; ``smoothing``: of topics and of words;
-    ``iterations``, ``tolerance``: when to end.
+    ``iterations``, ``tolerance``: stopping rule.
     """
     aspects, values = start, list[float]()
     weight = np.zeros(allowed.shape[1])
@@ -152,7 +152,7 @@ def _mix(
     iterations: int,
     tolerance: float,
 ) -> None:
-    """Fit mixtures of topics, each document until its own mixture rests."""
+    """Fit mixtures of topics, each document until its own mixture converges."""
     topics = weight.shape[1]
     for d in range(first.size - 1):
         for _ in range(iterations):
@@ -179,12 +179,11 @@ def _mix(
 def fit_mixtures(
     bags: Bags, log_words: Floats, allowed: Bools, smoothing: float, *, iterations: int, tolerance: float
 ) -> Floats:
-    """Return mixtures of topics by EM, with probabilities of words as they are.
+    """Return mixtures of topics by EM, with fixed probabilities of words.
 
     ``bags``: the documents; ``log_words`` (tokens, topics): log-probabilities of the words of tokens; ``allowed``
-    (documents, topics): topics that documents may have; ``smoothing``: what is added to counts of topics;
-    ``iterations``, ``tolerance``: a document is done after so many iterations, or when its probabilities change by no
-    more than this.
+    (documents, topics): topics that documents may have; ``smoothing``: pseudocount of topics; ``iterations``,
+    ``tolerance``: a document stops after this number of iterations, or if no probability changes by more than this.
     """
     masked = np.where(allowed[bags.document], log_words, -np.inf)
     most = masked.max(axis=1, keepdims=True)
@@ -195,10 +194,10 @@ def fit_mixtures(
 
 
 def start_words(bags: Bags, offsets: Ints, allowed: Bools, noisy: Bools, rng: np.random.Generator) -> Floats:
-    """Return where to start: words of a topic are those of the documents that may have it, perhaps perturbed.
+    """Return first probabilities of words: a topic has the words of the documents that may have it.
 
-    Topics that the same documents may have start alike, and EM would keep them so; ``noisy`` tells which
-    topics get factors of random numbers.
+    EM would not separate topics that the same documents may have; ``noisy`` says which topics are multiplied by random
+    factors.
     """
     shares = allowed / np.maximum(allowed.sum(axis=1, keepdims=True), 1)
     counts = np.empty((int(offsets[-1]), allowed.shape[1]))
@@ -208,5 +207,5 @@ def start_words(bags: Bags, offsets: Ints, allowed: Bools, noisy: Bools, rng: np
             weight = bags.times * shares[document, a]
             counts[low:high, a] = np.bincount(bags.words[:, kind], weight, minlength=high - low)
     factors = np.where(noisy, rng.standard_exponential(counts.shape), 1.0)
-    # a word that a topic has not seen may still be of it, to begin with
+    # a small pseudocount lets every topic start with all words
     return normalise_words(counts * factors, offsets, 1e-3)

@@ -1,7 +1,7 @@
-"""Conditional random fields on chains: any labelling of sequences, learnt by maximum likelihood.
+"""Conditional random fields on chains, which label sequences and are learnt by maximum likelihood.
 
-``estimator`` is what users call, ``chain`` what is learnt, ``passes`` the compiled passes over sequences,
-``structure`` what may follow what, ``objective`` the likelihood, ``quasi_newton`` the search for its maximum.
+The interface is ``estimator``; ``chain`` has the model and its likelihood, ``sequences`` the data, ``labels`` and
+``structure`` the allowed transitions, ``passes`` the compiled recursions, and ``quasi_newton`` the optimiser.
 """
 
 from gibbsite.learn.crf.estimator import ChainCRF

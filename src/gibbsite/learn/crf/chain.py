@@ -1,4 +1,4 @@
-"""A conditional random field on chains: labels of sequences given their features, learnt and asked.
+"""A conditional random field on chains: its distribution over labels given features, and its likelihood.
 
     p(labels | features) is proportional to exp(sum of weights of (feature, label) and of labels in a row).
 
@@ -302,10 +302,10 @@ def _refuse_impossible(score: Floats) -> None:
 
 @dataclass(frozen=True)
 class Training:
-    """A chain that was learnt, and how that went."""
+    """A trained chain and the result of the optimiser."""
 
-    chain: Chain  # the result
-    minimum: Minimum  # the end of the search
+    chain: Chain
+    minimum: Minimum
 
 
 def fit_chain(
@@ -331,8 +331,8 @@ def fit_chain(
     """Learn the weights of a chain from labelled sequences by maximum likelihood.
 
     ``sequences``: the data; ``codes`` (positions,): their labels, as numbers; ``labels``: names of the labels;
-    ``n_features``: number of features; ``scheme`` in {"bio", "bioes", "io"}: what may follow what; by default
-    anything; ``order`` in {1, 2}: length of the memory of the chain; ``l1``, ``l2``: penalties: l1 times the sum of
+    ``n_features``: number of features; ``scheme`` in {"bio", "bioes", "io"}: allowed transitions; by default
+    all; ``order`` in {1, 2}: length of the memory of the chain; ``l1``, ``l2``: penalties: l1 times the sum of
     absolute weights, l2 times the sum of their squares; ``all_states``, ``all_pairs``: whether features have weights
     for all labels, and all pairs of labels that are allowed, or only for those that occur; ``boundaries``: whether
     the first and the last label of a sequence have weights; ``iterations``, ``tolerance``, ``flatness``, ``watch``:
@@ -376,7 +376,7 @@ def fit_chain(
 def _find_weights(
     sequences: Sequences, codes: Bytes, labels: int, n_features: int, structure: Structure, all_states: bool
 ) -> Weights:
-    """Return the weights of features: with the labels they were seen with, or with all."""
+    """Return the weights of features with all labels, or only with those that they occur with."""
     seen = np.full((n_features, labels), all_states)
     if not all_states:
         passes.see_labels(sequences.first, sequences.feature, codes, seen)
@@ -385,7 +385,7 @@ def _find_weights(
 
 
 def prune(chain: Chain) -> tuple[Chain, Ints]:
-    """Return a chain without the weights of features that are zero, and which features are left."""
+    """Return a chain without zero weights of features, and the features that are left."""
     weight, rest = chain.weights.split(chain.x)
     keep = weight != 0.0
     features = np.repeat(np.arange(chain.n_features), np.diff(chain.weights.start))[keep]

@@ -1,4 +1,4 @@
-"""A conditional random field with the manners of scikit-learn: fit, predict, predict_proba, score."""
+"""A conditional random field on chains as a scikit-learn-style estimator."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class ChainCRF(Parameters):
     l1, l2 : float
         Penalties: l1 times the sum of absolute weights (which makes many of them zero), l2 times the sum of squares.
     scheme : {"bio", "bioes", "io"}, optional
-        Labels of spans; what the scheme forbids has probability zero. By default anything may follow anything.
+        Labelling scheme of spans; forbidden transitions have probability zero. By default all are allowed.
     min_count : int
-        Features that occur less often are left out.
+        Features that occur less often are dropped.
     all_states, all_pairs : bool
         Whether features have weights for all labels, and all pairs of labels that are allowed, or only for
         those that occur in the data.
     boundaries, bias : bool
         Whether the first and the last label have weights, and whether labels themselves do.
     iterations : int
-        Most steps of the search.
+        Largest number of steps of the optimiser.
     tolerance, flatness : float
-        The search ends where the gradient is smaller than this share of the weights, or ten steps lowered the
-        value by less than that share of it.
+        Stop if the norm of the gradient, relative to that of the weights, is below ``tolerance``, or if ten steps
+        decrease the value by less than the share ``flatness``.
     threads : int, optional
-        At most four are used; the result does not depend on it.
+        Number of threads, of which at most four are used; the result does not depend on it.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class ChainCRF(Parameters):
         X : list of sequences
             The features of every position.
         y : list of lists of labels
-            As many as there are positions.
+            The labels of every position.
         """
         for name in ("l1", "l2", "tolerance", "flatness"):
             check_number(name, getattr(self, name), zero=True)
@@ -141,7 +141,7 @@ class ChainCRF(Parameters):
         if flat and len(number) < 2:
             raise ModelError("there is only one class in y; a classifier needs at least 2 classes.")
         codes = np.array([number[label] for row in known for label in row], np.uint8)
-        full = np.concatenate([[True], np.diff(sequences.begin) > 0])  # empty sequences teach nothing
+        full = np.concatenate([[True], np.diff(sequences.begin) > 0])  # without empty sequences
         training = fit_chain(
             type(sequences)(sequences.begin[full], sequences.first, sequences.feature, sequences.value),
             codes,
@@ -198,7 +198,7 @@ class ChainCRF(Parameters):
         ]
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the share of positions whose predicted label is right."""
+        """Return the accuracy, the share of positions whose predicted label is right."""
         found = self.predict(X)
         if isinstance(found, np.ndarray):
             return float((found == np.asarray(y)).mean())

@@ -1,7 +1,7 @@
-"""Labels of spans: what the schemes BIO, BIOES and IO allow, and which spans a row of labels has.
+"""Labels of spans in the schemes BIO, BIOES and IO.
 
-``B-X`` begins a span of class X, ``I-X`` goes on with it, ``E-X`` ends it, ``S-X`` is a span of one
-position, and ``O`` is outside of all. BIO has no ends, IO has only ``I``.
+``B-X`` begins a span of class X, ``I-X`` continues it, ``E-X`` ends it, ``S-X`` is a span of one position, and ``O`` is
+outside of all spans. BIO has no ends, and IO has only ``I``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def split_label(label: str) -> tuple[str, str]:
 
 
 def find_fault(labels: Sequence[str], scheme: str = "bio") -> tuple[int, str] | None:
-    """Return the first position whose label breaks a scheme, and what is wrong; None if all is well."""
+    """Return the first position whose label violates a scheme, and what is wrong; None if there is none."""
     check_scheme(scheme)
     before = "O"
     for at, label in enumerate(labels):

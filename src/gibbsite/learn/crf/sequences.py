@@ -1,4 +1,4 @@
-"""Sequences as arrays: which features every position has, and where sequences end."""
+"""Sequences as arrays of numbered features, and the vocabulary that numbers features by name."""
 
 from __future__ import annotations
 

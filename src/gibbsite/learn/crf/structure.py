@@ -1,4 +1,4 @@
-"""Which labels may follow which, and which weights score that.
+"""The transitions between labels and their weights.
 
 A chain of order 1 scores pairs of neighbouring labels; one of order 2 scores triples, too. Compiled code knows neither:
 its states are (history, label), the history being the label before in chains of order 2, and from every state a row of
