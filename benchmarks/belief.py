@@ -14,7 +14,7 @@ import gibbsite as gs
 from benchmarks.measure import Contestant, Spread, race
 from benchmarks.reference import MessageReference
 from benchmarks.report import Section, Target
-from gibbsite.formats.examples import example_path
+from gibbsite.formats.files import example_path
 from gibbsite.inference.belief.layout import MessageGraph, lay_out, sealed
 from gibbsite.inference.belief.messages import PlainMessages, new_messages
 from gibbsite.inference.belief.schedule import ALL, move, new_residuals, order_messages

@@ -21,7 +21,7 @@ from benchmarks.data import DATA
 from benchmarks.measure import Spread
 from benchmarks.networks import Known, largest_error, networks
 from benchmarks.report import Section, Target
-from gibbsite.formats.examples import example_path
+from gibbsite.formats.files import example_path
 
 EVIDENCE = {"HRBP": "HIGH", "EXPCO2": "LOW"}
 FASTER, ERROR = 20.0, 0.005

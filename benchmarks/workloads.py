@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.formats.examples import example_path
+from gibbsite.formats.files import example_path
 
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 

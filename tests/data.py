@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.data import DATA, ROOT
-from gibbsite.formats.examples import EXAMPLES, example_path
+from gibbsite.formats.files import EXAMPLES, example_path
 
 __all__ = ["DATA", "HERE", "ROOT", "known_answers", "needs_data", "network_files"]
 

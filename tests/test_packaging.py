@@ -14,7 +14,7 @@ import pytest
 
 import gibbsite
 from gibbsite.formats import EXAMPLES
-from gibbsite.formats.examples import example_path
+from gibbsite.formats.files import example_path
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

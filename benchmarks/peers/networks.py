@@ -22,7 +22,7 @@ import gibbsite as gs
 from benchmarks.peers.contest import Contest
 from benchmarks.speed import whole_call
 from benchmarks.workloads import network
-from gibbsite.formats.examples import example_path
+from gibbsite.formats.files import example_path
 
 Probabilities = NDArray[np.float64]
 LEAVES = {"CVP": "HIGH", "HREKG": "LOW"}

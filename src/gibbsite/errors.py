@@ -36,14 +36,13 @@ class ModelError(GibbsiteError, ValueError):
 class ArgumentError(ModelError):
     """An argument of a function does not make sense: a number out of range, an unknown name, a wrong type.
 
-    What a model is made of is no such argument; mistakes there are a plain :class:`ModelError`. This is a
-    kind of it, so that programs which catch a `ModelError`, or a `ValueError`, around a whole call catch
-    both. On the command line the two have different exit codes, 2 and 3.
+    Mistakes in the parts of a model are a plain :class:`ModelError`. This class is derived from it, so programs that
+    catch a `ModelError`, or a `ValueError`, catch both. On the command line they have the exit codes 2 and 3.
 
     Attributes
     ----------
     arguments : tuple of str
-        Names of the arguments that the message is about, as far as it marks them.
+        Names of the arguments that the message is about.
 
     Examples
     --------
@@ -57,12 +56,12 @@ class ArgumentError(ModelError):
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Names of the arguments that the message is about, as far as it marks them."""
+        """Names of the arguments that the message is about."""
         return self.text.arguments
 
 
 class IncompatibleError(GibbsiteError, TypeError):
-    """Two parts that do not go together, for example a kernel and a graph kind it cannot run on."""
+    """Two parts cannot be used together, for example a kernel and a graph kind that it does not support."""
 
 
 class SupportError(ModelError):
@@ -89,18 +88,18 @@ class FormatError(GibbsiteError, ValueError):
 
 
 class UnknownFormatError(FormatError):
-    """The format of a file can neither be recognised nor was it given.
+    """The format of a file was not given and cannot be recognised.
 
     Parameters
     ----------
     path : str
         The file.
     advice : str
-        What to do; ``{}`` stands for the way to give a format.
+        What to do; ``{}`` is replaced by ``way``.
     way : str
-        The way to give a format.
+        How users give a format.
     writing : bool
-        The file is to be written, so its name is what is wrong.
+        The file is to be written.
     """
 
     def __init__(self, path: str, advice: str, way: str = "format=", writing: bool = False) -> None:
@@ -111,7 +110,7 @@ class UnknownFormatError(FormatError):
         return UnknownFormatError, (self.path, self.advice, self.way, self.writing)
 
     def given_by(self, way: str) -> UnknownFormatError:
-        """Return the same error for users who give a format in another way."""
+        """Return the same error for another interface."""
         return UnknownFormatError(self.path, self.advice, way, self.writing)
 
 
@@ -124,14 +123,14 @@ class TooLargeError(GibbsiteError, MemoryError):
 
 
 class SamplingError(GibbsiteError, ArithmeticError):
-    """A run met something that makes its numbers wrong, and stopped there.
+    """A run stopped at a state that would make its numbers wrong.
 
     Attributes
     ----------
     recording : Recording or None
-        What had been recorded before.
+        The recorded data.
     result : Result or None
-        The same as a result, if there was at least one draw.
+        Their result, if there was at least one draw.
     """
 
     recording: Any = None
@@ -143,4 +142,4 @@ class CheckpointError(GibbsiteError, OSError):
 
 
 class ConvergenceWarning(UserWarning):
-    """The chains have not converged: treat the numbers as a lead, not an answer."""
+    """The chains have not converged, so the numbers may be wrong."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -41,13 +41,11 @@ from gibbsite.inference.exact.transition import draw_periods, sweep_matrix, unit
 from gibbsite.kernels.base import Kernel, transition, units_of
 from gibbsite.kernels.protocols import Resolvable, RunOutline, Stateful
 from gibbsite.kernels.registry import registered_kernels
+from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.sampling.record import lay_out
 from gibbsite.sampling.sweep import repeatedly, start_chain
 from gibbsite.scans.base import Scan
 from gibbsite.scans.registry import proof_scans as scans
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
 
 __all__ = [
     "FALSE_ALARM",
@@ -69,8 +67,7 @@ FALSE_ALARM = 1e-6
 _STAGES = (3_000, 12_000, 48_000)
 _CLEAR = 0.05  # a p-value above this ends the test
 
-#: Instances of every kernel of states that the library has; they are tested on every graph kind, and with
-#: every scan.
+#: Instances of every kernel of the library for models of states; they are tested on every graph kind and scan.
 KERNELS: tuple[Kernel, ...] = tuple(kernel for one in registered_kernels() for kernel in one.proof_instances())
 
 
@@ -133,14 +130,14 @@ def check_invariance(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Sca
     far = matrix[np.ix_(support, support)]
     for _ in range(40):  # two to the fortieth sweeps
         far = far @ far
-        far /= far.sum(axis=1, keepdims=True)  # or rounding would grow with the power
+        far /= far.sum(axis=1, keepdims=True)  # rounding errors would grow with the power
     gap = float(np.abs(far - pi[support]).max())
     checks.append(Check("ergodicity", subject, gap < 1e-6, f"rows differ from pi by {gap:.1e}"))
     return checks
 
 
 def _is_palindromic(scan: Scan, graph: Graph, model: FactorGraph) -> bool:
-    """Return whether visits are as likely backwards as forwards; then a sweep of reversible steps is reversible."""
+    """Return whether orders are as probable backwards as forwards; then reversible steps make reversible sweeps."""
     law = _add_up(scan.mixture(graph, model))
     return all(law.get(visits[::-1], 0.0) == chance for visits, chance in law.items())
 
@@ -343,7 +340,7 @@ def _mixture_p_value(periods: Ints, said: list[tuple[float, Array]]) -> float:
     """Return a p-value for "these periods consist of independent draws from this mixture"."""
     lengths = {len(order) for _, order in said}
     if len(lengths) > 1 or periods.shape[1] % min(lengths):
-        raise IncompatibleError("The visits that a scan may draw must all be as long, and fill its period.")
+        raise IncompatibleError("The orders that a scan draws must have the same length, which divides its period.")
     parts = Counter(map(tuple, periods.reshape(-1, min(lengths)).tolist()))
     law = dict.fromkeys(parts, 0.0) | _add_up(said)
     seen = np.array([parts[order] for order in law], float)
@@ -353,7 +350,7 @@ def _mixture_p_value(periods: Ints, said: list[tuple[float, Array]]) -> float:
 
 def _compare_left_out(seen: Bools, left_out: Positions) -> tuple[bool, str]:
     missing = np.flatnonzero(~seen)
-    return missing.tolist() == left_out.tolist(), f"never visited: {missing}, said to be: {left_out}"
+    return missing.tolist() == left_out.tolist(), f"never visited: {missing}, declared: {left_out}"
 
 
 def _try_kind(model: FactorGraph, kind: str) -> Graph | None:

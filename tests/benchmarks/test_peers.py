@@ -23,7 +23,7 @@ from benchmarks.layers import CHAINS, Machine, Ours, WithNumPy
 from benchmarks.measure import Contestant, Times
 from benchmarks.peers import contest, densities, machines, networks, programs, spins
 from benchmarks.peers.networks import LEAVES, Network
-from gibbsite.formats.examples import example_path
+from gibbsite.formats.files import example_path
 from tests.data import ROOT
 
 ALARM = example_path("alarm")

@@ -29,12 +29,11 @@ from gibbsite.formats.bif import format_bif, parse_bif
 from gibbsite.formats.bqm_file import parse_bqm
 from gibbsite.formats.coo import parse_coo
 from gibbsite.formats.edges import TITLE, format_edges, parse_edges
-from gibbsite.formats.evidence import parse_evidence
+from gibbsite.formats.evidence import parse_evidence, parse_uai_evidence
 from gibbsite.formats.parsing import text
 from gibbsite.formats.parsing.text import Source
 from gibbsite.formats.rudy import format_rudy, parse_rudy
 from gibbsite.formats.uai import format_uai, parse_uai
-from gibbsite.formats.uai_evidence import parse_uai_evidence
 from gibbsite.formats.uai_results import parse_uai_map, parse_uai_mar, parse_uai_pr
 from gibbsite.formats.xmlbif import format_xmlbif, parse_xmlbif
 from gibbsite.models import FactorGraph

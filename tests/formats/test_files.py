@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats import FORMATS, read_evidence, read_model, write_model
 from gibbsite.formats.evidence import parse_evidence
-from gibbsite.formats.examples import example_path
+from gibbsite.formats.files import example_path
 from gibbsite.formats.parsing.text import Source
 from gibbsite.models import FactorGraph, ising
 from tests.formats.models import energies, networks

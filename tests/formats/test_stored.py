@@ -319,7 +319,7 @@ def test_bad_texts(text: str, said: str, tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("pieces", "said"),
     [
-        ([([0], [5], 1.0)], "piece 0 of the edges names site 5; there are 0 to 4"),
+        ([([0], [5], 1.0)], "piece 0 of the edges names site 5; sites are 0 to 4"),
         ([([0], [1], 1.0), ([1, 2], [1], 1.0)], "piece 1 of the edges must have two arrays of equally many"),
         ([([0.5], [1.0], 1.0)], "whole numbers"),
         ([([0], [1], np.inf)], "not finite"),
@@ -345,7 +345,7 @@ def test_a_compressed_text(tmp_path: Path) -> None:
 
 def test_sites_beyond_the_stated_number(tmp_path: Path) -> None:
     (tmp_path / "graph.edges").write_text("0 1\n1 7\n")
-    with pytest.raises(gs.errors.FormatError, match=r"graph\.edges, line 2: this names site 7; there are 0 to 4"):
+    with pytest.raises(gs.errors.FormatError, match=r"graph\.edges, line 2: this names site 7; sites are 0 to 4"):
         gs.formats.store_edges(tmp_path / "graph.edges", tmp_path / "model", sites=5)
 
 

@@ -25,9 +25,9 @@ from gibbsite.formats import (
     write_uai_mar,
     write_uai_pr,
 )
+from gibbsite.formats.evidence import parse_uai_evidence
 from gibbsite.formats.parsing.text import Source
 from gibbsite.formats.uai import format_uai, parse_uai
-from gibbsite.formats.uai_evidence import parse_uai_evidence
 from gibbsite.formats.uai_results import parse_uai_map, parse_uai_mar, parse_uai_pr
 from gibbsite.models import FactorGraph, ising_grid, potts_grid
 from tests.data import DATA, needs_data

@@ -234,7 +234,7 @@ def test_evidence_of_a_normal_distribution() -> None:
     result = gs.sample(given, gs.kernels.ExactGaussian(), sweeps=100, rng=1, progress=False)
     assert result.marginals["b"] == {"mean": 1.0, "sd": 0.0}
     assert float(result.to_datatree()["observed_data/b"]) == 1.0
-    for wrong, said in (({"a": "x", "b": 0.0}, "finite numbers"), ({"a": 0.0, "b": 0.0}, "nothing is left")):
+    for wrong, said in (({"a": "x", "b": 0.0}, "finite numbers"), ({"a": 0.0, "b": 0.0}, "no site remains")):
         with pytest.raises(gs.errors.ModelError, match=said):
             pair.observe(wrong)
     with pytest.raises(gs.errors.ModelError, match="already observed"):

@@ -55,8 +55,8 @@ def refused(path: Path, verify: bool = False) -> str:
 @pytest.mark.parametrize(
     ("name", "place", "value", "said"),
     [
-        ("neighbour", 17, 40, "no site"),
-        ("neighbour", 17, 2**32 - 1, "no site"),
+        ("neighbour", 17, 40, "not a site"),
+        ("neighbour", 17, 2**32 - 1, "not a site"),
         ("neighbour", 0, 0, "its own neighbour"),
         ("start", 7, 2**32 - 1, "damaged"),
         ("coupling", 5, np.nan, "not numbers"),
@@ -192,7 +192,7 @@ def test_verify_on_the_command_line(
     (path / "neighbour.npy").write_bytes(data)
     code, err = run("infer", path, *how)
     assert code == 3
-    assert "store the model anew" in err
+    assert "store the model again" in err
     code, err = run("infer", "asia", "--verify")
     assert code == 2
     assert "--verify" in err

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import gibbsite as gs
-from gibbsite.models.reals import read_real, read_reals
+from gibbsite._common.reals import read_real, read_reals
 
 WRONG: list[Any] = [
     *(None, "abc", b"ab", {}, {"a": 1}, {1, 2}, object(), lambda x: 0.0),

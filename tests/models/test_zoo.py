@@ -198,7 +198,7 @@ def test_bad_edges(edges: Any, message: str) -> None:
         ),
         (lambda: rbm(np.zeros((2, 3)), hidden=np.zeros((3, 1))), r"^hidden biases have shape \(3, 1\); "),
         (lambda: rbm([[1.0, np.nan]]), r"^weights must be finite, got nan at \(0, 1\)\.$"),
-        (lambda: rbm([[1.0]], [np.inf]), r"^visible biases must be finite, got inf at 0; .* observed\.$"),
+        (lambda: rbm([[1.0]], [np.inf]), r"^visible biases must be finite, got inf at 0; observe a unit .*certain\.$"),
         (lambda: rbm([[1.0]], 0.0, -np.inf), r"^hidden biases must be finite, got -inf at 0; "),
         (lambda: rbm(np.full((2, 2), 1e308)), r"^weights and biases add up to more than 1.8e308"),
         (lambda: rbm([["a"]]), r"^weights must be real numbers, got text"),

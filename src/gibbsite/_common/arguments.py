@@ -10,7 +10,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from math import inf
 from numbers import Integral, Real
@@ -58,8 +58,12 @@ def _is_array(value: Any) -> bool:
 
 
 def is_iterable(value: Any) -> bool:
-    """Tell whether a value can be iterated over; an array without dimensions cannot."""
-    return isinstance(value, Iterable) and not (_is_array(value) and not getattr(value, "ndim", 1))
+    """Tell whether a loop over a value works; a sparse matrix and an array without dimensions only seem to allow it."""
+    try:
+        iter(value)
+    except TypeError:
+        return False
+    return not hasattr(value, "tocsr")
 
 
 # By annotation: types that surely fit, a test for values of other types, and the word for messages. Arguments with
@@ -110,14 +114,7 @@ def checked(function: F) -> F:
 
 
 def check_count(name: str, value: Any) -> None:
-    """Refuse an argument that is no whole number of at least zero.
-
-    Examples
-    --------
-    >>> check_count("most", 0.5)
-    Traceback (most recent call last):
-    gibbsite.errors.ArgumentError: most must be a whole number of at least 0, got 0.5.
-    """
+    """Refuse an argument that is not a whole number of at least zero."""
     whole = isinstance(value, Integral) and not is_flag(value)
     if not whole or not 0 <= int(value) <= sys.maxsize:
         raise ArgumentError(f"{argument(name)} must be a whole number of at least 0, got {describe(value)}.")
@@ -170,13 +167,7 @@ def check_flags(**given: Any) -> None:
 
 
 def check_integer(name: str, value: Any, least: int) -> int:
-    """Return a whole number given as an argument; refuse anything else by name.
-
-    Examples
-    --------
-    >>> check_integer("chains", 4.0, 1)
-    4
-    """
+    """Return an argument that is a whole number, such as 4 or 4.0; refuse anything else."""
     whole = type(value) is int or (is_number(value) and math.isfinite(value) and int(value) == value)
     if not whole or value < least:
         raise ArgumentError(f"{argument(name)} must be a whole number of at least {least}, got {describe(value)}.")

@@ -11,7 +11,7 @@ T = TypeVar("T")
 class Cache:
     """At most one value of each type.
 
-    Copies and pickles of a cache are empty: its values are quickly made again, and may hold machine code.
+    Copies and pickles of a cache are empty, because its values may refer to machine code and are easily computed again.
 
     Examples
     --------

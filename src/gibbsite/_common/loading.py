@@ -1,6 +1,6 @@
-"""Find what the files of a package register: by loading them, or by reading their declarations alone.
+"""Find the registrations of the files of a package by loading the files, or by reading their declarations alone.
 
-Registries know kernels, scans, graph kinds and formats before any of them is loaded, which would take most of a second.
+Registries know kernels, scans, graph kinds and formats before they are loaded, which would take most of a second.
 Registrations are therefore written as literals, and read from the source.
 """
 
@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-#: Held while modules are loaded for users: threads that load modules of one package at the same time may
-#: wait for each other, because Python locks a module before it loads the package that the module is in.
+#: Held while public names are loaded: threads that load modules of one package at the same time could
+#: deadlock, because Python locks a module before it loads the package of the module.
 LOADING = threading.RLock()
 _APART = ("applications", "cli", "lab", "testing", "__main__")
 _ROOT = Path(__file__).parent.parent
@@ -26,12 +26,7 @@ _loaded_all = False
 
 
 def load_modules(package: str) -> None:
-    """Import the modules of a package, and of the packages in it.
-
-    Examples
-    --------
-    >>> load_modules("gibbsite.scans")
-    """
+    """Import the modules of a package, and of the packages in it."""
     for found in pkgutil.iter_modules(sys.modules[package].__path__):
         name = f"{package}.{found.name}"
         importlib.import_module(name)
@@ -40,13 +35,7 @@ def load_modules(package: str) -> None:
 
 
 def import_downwards(name: str) -> Any:
-    """Import a module, the packages that it is in first; see :data:`LOADING`.
-
-    Examples
-    --------
-    >>> import_downwards("gibbsite.scans.base").__name__
-    'gibbsite.scans.base'
-    """
+    """Import a module after the packages that contain it; see :data:`LOADING`."""
     parts = name.split(".")
     for length in range(1, len(parts)):
         importlib.import_module(".".join(parts[:length]))
@@ -57,11 +46,7 @@ def load_for_threads() -> None:
     """Load all modules that are loaded at their first use, unless this is the main thread.
 
     Functions that run in several threads would otherwise load modules at the same time. It takes half a second in the
-    first thread. Packages that no function of the library loads, such as the command line, are left out.
-
-    Examples
-    --------
-    >>> load_for_threads()
+    first thread. Packages that other packages do not load, such as the command line, are left out.
     """
     global _loaded_all
     if _loaded_all or threading.current_thread() is threading.main_thread():
@@ -80,12 +65,7 @@ def load_for_threads() -> None:
 def read_declarations(folder: str, call: str = "@register") -> tuple[dict[str, Any], ...]:
     """Return the arguments of a decorator, or another call, in the files of a folder, without loading them.
 
-    Arguments that are not literals are left out; "class" is the class that is registered, "module" where it is.
-
-    Examples
-    --------
-    >>> sorted(given["name"] for given in read_declarations("scans") if given.get("name"))[:2]
-    ['chromatic', 'palindromic']
+    Arguments that are not literals are left out; "class" is the registered class, "module" its module.
     """
     found = []
     for path in sorted((_ROOT / folder).rglob("*.py")):

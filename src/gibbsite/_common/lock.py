@@ -1,8 +1,8 @@
 """Locks: a file, or a folder, has one writer at a time.
 
-A lock is a file beside what it protects, ``.NAME.lock``, and is held by ``flock``, which ends with its
-process. Where there is no ``flock`` (Windows, some network disks), the file names its holder, and the lock
-of a process of this machine that has ended is void.
+A lock is the file ``.NAME.lock`` beside the protected one. It is held by ``flock``, which ends with its process.
+Without ``flock`` (Windows, some network disks) the file contains the name of its holder, and the lock is void if that
+was a process of this machine that has ended.
 """
 
 from __future__ import annotations
@@ -30,22 +30,20 @@ def hold(path: Path, fail: Fail) -> Iterator[None]:
         try:
             descriptor = _take(lock)
         except BlockingIOError:
-            raise fail(
-                f"another process is writing it; wait for that to end ({lock.name} says that it has not)"
-            ) from None
+            raise fail(f"another process is writing it, as {lock.name} says; wait until that process ends") from None
         except OSError as reason:
             raise fail(f"{reason.strerror or reason}; check the folder and its rights") from None
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # while it is held: the lock of another process stays
+        with contextlib.suppress(OSError):  # while it is held, so that no lock of another process is removed
             os.truncate(descriptor, 0)
             lock.unlink()
         os.close(descriptor)
 
 
 def _take(lock: Path) -> int | None:
-    """Return the descriptor of a lock that is held now; None where it has been removed meanwhile."""
+    """Take a lock and return its descriptor; None if the file was removed meanwhile."""
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
         if not _flock(descriptor):
@@ -85,11 +83,11 @@ def _claim(descriptor: int) -> None:
 
 
 def _is_there(holder: str) -> bool:
-    """Tell whether the holder of a lock may still be there."""
+    """Return whether the holder of a lock may still be running."""
     host, _, number = holder.rpartition(" ")
     if host != socket.gethostname() or not number.isdecimal():
         return True
-    if os.name == "nt":  # there, signal 0 ends a process
+    if os.name == "nt":  # on Windows, signal 0 ends a process
         return True
     try:
         os.kill(int(number), 0)

@@ -11,10 +11,7 @@ from typing import Any
 
 
 def read_stub(package: str, loader: Any) -> dict[str, tuple[str, str]]:
-    """Return module and name of each public name of a package.
-
-    Every import of the stub is ``from MODULE import NAME as NAME``, on a line of its own.
-    """
+    """Return module and name of each public name; the stub has a line ``from MODULE import NAME as NAME`` for each."""
     # the loader can also read packages inside a zip file
     folder = os.path.dirname(loader.get_filename(package))
     text = loader.get_data(os.path.join(folder, "__init__.pyi")).decode()
@@ -23,15 +20,7 @@ def read_stub(package: str, loader: Any) -> dict[str, tuple[str, str]]:
 
 
 def attach_stub(package: str, loader: Any) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that has a stub.
-
-    Examples
-    --------
-    >>> import gibbsite.scans
-    >>> find, names, _ = attach_stub("gibbsite.scans", gibbsite.scans.__spec__.loader)
-    >>> find("Chromatic").__name__, "Systematic" in names()
-    ('Chromatic', True)
-    """
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that has a stub."""
     places = read_stub(package, loader)
 
     def find(name: str) -> Any:
@@ -47,7 +36,7 @@ def attach_stub(package: str, loader: Any) -> tuple[Callable[[str], Any], Callab
                 value = import_downwards(f"{module}.{inner}")
             else:
                 value = getattr(home, inner)
-        setattr(sys.modules[package], name, value)  # found without this function from now on
+        setattr(sys.modules[package], name, value)  # later uses do not call this function
         return value
 
     def names() -> list[str]:

@@ -1,8 +1,8 @@
-"""Messages that name arguments and parts so that every reader sees the spelling of their own interface.
+"""Messages that name arguments and kernels in the spelling of Python or of the command line.
 
 In Python one writes ``chains=4`` and ``gs.Gibbs()``, on the command line ``--chains 4`` and ``--method gibbs``. A
-message is written once; what it names is marked by :func:`argument` and :func:`part`. As a :class:`Text` it reads as
-for Python, and keeps the marks for other spellings (:mod:`gibbsite.cli.wording`).
+message is written once, and marks the names by :func:`argument` and :func:`part`. As a :class:`Text` it has the
+spelling of Python, and keeps the marks for other spellings (:mod:`gibbsite.cli.wording`).
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 
 from gibbsite._common.public_names import public_place
 
-# Characters for private use: they stand for nothing, so no name of a site or of a file holds them by chance.
+# Characters for private use, which names of sites and files do not contain by chance.
 _OPEN, _NEXT, _CLOSE = "\ue000", "\ue001", "\ue002"
-_LIKE = 0.65  # of 1: how much a name has to have in common with a known one to be taken for it
+_LIKE = 0.65  # of 1: the least similarity of a misspelt name to a known one
 # Characters that a terminal or a page acts on instead of showing them: control characters, line separators,
-# those that turn the direction of writing, and halves of characters, which no output can encode.
+# marks of the direction of writing, and surrogates, which no output can encode.
 _ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _MARK = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 
 
 class Mark(NamedTuple):
-    """Something that a message names, which Python and the command line write differently.
+    """A name in a message that Python and the command line spell differently.
 
-    ``plain`` is how Python writes it. ``kind`` is "argument" (of a function), "part" (a kernel or scan) or "python"
+    ``plain`` is the spelling of Python. ``kind`` is "argument" (of a function), "part" (a kernel or scan) or "python"
     (words for users of Python only). ``name`` is the name of the argument or class. ``values`` is the value of the
     argument, if the message gives one, or the parameters of the part, as ``"keys=blanket"``.
     """
@@ -38,7 +38,7 @@ class Mark(NamedTuple):
 
 
 class Text(str):
-    """A message in Python's spelling that still knows its marks."""
+    """A message in the spelling of Python that keeps its marks."""
 
     __slots__ = ("marked",)
     marked: str
@@ -72,7 +72,7 @@ def argument(name: str, *value: Any) -> str:
 def part(name: str, plain: str | None = None, **parameters: Any) -> str:
     """Name a kernel or a scan in a message by its class and, where it matters, parameters.
 
-    ``plain`` is what Python's users read, the call that makes it by default.
+    ``plain`` is the spelling for Python, by default the call that makes it.
     """
     if plain is None:
         plain = f"gs.{public_place(name)}({', '.join(f'{key}={value!r}' for key, value in parameters.items())})"
@@ -80,7 +80,7 @@ def part(name: str, plain: str | None = None, **parameters: Any) -> str:
 
 
 def in_python(words: str) -> str:
-    """Say something that only users of Python can do."""
+    """Mark words that are for users of Python only."""
     return _mark(words, "python", "")
 
 
@@ -118,7 +118,7 @@ def unknown(what: str, name: object, known: Iterable[object], also: str = "") ->
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:
-    """Return the known name that a misspelled one is most like, None if it is like none of them."""
+    """Return the known name that is most similar to a misspelled one, None if none is similar."""
     if not isinstance(name, str):
         return None
     by_lower = {each.lower(): each for each in known}

@@ -15,12 +15,12 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Array, Floats, Ints
+from gibbsite._common.reals import read_real, read_reals
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.formats.objects.bqm import import_extra
 from gibbsite.inference.sampling import record_chains
 from gibbsite.kernels.gibbs.temperature import temperature_range
-from gibbsite.models.reals import read_real, read_reals
 from gibbsite.sampling.driver import Recording
 from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.plan import package_version

@@ -136,7 +136,7 @@ def find_cut(answer: Inference, model: Model) -> float | None:
 
     In models read from max-cut files, the log-potential is twice the value of the cut.
     """
-    from gibbsite.formats.parsing.quadratic import edges_of
+    from gibbsite.formats.objects.bqm import edges_of
     from gibbsite.models import FactorGraph
 
     if answer.task != "MAP" or not isinstance(model, FactorGraph) or answer.log_potential is None:

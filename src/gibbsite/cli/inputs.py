@@ -77,7 +77,7 @@ def load_any(model: str, from_format: str | None, verify: bool = False) -> Facto
 def load(model: str, from_format: str | None) -> FactorGraph:
     """Read a model file, stdin for "-", or an example if there is no such file."""
     from gibbsite.formats import read_model
-    from gibbsite.formats.examples import EXAMPLES, example_path
+    from gibbsite.formats.files import EXAMPLES, example_path
 
     if model in EXAMPLES and not os.path.exists(model):
         model = str(example_path(model))

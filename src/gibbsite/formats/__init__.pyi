@@ -9,8 +9,10 @@ from gibbsite.formats.coo import write_coo as write_coo
 from gibbsite.formats.edges import read_edges as read_edges
 from gibbsite.formats.edges import write_edges as write_edges
 from gibbsite.formats.evidence import read_evidence as read_evidence
-from gibbsite.formats.examples import EXAMPLES as EXAMPLES
-from gibbsite.formats.examples import example as example
+from gibbsite.formats.evidence import read_uai_evidence as read_uai_evidence
+from gibbsite.formats.evidence import write_uai_evidence as write_uai_evidence
+from gibbsite.formats.files import EXAMPLES as EXAMPLES
+from gibbsite.formats.files import example as example
 from gibbsite.formats.files import read_model as read_model
 from gibbsite.formats.files import write_model as write_model
 from gibbsite.formats.objects.bqm import from_bqm as from_bqm
@@ -26,8 +28,6 @@ from gibbsite.formats.rudy import write_rudy as write_rudy
 from gibbsite.formats.stored import store_edges as store_edges
 from gibbsite.formats.uai import read_uai as read_uai
 from gibbsite.formats.uai import write_uai as write_uai
-from gibbsite.formats.uai_evidence import read_uai_evidence as read_uai_evidence
-from gibbsite.formats.uai_evidence import write_uai_evidence as write_uai_evidence
 from gibbsite.formats.uai_results import read_uai_map as read_uai_map
 from gibbsite.formats.uai_results import read_uai_mar as read_uai_mar
 from gibbsite.formats.uai_results import read_uai_pr as read_uai_pr

@@ -1,7 +1,7 @@
 """Bayesian networks in the Interchange Format (BIF).
 
-Names are words or quoted; commas and blanks separate; ``//`` and ``/* */`` are comments; properties are
-read over. A conditional table is given by rows, one per parent states, or flat with the child slowest.
+Names are words or quoted, and separated by commas and blanks; ``//`` and ``/* */`` are comments; properties are
+ignored. A conditional table is given by rows, one for each combination of parent states, or flat, the child slowest.
 """
 
 from __future__ import annotations
@@ -9,13 +9,12 @@ from __future__ import annotations
 import itertools
 import re
 
-from gibbsite.errors import ModelError
+from gibbsite.errors import FormatError
 from gibbsite.formats.network import build_network, network_tables
 from gibbsite.formats.parsing.bif_text import Block, Cursor, Resolver, Row, Variable, quoted
 from gibbsite.formats.parsing.numerals import decimals
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import register
-from gibbsite.models.factor import find_cycle
 from gibbsite.models.factorgraph import FactorGraph
 
 
@@ -76,14 +75,11 @@ def parse_bif(source: Source) -> FactorGraph:
         if name not in blocks:
             raise cursor.error(f"the variable {name!r} has no probability block.", variable.place)
         tables.append(resolver.resolve(blocks[name]))
-    cycle = find_cycle([scope[:-1] for scope, _ in tables])
-    if cycle is not None:
-        name = list(variables)[cycle[-1]]
-        raise cursor.error(f"the variable {name!r} is its own ancestor.", blocks[name].place)
-    try:
-        return build_network({name: tuple(each.states) for name, each in variables.items()}, tables)
-    except ModelError as error:
-        raise source.error(str(error)) from None
+
+    def fail(message: str, name: str | None) -> FormatError:
+        return source.error(message) if name is None else cursor.error(message, blocks[name].place)
+
+    return build_network({name: tuple(each.states) for name, each in variables.items()}, tables, fail)
 
 
 def _read_network(cursor: Cursor) -> None:

@@ -1,8 +1,8 @@
 """Binary quadratic models in the binary files of dimod (``.bqm``), without dimod.
 
-A file gives an energy, and the model is ``p(x) ~ exp(-beta * E(x))``, as in `bqm`. It holds the word
-DIMODBQM, two bytes of version, four of header length, a JSON header, the offset, per variable (first
-neighbour, bias), per variable its (neighbour, bias) pairs, then the names.
+A file defines an energy, and the model is ``p(x) ~ exp(-beta * E(x))``, as in `bqm`. It contains the word
+DIMODBQM, two bytes of version, four of header length, a JSON header, the offset, (first neighbour, bias) of each
+variable, the (neighbour, bias) pairs of each variable, and the names.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Floats, Ints
-from gibbsite.formats.parsing.quadratic import Quadratic, energy_of
+from gibbsite._common.arrays import Array, Floats, Ints, Ints32
+from gibbsite.formats.objects.bqm import IsingTerms, energy_of, model_in
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.formats.registry import register, states_are_bits_or_spins
 from gibbsite.models.factorgraph import FactorGraph
@@ -88,16 +88,13 @@ def parse_bqm(source: Source, *, beta: float = 1.0) -> FactorGraph:
     offset = float(np.frombuffer(data, bias, 1, at)[0])
     linear = np.frombuffer(data, first, n, at + bias.itemsize)
     neighbours = np.frombuffer(data, other, 2 * m if n else 0, at + bias.itemsize + linear.nbytes)
-    return Quadratic(
-        vartype,
-        _variables(source, header.get("variables"), major, at + needed, n),
-        linear["bias"].astype(np.float64),
-        *_lower_triangle(source, linear["start"].astype(np.int64), neighbours),
-        offset,
-    ).model(source, beta)
+    variables = _variables(source, header.get("variables"), major, at + needed, n)
+    pairs, biases = _lower_triangle(source, linear["start"].astype(np.int64), neighbours)
+    terms = IsingTerms(linear["bias"].astype(np.float64), pairs, biases, offset)
+    return model_in(source, variables, vartype, terms, beta)
 
 
-def _lower_triangle(source: Source, starts: Ints, neighbours: Array) -> tuple[Ints, Floats]:
+def _lower_triangle(source: Source, starts: Ints, neighbours: Array) -> tuple[Ints32, Floats]:
     """Return each interaction once; the file has it with both variables."""
     degrees = np.diff(starts, append=len(neighbours))
     sites = neighbours["site"].astype(np.int64)
@@ -111,7 +108,8 @@ def _lower_triangle(source: Source, starts: Ints, neighbours: Array) -> tuple[In
     below = sites < rows
     if 2 * np.count_nonzero(below) != len(sites):
         raise source.error("expected every interaction twice, once with each of its variables.")
-    return np.stack([rows[below], sites[below]], axis=1), neighbours["bias"][below].astype(np.float64)
+    pairs = np.stack([rows[below], sites[below]], axis=1).astype(np.int32)
+    return pairs, neighbours["bias"][below].astype(np.float64)
 
 
 def _variables(source: Source, given: Any, major: int, at: int, n: int) -> list[Any]:

@@ -1,6 +1,6 @@
 """Binary quadratic models as coordinate text (``.coo``): lines ``i j bias``, as dimod writes them.
 
-They give an energy, and the model is ``p(x) ~ exp(-beta * E(x))``, as in `bqm`.
+They define an energy, and the model is ``p(x) ~ exp(-beta * E(x))``, as in `bqm`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 import numpy as np
 
 from gibbsite._common.arrays import Floats
+from gibbsite.formats.objects.bqm import IsingTerms, decimal, energy_of, model_in
 from gibbsite.formats.parsing.numerals import Numbers
-from gibbsite.formats.parsing.quadratic import Quadratic, decimal, energy_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.formats.registry import register, sites_are_numbers, states_are_bits_or_spins
 from gibbsite.models.factorgraph import FactorGraph
@@ -80,10 +80,10 @@ def parse_coo(source: Source, *, vartype: str | None = None, beta: float = 1.0) 
     numbers.require(fine.reshape(-1), "expected the number of a variable, from 0 on, found {}.")
     numbers.require(np.isfinite(numbers.values), "this bias is too large; expected a smaller one.")
     known, inverse = np.unique(labels.astype(np.int64), return_inverse=True)
-    pairs = inverse.reshape(-1, 2)
+    pairs = inverse.reshape(-1, 2).astype(np.int32)
     own = pairs[:, 0] == pairs[:, 1]
     linear: Floats = np.bincount(pairs[own, 0], values[own, 2], len(known)).astype(np.float64)
-    return Quadratic(vartype, known.tolist(), linear, pairs[~own], values[~own, 2], offset).model(source, beta)
+    return model_in(source, known.tolist(), vartype, IsingTerms(linear, pairs[~own], values[~own, 2], offset), beta)
 
 
 def _float(source: Source, match: re.Match[bytes]) -> float:

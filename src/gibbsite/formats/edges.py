@@ -1,4 +1,4 @@
-"""Ising models as edge lists (``.edges``): lines ``a b`` or ``a b coupling``, the sites being any words.
+"""Ising models as edge lists (``.edges``): lines ``a b`` or ``a b coupling``, in which sites are any words.
 
 The model is ``p(s) ~ exp(sum of J s_a s_b)``, as of `nx`: a positive coupling favours equal states. Max-cut
 problems are in `rudy`.
@@ -11,15 +11,15 @@ import re
 import numpy as np
 
 from gibbsite.errors import IncompatibleError
+from gibbsite.formats.objects.bqm import decimal, edges_of
 from gibbsite.formats.parsing.numerals import read_number
-from gibbsite.formats.parsing.quadratic import decimal, edges_of
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.formats.registry import register, states_are_bits_or_spins
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.zoo import ising
 
 TITLE = "# edge list of an Ising model: site, site, coupling"
-# From the sign to the end of the line; inside a word it belongs to the word.
+# From the sign to the end of the line; inside a word the sign is part of the word.
 _COMMENT = re.compile(rb"(?:^|(?<=[\s,;]))[#%].*")
 _WORD = re.compile(rb"[^\s,;]+")
 

@@ -1,16 +1,22 @@
-"""Model files of any known format, chosen by suffix or by content."""
+"""Model files of any known format, chosen by suffix or by content, and the networks that come with the package."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.wording import unknown
-from gibbsite.errors import FormatError, IncompatibleError, UnknownFormatError
+from gibbsite.errors import ArgumentError, FormatError, IncompatibleError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, load, path_text
 from gibbsite.formats.registry import Format, find_format, known_suffixes, recognise, registered_formats
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.stored import MANIFEST
+
+EXAMPLES = ("alarm", "asia", "child")
+"""Names of the networks :func:`example` returns; networks/NOTICE has their sources and licences."""
+
+_FOLDER = Path(__file__).with_name("networks")
 
 
 def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
@@ -145,3 +151,40 @@ def _known(format: str, path: PathLike) -> Format:
         if name == one or f".{name}" in suffixes:
             return find_format(one)
     raise FormatError(unknown("format", format, known_suffixes()), path_text(path))
+
+
+@checked
+def example(name: str) -> FactorGraph:
+    """Return a network that comes with the package.
+
+    Parameters
+    ----------
+    name : {"alarm", "asia", "child"}
+        ALARM, patient monitoring, 37 sites (Beinlich et al. 1989); a chest clinic of 8 sites, with a
+        deterministic OR that single-site moves cannot cross (Lauritzen and Spiegelhalter 1988); CHILD,
+        birth asphyxia, 20 sites (Spiegelhalter and Cowell 1992).
+
+    Returns
+    -------
+    FactorGraph
+        The model.
+
+    Notes
+    -----
+    The networks are under the Creative Commons Attribution-ShareAlike 3.0 licence, see ``formats/networks/NOTICE`` in
+    the package.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> gs.example("asia").sites[:3]
+    ('asia', 'tub', 'smoke')
+    """
+    if name not in EXAMPLES:
+        raise ArgumentError(unknown("example", name, EXAMPLES))
+    return read_model(example_path(name), "bif")
+
+
+def example_path(name: str) -> Path:
+    """Return the file of an example."""
+    return _FOLDER / f"{name}.bif"

@@ -1,28 +1,28 @@
-"""Bayesian networks among factor graphs: one conditional table per site, no cycle, nothing else.
+"""Bayesian networks: one conditional table per site, no cycle and no other factors.
 
-The formats that hold nothing but networks read and write through this file.
+Formats that hold only Bayesian networks read and write through this file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats
-from gibbsite.errors import IncompatibleError
+from gibbsite.errors import FormatError, IncompatibleError, ModelError
 from gibbsite.models.domain import Label, make_domains
-from gibbsite.models.factor import find_cycle, gather_tables
+from gibbsite.models.factor import gather_tables
 from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.network import find_cycle
 
 ROW_TOLERANCE = 1e-2 - 1e-9
 """How far a row may be from the sum one: published tables are rounded."""
 
 
-# NumPy arrays have at most 32 dimensions in its older versions, one of which counts the factors.
 MOST_MEMBERS = 31
-"""Most sites of one table."""
+"""Most sites of one table; older versions of NumPy allow 32 dimensions, one of which counts the factors."""
 
 
 class Table(NamedTuple):
@@ -32,17 +32,37 @@ class Table(NamedTuple):
     logs: Floats
 
 
-def build_network(sites: Mapping[str, Sequence[Label]], tables: Iterable[tuple[Sequence[int], Floats]]) -> FactorGraph:
+def build_network(
+    sites: Mapping[str, Sequence[Label]],
+    tables: Sequence[tuple[Sequence[int], Floats]],
+    fail: Callable[[str, str | None], FormatError],
+) -> FactorGraph:
     """Return the model of conditional tables, given as positions of the parents and, last, of the child.
 
     Rows sum to one, or are zero where the parents cannot be in these states; tables without such rows are directed.
+    ``fail`` makes an error of a message and the name of the variable that it is about, if there is one.
     """
+    cycle = find_cycle([scope[:-1] for scope, _ in tables])
+    if cycle is not None:
+        name = list(sites)[cycle[-1]]
+        raise fail(f"the variable {name!r} is its own ancestor.", name)
     proper: list[tuple[Sequence[int], Floats]] = []
     partial: list[tuple[Sequence[int], Floats]] = []
     for scope, table in tables:
         (proper if table.any(axis=-1).all() else partial).append((scope, table))
-    groups, _ = gather_tables(make_domains(sites), proper, (), directed=True)
-    return FactorGraph(sites, partial, groups=groups)
+    try:
+        groups, _ = gather_tables(make_domains(sites), proper, (), directed=True)
+        return FactorGraph(sites, partial, groups=groups)
+    except ModelError as error:
+        raise fail(str(error), None) from None
+
+
+def find_wrong_row(rows: Floats) -> tuple[int, float] | None:
+    """Return the number and the sum of the first row whose sum is neither one nor zero."""
+    sums = rows.sum(axis=1)
+    wrong = (np.abs(sums - 1.0) > ROW_TOLERANCE) & (sums != 0.0)
+    k = int(np.argmax(wrong))
+    return (k, float(sums[k])) if wrong.any() else None
 
 
 def network_tables(model: FactorGraph, wanted: str) -> list[Table]:

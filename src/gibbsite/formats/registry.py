@@ -1,7 +1,7 @@
-"""The file formats of models: each is registered in its own file, and everything else follows from that.
+"""The file formats of models, each of which is registered in its own file.
 
-This list decides which formats :func:`gibbsite.read_model` and :func:`gibbsite.write_model` know, how they tell one
-from another, and the choices of the command line.
+The registered formats are those that :func:`gibbsite.read_model` and :func:`gibbsite.write_model` know and recognise,
+and the choices of the command line.
 """
 
 from __future__ import annotations
@@ -24,18 +24,14 @@ class Format:
 
     Attributes
     ----------
-    name : str
-        Its name.
-    suffixes : tuple of str
-        Endings of file names, with their dot.
-    parse : function
-        Makes a model from the content of a file.
-    write : function
-        Writes a model to a path.
+    name, suffixes : str, tuple of str
+        Its name, and the endings of file names with their dot.
+    parse, write : function
+        Make a model from the content of a file; write a model to a path.
     recognise : function, optional
-        Tells from the content of a file whether it is of this format; without it only the suffix tells.
+        Whether the content of a file is of this format; by default the format is known by the suffix only.
     vague : bool
-        Content of other formats may be taken for this one, which is therefore tried last.
+        The content of other formats may look like this one, which is therefore tried last.
     magic : bytes
         First bytes of files that are not text; empty for text.
     first_site : int
@@ -66,11 +62,10 @@ FORMATS = tuple(sorted(_DECLARED))
 def register(**declaration: Any) -> None:
     """Register a format; the arguments are the attributes of :class:`Format`.
 
-    ``name`` and ``suffixes`` must be literals: they are read from the text of the file, which is loaded when the format
-    is used.
+    ``name`` and ``suffixes`` must be literals, because they are read from the source before it is loaded.
     """
     found = Format(**declaration)
-    # what was read from the text of a file also says which module to load
+    # the declaration that was read from the source also names the module
     _DECLARED[found.name] = _DECLARED.get(found.name, {}) | declaration
     _REGISTERED[found.name] = found
 
@@ -99,20 +94,20 @@ def recognise(data: bytes) -> Format | None:
 
 
 def sites_are_numbers(model: FactorGraph) -> bool:
-    """Tell whether all names of sites are numbers."""
+    """Return whether all names of sites are numbers."""
     return all(name.isdecimal() for name in model.sites)
 
 
 def sites_are_counted(model: FactorGraph) -> bool:
-    """Tell whether sites are called 0, 1, 2 and so on."""
+    """Return whether the names of the sites are 0, 1, 2 and so on."""
     return all(name == str(number) for number, name in enumerate(model.sites))
 
 
 def states_are_counted(model: FactorGraph) -> bool:
-    """Tell whether the states of each site are 0, 1, 2 and so on."""
+    """Return whether the states of each site are 0, 1, 2 and so on."""
     return {tuple(range(card)) for card in np.unique(model.cards)}.issuperset(model.domains.kinds)
 
 
 def states_are_bits_or_spins(model: FactorGraph) -> bool:
-    """Tell whether the states of each site are 0 and 1, or -1 and 1."""
+    """Return whether the states of each site are 0 and 1, or -1 and 1."""
     return {(0, 1), (-1, 1)}.issuperset(model.domains.kinds)

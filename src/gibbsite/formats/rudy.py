@@ -11,15 +11,13 @@ import re
 
 import numpy as np
 
-from gibbsite.formats.objects.bqm import IsingTerms, read_beta, spin_model
+from gibbsite.formats.objects.bqm import IsingTerms, decimal, edges_of, read_beta, spin_model
 from gibbsite.formats.parsing.numerals import Numbers
-from gibbsite.formats.parsing.quadratic import decimal, edges_of
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import register, sites_are_numbers, states_are_bits_or_spins
 from gibbsite.models.factorgraph import FactorGraph
 
-# Vertices without edges that are believed without further evidence.
-_FREE_VERTICES = 100_000
+_FREE_VERTICES = 100_000  # most vertices without edges
 
 
 def read_rudy(path: PathLike, *, beta: float = 1.0) -> FactorGraph:

@@ -1,6 +1,6 @@
-"""Lists of edges become stored models, however long they are: sorted outside of memory.
+"""Write stored models from lists of edges of any length, sorted outside of memory.
 
-Edges come in pieces. Each is written, in both directions, to the bucket of its first site; then bucket after
+Edges come in pieces. Each edge is written, in both directions, to the bucket of its first site; then bucket after
 bucket is read, sorted by site, and appended to the arrays. Memory is needed for one piece and one bucket.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -48,20 +49,20 @@ def store_edges(
     The model is ``p(s) ~ exp(sum of J s_a s_b + sum of h s_a)``, as that of :func:`gibbsite.ising`, or with ``states``
     the Potts model ``p(x) ~ exp(sum of J [x_a = x_b] + sum of h_a(x_a))``, as that of :func:`gibbsite.potts`.
 
-    Couplings are kept as 32-bit floats; those of a pair that is listed twice add up. A coupling that is that
-    of all pairs is kept once, which takes half of the space, and of up to 256 distinct ones a byte for each
-    pair and direction is its number among them.
+    Couplings are stored as 32-bit floats; those of a pair that is listed twice add up. If all pairs have the same
+    coupling, it is stored once, which halves the space; up to 256 distinct couplings take a byte for each pair and
+    direction.
 
     Parameters
     ----------
     edges : iterable or path
         Pieces ``(a, b, J)`` of a list of edges: two arrays of site numbers from 0 on, and an array of
         couplings or one for all; or a text of lines ``a b J`` or ``a b`` (J = 1), in which # begins comments
-        (also with .gz); or a Parquet file whose first columns are such (needs pyarrow).
+        (also with .gz); or a Parquet file whose first columns are a, b and perhaps J (needs pyarrow).
     path : str or path
         The folder; it must not exist.
     sites : int, optional
-        Number of sites; of a file it is found out, by reading it twice.
+        Number of sites; by default a file is read twice to determine it.
     field : float or array
         h, one for all sites or for each; of a Potts model one for each state, ``(K,)`` or ``(sites, K)``.
     states : int or sequence of labels, optional
@@ -76,7 +77,7 @@ def store_edges(
     FormatError
         If a file cannot be read; it names the line.
     ModelError
-        If a site is joined with itself or has no such number, or a number is not finite.
+        If a site is joined with itself, or a number is out of range or not finite.
 
     Examples
     --------
@@ -145,11 +146,11 @@ class _Spins:
 
     @property
     def files(self) -> dict[str, tuple[Any, int]]:
-        """Types and lengths of arrays besides rows and couplings."""
+        """Types and lengths of the other arrays than rows and couplings."""
         return {"field": (np.float64, self.sites)}
 
     def rows(self, low: int, high: int, sums: Floats) -> dict[str, Array]:
-        """Return what these hold for some sites, given the sums of their couplings."""
+        """Return the entries of these arrays for some sites, given the sums of their couplings."""
         # log-odds are 2 h - 2 sum of J, and 4 J for each neighbour in state 1
         fields = np.broadcast_to(self.fields, (self.sites,))[low:high]
         return {"field": 2.0 * fields - 2.0 * sums}
@@ -182,7 +183,7 @@ class _Potts:
         return {"field": (np.float64, self.fields.size), OFFSET: (np.int64, self.sites + 1)}
 
     def rows(self, low: int, high: int, sums: Floats) -> dict[str, Array]:
-        """Return what these hold for some sites; fields that are those of all sites come with the first."""
+        """Return the entries of these arrays for some sites; common fields of all sites come with the first site."""
         own = self.fields.ndim == 2
         fields = self.fields[low:high] if own else self.fields if low == 0 else np.zeros(0)
         last = high + (high == self.sites)
@@ -205,9 +206,9 @@ def _read_fields(field: Any) -> Floats:
 
 @dataclass
 class _Listed:
-    """What was listed: entries, the sum of the couplings, and the bits of distinct ones in ascending order.
+    """The number of entries, the sum of their couplings, and the bits of the distinct ones in ascending order.
 
-    ``distinct`` is how many these are, or one more than there is room for.
+    ``distinct`` is the number of distinct couplings, or one more than ``bits`` can hold.
     """
 
     entries: int = 0
@@ -216,7 +217,7 @@ class _Listed:
     bits: Words32 = dataclasses.field(default_factory=lambda: np.zeros(_MOST_VALUES, np.uint32))
 
     def note(self, weight: Floats32) -> None:
-        """Note which couplings there are, until there are too many."""
+        """Add couplings to the distinct ones, until these are too many."""
         if self.distinct <= self.bits.size:
             self.distinct = _note(np.ascontiguousarray(weight).view(np.uint32), self.bits, self.distinct)
 
@@ -340,13 +341,15 @@ class _Growing:
 
     def __init__(self, path: Path, dtype: Any, length: int) -> None:
         self.file, self.hash = open(path, "wb"), hashlib.blake2b(digest_size=16)  # noqa: SIM115
-        self.begin = self.file.tell()
-        header = {"descr": npy.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (length,)}
-        npy.write_array_header_1_0(_Tee(self), header)
-        self.dtype = np.dtype(dtype)
+        self.dtype, header = np.dtype(dtype), io.BytesIO()
+        about = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (length,)}
+        npy.write_array_header_1_0(header, about)
+        self._write_bytes(header.getvalue())
 
     def write(self, values: Array) -> None:
-        data = np.ascontiguousarray(values, self.dtype).tobytes()
+        self._write_bytes(np.ascontiguousarray(values, self.dtype).tobytes())
+
+    def _write_bytes(self, data: bytes) -> None:
         self.hash.update(data)
         self.file.write(data)
 
@@ -356,17 +359,6 @@ class _Growing:
         size = self.file.tell()
         self.file.close()
         return {"bytes": size, "blake2b": self.hash.hexdigest()}
-
-
-class _Tee:
-    """What NumPy writes a header to: the file and its checksum."""
-
-    def __init__(self, growing: _Growing) -> None:
-        self.growing = growing
-
-    def write(self, data: bytes) -> int:
-        self.growing.hash.update(data)
-        return self.growing.file.write(data)
 
 
 def _assemble(folder: Path, listed: _Listed, form: _Spins | _Potts) -> None:

@@ -19,17 +19,17 @@ from gibbsite.formats.parsing.numerals import HIGHEST, LOWEST, Numbers, decimals
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import register, sites_are_counted, states_are_counted
 from gibbsite.models.domain import MOST_STATES, Domains, SiteNames
-from gibbsite.models.factor import TableFactors, check_network, find_cycle
+from gibbsite.models.factor import TableFactors
 from gibbsite.models.factorgraph import FactorGraph, _restore
+from gibbsite.models.network import check_network, find_cycle
 
-# States of variables in no factor have no table behind them; this many are allowed on top of the numbers.
-_FREE_STATES = 100_000
+_FREE_STATES = 100_000  # most states of variables without factors, in addition to twice the numbers of the file
 
 _HEADER = re.compile(rb"(?:\s+|(?:#|//)[^\n]*(?:\n|\Z))*+([^\s#]*)")
 
 
 class _Layout(NamedTuple):
-    """What there is: per arity the numbers and scopes of its factors; per factor entries and first entry."""
+    """The numbers and scopes of the factors of each arity; number of entries and first entry of each factor."""
 
     scopes: list[tuple[Positions, Ints32]]
     size: Ints
@@ -130,7 +130,7 @@ def _read_layout(numbers: Numbers, at: int, m: int, cards: Ints32) -> _Layout:
     ends = at + np.cumsum(sizes + 1)
     starts = np.concatenate([[at], ends])[:-1] + 1
     fits = int(np.searchsorted(ends, total, "right"))
-    # The factor that does not fit any more still has its declared size to compare.
+    # The declared size of the first factor that does not fit is still compared.
     seen = min(m, fits + 1) if fits < m and starts[fits] <= total else fits
     where = starts[:seen].astype(np.int64) - 1
     wrong = numbers.values[where] != sizes[:seen]
@@ -277,7 +277,7 @@ def format_uai(model: FactorGraph) -> str:
 
 
 def _within_range(model: FactorGraph, logs: Floats, scopes: Ints32) -> tuple[Floats, Floats]:
-    """Return log-tables whose exponentials are normal numbers, and what was taken off each."""
+    """Return log-tables whose exponentials are normal numbers, and the constant subtracted from each."""
     finite = np.where(logs > -np.inf, logs, np.inf)
     high, low = logs.max(axis=1, initial=-np.inf), finite.min(axis=1, initial=np.inf)
     shift = np.where((high > HIGHEST) | (low < LOWEST), high, 0.0)
@@ -285,14 +285,14 @@ def _within_range(model: FactorGraph, logs: Floats, scopes: Ints32) -> tuple[Flo
     if wide.any():
         text = model.domains.scope_text(scopes[int(np.argmax(wide))])
         raise IncompatibleError(
-            f"the factor over {text} has potentials more than a factor 1e300 apart, which the numbers "
-            "of a file cannot tell from zero; make them less extreme."
+            f"the factor over {text} has potentials that differ by a factor of more than 1e300, and the smaller "
+            "ones would become zero in a file; make them less extreme."
         )
     return (logs - shift[:, None] if shift.any() else logs), shift
 
 
 def _has_one_table_each(model: FactorGraph) -> bool:
-    """Return whether the scopes are those of a Bayesian network, as in the files called BAYES."""
+    """Return whether the scopes are those of a Bayesian network, as in BAYES files."""
     if model.log_offset or not any(group.directed for group in model.groups):
         return False
     parents = {scope[-1]: scope[:-1] for group in model.groups for scope in group.scopes.tolist()}

@@ -1,8 +1,8 @@
 """Answers in the formats of the UAI competitions: marginals (MAR), best state (MAP), partition function (PR).
 
-The first word is the task. ``MAR``: the number of variables, then per variable its number of states and
-their probabilities. ``MAP``: the number of variables, then a state of each. ``PR``: the logarithm to
-base 10. Older files have the number of evidence sets, 1, before all that.
+The first word is the task. ``MAR`` is followed by the number of variables, and the number of states and their
+probabilities for each; ``MAP`` by the number of variables and a state of each; ``PR`` by the logarithm to base 10.
+Older files have the number of evidence sets, 1, after the word.
 """
 
 from __future__ import annotations

@@ -12,23 +12,22 @@ from typing import NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Floats
-from gibbsite.errors import FormatError, IncompatibleError, ModelError
-from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE, build_network, network_tables
+from gibbsite.errors import FormatError, IncompatibleError
+from gibbsite.formats.network import MOST_MEMBERS, build_network, find_wrong_row, network_tables
 from gibbsite.formats.parsing.numerals import Numbers, decimals
 from gibbsite.formats.parsing.text import PathLike, Source, load, save, shortened
 from gibbsite.formats.parsing.xml import Element, parse_xml
 from gibbsite.formats.registry import register
-from gibbsite.models.factor import find_cycle
 from gibbsite.models.factorgraph import FactorGraph
 
-# No document type declaration: readers built on small parsers stop at it.
+# There is no document type declaration, because small parsers fail on it.
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
-# What XML 1.0 cannot hold at all.
+# Characters that XML 1.0 does not allow.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _Variable(NamedTuple):
-    """Which variable it is, its states, and its element."""
+    """The number of a variable, its states, and its element."""
 
     number: int
     states: tuple[str, ...]
@@ -104,15 +103,12 @@ def _build(source: Source, network: Element, variables: dict[str, _Variable]) ->
     for name, variable in variables.items():
         if name not in tables:
             raise _error(source, variable.element, f"the variable {name!r} has no definition.")
-    ordered = [tables[name] for name in variables]
-    cycle = find_cycle([scope[:-1] for scope, _ in ordered])
-    if cycle is not None:
-        name = list(variables)[cycle[-1]]
-        raise _error(source, places[name], f"the variable {name!r} is its own ancestor.")
-    try:
-        return build_network({name: variable.states for name, variable in variables.items()}, ordered)
-    except ModelError as error:
-        raise source.error(str(error)) from None
+
+    def fail(message: str, name: str | None) -> FormatError:
+        return source.error(message) if name is None else _error(source, places[name], message)
+
+    states = {name: variable.states for name, variable in variables.items()}
+    return build_network(states, [tables[name] for name in variables], fail)
 
 
 def _table(source: Source, element: Element, variables: dict[str, _Variable]) -> tuple[tuple[int, ...], Floats]:
@@ -141,11 +137,9 @@ def _table(source: Source, element: Element, variables: dict[str, _Variable]) ->
     if not (values.min() >= 0 and values.max() < np.inf):
         worst = values[np.argmin((values >= 0) & (values < np.inf))]
         raise _error(source, holder, f"expected probabilities, found {worst:g}.")
-    sums = values.reshape(-1, shape[-1]).sum(axis=1)
-    wrong = (np.abs(sums - 1.0) > ROW_TOLERANCE) & (sums != 0.0)
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        raise _error(source, holder, f"row {k} of the table sums to {sums[k]:.6g}; expected 1.")
+    wrong = find_wrong_row(values.reshape(-1, shape[-1]))
+    if wrong is not None:
+        raise _error(source, holder, f"row {wrong[0]} of the table sums to {wrong[1]:.6g}; expected 1.")
     if not values.any():
         raise _error(source, holder, "all probabilities of this table are zero.")
     return scope, values.reshape(shape)

@@ -1,9 +1,8 @@
 """Coloring of the Markov graph: sites of one color do not depend on each other.
 
-Two colors where two suffice (bipartite graphs, found by breadth-first search), otherwise greedy in
-order of falling degree, which never needs more than the largest degree plus one. Rows of graphs in files are
-read from the first to the last, once for either: sites are joined into components with their parities, and
-greedy colors are given in the order of the sites.
+Bipartite graphs, which a breadth-first search finds, get two colors. Others are colored greedily in order of falling
+degree, with at most the largest degree plus one colors. Rows of graphs in files are read once, in order, by each of
+two other algorithms: sites are joined into components with their parities, or colored greedily in their own order.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from gibbsite.graphs.rows import build_rows
 
 
 class _Colorings(dict[bool, Ints32]):
-    """Colors of the sites: by tables, where that is true, or by pairs."""
+    """Colors of the sites, from tables (True) or from pairs (False)."""
 
 
 def color_sites(graph: Graph) -> Ints32:
@@ -72,7 +71,7 @@ def markov_graph(graph: Graph) -> tuple[Words32, Words32]:
 
 @compiled
 def _two_colors(start: Words32, neighbour: Words32, colors: Ints32) -> bool:
-    """Color by breadth-first search; return False (colors unusable) if an odd cycle is met."""
+    """Color by breadth-first search; return False (colors unusable) if an odd cycle is found."""
     n = colors.size
     queue = np.empty(n, np.int32)
     for root in range(n):
@@ -97,7 +96,7 @@ def _two_colors(start: Words32, neighbour: Words32, colors: Ints32) -> bool:
 
 @inlined
 def _climb(parent: Ints32, parity: Ints32, i: Integer) -> tuple[Integer, Integer]:
-    """Return the first site of a component, and whether site i has its color; paths become shorter."""
+    """Return the root of a component, and 1 if site i has another color than it; paths become shorter."""
     other: Integer = np.int32(0)
     while parent[i] != i:
         above = parent[i]
@@ -110,7 +109,7 @@ def _climb(parent: Ints32, parity: Ints32, i: Integer) -> tuple[Integer, Integer
 
 @compiled
 def _two_streamed(start: Words32, neighbour: Words32, colors: Ints32) -> bool:
-    """Color by joining sites into components, row after row; return False if an odd cycle is met."""
+    """Color by joining sites into components, row by row; return False if an odd cycle is found."""
     n = colors.size
     parent = np.arange(n).astype(np.int32)
     colors[:] = 0  # until the end, whether a site has another color than its parent

@@ -14,7 +14,7 @@ from gibbsite._common.cache import Cache
 from gibbsite._common.wording import unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graphs.graph import Graph, seal
-from gibbsite.graphs.registry import FACTOR_KINDS, CompiledModel, builder_of, kind_of
+from gibbsite.graphs.registry import FACTOR_KINDS, builder_of, kind_of
 from gibbsite.models.base import Model
 from gibbsite.models.factorgraph import FactorGraph
 
@@ -35,20 +35,8 @@ def _compile_other(model: Any, kind: str | None) -> Graph:
         )
     graph: Graph | None = model.cache.get(Graph)
     if graph is None:
-        found: CompiledModel = builder_of(declared)(model)
-        graph = model.cache.put(
-            Graph(
-                kind=found.kind,
-                arrays=seal(found.arrays),
-                cards=model.cards,
-                log_offset=found.log_offset,
-                units=found.units,
-                on_disk=found.on_disk,
-                model_digest=model.digest,
-                functions=tuple(found.functions),
-                factors=found.factors,
-            )
-        )
+        built: Graph = builder_of(declared)(model)
+        graph = model.cache.put(built)
     if kind not in (None, graph.kind):
         raise IncompatibleError(f"A {type(model).__name__} cannot be represented as a {kind} graph.")
     return graph
@@ -90,7 +78,7 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
     domains = model.domains
     if domains.n_sites >= 2**31:
         raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {domains.n_sites}.")
-    # what was chosen is kept; what was demanded is often for one question alone, and large
+    # only a chosen kind is kept; a demanded one is often used once, and large
     known = model.cache.find(_Built, _Built) if kind is None else _Built()
     preferred = filter(set(map(str, among)).__contains__, FACTOR_KINDS)
     wanted = dict.fromkeys((*preferred, *FACTOR_KINDS))
@@ -107,9 +95,8 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
 
 
 def as_tables(graph: Graph) -> Graph:
-    """Return a graph as one of kind "table", which holds any model of states.
+    """Return a graph as one of kind "table", which can represent any model of states.
 
-    Code that treats kinds apart takes this for kinds that it does not know, so that a new kind need not be known
-    everywhere.
+    Code that distinguishes kinds uses this for all kinds that it does not know.
     """
     return graph if graph.kind == "table" else compile_graph(graph.require_model(), "table")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,19 +14,17 @@ from gibbsite._common.wording import in_python, part
 from gibbsite._numba.foreign import Foreign, take_raised
 from gibbsite.errors import IncompatibleError
 from gibbsite.graphs.registry import FACTOR_KINDS
+from gibbsite.models.base import Model
+from gibbsite.models.factorgraph import FactorGraph
 
 if TYPE_CHECKING:
     from gibbsite.graphs.functions.bounds import FunctionModel
-    from gibbsite.models import FactorGraph
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
 def seal(arrays: Arrays) -> Arrays:
-    """Make all arrays of a named tuple read-only, and return it.
-
-    They are shared by chains, and compiled code is for one type of them.
-    """
+    """Make all arrays of a named tuple read-only, as chains share them, and return it."""
     for each in arrays:
         if isinstance(each, np.ndarray):
             each.setflags(write=False)
@@ -42,6 +41,14 @@ def count_bytes(arrays: tuple[Any, ...]) -> int:
     )
 
 
+def graph_of(
+    model: Model, kind: str, arrays: Any, functions: Sequence[Foreign] = (), log_offset: float = 0.0, **about: Any
+) -> Graph:
+    """Return the graph of a model other than a FactorGraph."""
+    functions, digest = tuple(functions), model.digest
+    return Graph(kind, seal(arrays), model.cards, log_offset, functions=functions, model_digest=digest, **about)
+
+
 @dataclass(frozen=True)
 class Graph:
     """A compiled model: read-only arrays, their kind and a digest.
@@ -49,38 +56,31 @@ class Graph:
     Attributes
     ----------
     kind : str
-        "lattice", "ising", "potts", "distance", "pairwise" or "table"; other words where sites are numbers.
+        "lattice", "ising", "potts", "distance", "pairwise" or "table"; other names if some sites are numbers.
     arrays : NamedTuple
         The arrays that compiled code reads.
     cards : array of int
         Number of states of each site.
     log_offset : float
         Constant to be added to log-potentials computed from the arrays.
-    cache : Cache
-        Values computed from the arrays.
-    shared : Cache
-        Values that do not depend on weights; copies of a model with other weights share them.
-    units : int, optional
-        Number of visits in a sweep, where it is not that of the sites: blocks of them, or one for all of them.
-    model : FactorGraph, optional
-        The model that was compiled, where all sites have states.
+    cache, shared : Cache
+        Values computed from the arrays; values that do not depend on weights, shared by reweighted copies of a model.
+    units, n_units : int
+        Number of visits in a sweep; ``units`` is None if every visit is to a single site.
+    model, model_digest : FactorGraph, str
+        The compiled model, if all its sites have states; otherwise its digest.
     on_disk : bool
-        The arrays are mapped from files, and must not be copied or laid out anew.
-    model_digest : str
-        The digest of the model that was compiled, where there is no ``model``.
-    functions : tuple of Foreign
-        The functions of the user that the arrays refer to by address.
-    factors : FunctionModel, optional
-        The factors of a graph of kind "functions".
-    n_sites, n_units, n_cells : int
-        Number of free sites, of visits in a sweep, and of marginal probabilities that a run estimates.
-    discrete, binary : bool
-        Whether all sites have states (otherwise a state is an array of floats), and whether the kind is for
-        two-state sites: one cell per site, the probability of state 1.
+        The arrays are mapped from files, and must not be copied or rearranged.
+    functions, factors
+        Functions of the user that the arrays refer to by address, and the factors that they define.
+    n_sites, n_cells : int
+        Number of free sites, and of marginal probabilities that a run estimates.
+    discrete : bool
+        All sites have states; otherwise a state is an array of floats, as ``state_dtype`` says.
+    binary : bool
+        The kind is for two-state sites; each site has one cell, the probability of state 1.
     offset : array of int
-        Where the cells of each site start; empty for binary kinds, where cell i is site i.
-    state_dtype : type
-        Type of states: integers, unless some sites are numbers.
+        Start of the cells of each site; empty for binary kinds, where cell i is site i.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class Graph:
 
     @property
     def digest(self) -> str:
-        """Identifies model and kind; computed at the first use, because hashing takes longer than a sweep."""
+        """Hash of model and kind, computed at the first use because hashing takes longer than a sweep."""
         return f"{self.kind}-{self.model_digest if self.model is None else self.model.digest}"
 
     @property
@@ -135,23 +135,17 @@ class Graph:
         return count_bytes(self.arrays)
 
     def require_model(self) -> FactorGraph:
-        """Return the model that was compiled, for code that reads more of it than the arrays.
-
-        Raises
-        ------
-        IncompatibleError
-            If it is not made of states, or stays in its files.
-        """
+        """Return the compiled model, for code that needs more than the arrays; refuse other graphs."""
         if self.model is not None:
             return self.model
         if self.on_disk:
             raise IncompatibleError(
-                "This reads the whole model, and a stored one stays in its files; sample it with "
+                "This method reads the whole model, and a stored one stays in its files; sample it with "
                 f"{part('Gibbs')}, {part('HerdedGibbs')} or {part('AnnealedGibbs')}"
                 f"{in_python(', or build it in memory with gs.ising or gs.potts')}."
             )
         raise IncompatibleError(f"A graph of kind {self.kind} cannot be represented by tables.")
 
     def take_raised(self) -> BaseException | None:
-        """Return the first exception of functions of the user that were called back, and forget it."""
+        """Return the first exception that functions of the user raised when they were called back, and forget it."""
         return take_raised(self.functions)

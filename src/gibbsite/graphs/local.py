@@ -1,19 +1,19 @@
-"""The local conditional of one site: what kernels need to know of a model, implemented by every graph kind.
+"""The local conditional of one site, which every graph kind implements.
 
-Four generic functions are all a kernel needs to know of a model:
+Kernels read models through four generic functions:
 
 * :func:`log_odds`: binary kinds only, ``log P(x_i = 1 | rest) - log P(x_i = 0 | rest)``;
 * :func:`weights`: every kind, unnormalised conditional weights of all states of a site;
 * :func:`log_weights`: the same in logarithms, however small they are;
 * :func:`log_potential`: every kind, the log-potential of a whole state (up to ``Graph.log_offset``).
 
-On binary kinds these are linear in the code of every single site, so that codes may be replaced by
-independent sites' probabilities of state 1: that gives expectations (:mod:`gibbsite.inference.mean_field`).
+On binary kinds these are linear in the code of every single site. If codes are replaced by probabilities of
+independent sites, the functions therefore return expectations (:mod:`gibbsite.inference.mean_field`).
 
-Weights are products of table entries (each at most one). A product that becomes tiny is computed again
-in logarithms, so nothing underflows to a wrong answer; which way is taken depends on the neighbours only.
-Agreements multiply the weight of one state per neighbour, by a factor of any size; where products could
-leave the range of floats, which the graph knows, they are sums of logarithms from the start.
+Weights are products of table entries (each at most one). A tiny product is computed again in logarithms, so no
+underflow changes a result; whether that happens depends on the neighbours only. Agreements multiply the weight of one
+state per neighbour by a factor of any size. Sites whose products could leave the range of floats are marked in the
+graph, and their weights are always computed in logarithms.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gibbsite._common.arrays import Array, Codes, Floats
 from gibbsite._numba.jit import Integer, generic, inlined
 
 ONE = np.uintp(1)
-TINY = 1e-150  # below this the product of weights is taken again in logarithms
+TINY = 1e-150  # products below this are computed again in logarithms
 
 
 @generic
@@ -72,6 +72,16 @@ def log_weights_binary(arrays: Any, x: Codes, i: Integer, w: Floats) -> Integer:
     """Log-weights of a binary kind, from the log-odds."""
     w[0], w[1] = 0.0, log_odds(arrays, x, i)
     return 2
+
+
+@inlined
+def own_weights(arrays: Any, values: Floats, i: Integer, w: Floats) -> Integer:
+    """Fill ``w`` with the cells of site i in an array of all cells; return the number of states."""
+    size = np.uintp(arrays.card[i])
+    cell = np.uintp(arrays.offset[i])
+    for a in range(size):
+        w[a] = values[cell + a]
+    return size
 
 
 @inlined

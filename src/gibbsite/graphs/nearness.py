@@ -1,7 +1,7 @@
 """Orders of sites in which neighbours are near each other in memory, and therefore in the cache.
 
-The order of a model is arbitrary: sites at random positions, edges of a graph as a file lists them. Then most
-of the time of an update is spent waiting for the states of its neighbours.
+The order of the sites of a model is arbitrary. If neighbours are far apart in memory, most of the time of an update is
+spent waiting for their states.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from gibbsite.models.weighted import AgreementFactors, SpinFactors
 
 #: Sites that are at most this many positions apart count as near.
 WINDOW = 1 << 15
-# An order is worthwhile if this share of the pairs that were far apart are near in it.
-_GAIN = 0.5
+_GAIN = 0.5  # the share of distant pairs that a new order must bring near
 _BITS = 20  # of each coordinate of a position
 
 
 def share_far(start: Array, neighbour: Array, rank: Ints | None = None) -> float:
-    """Return which share of the neighbours are far from each other, in the order of some ranks."""
+    """Return the share of neighbours that are far from each other, in the order of some ranks."""
     if not neighbour.size:
         return 0.0
     row = np.repeat(np.arange(start.size - 1), row_lengths(start))
@@ -43,9 +42,9 @@ def share_far(start: Array, neighbour: Array, rank: Ints | None = None) -> float
 def rank_sites(start: Array, neighbour: Array) -> Ints | None:
     """Rank the sites of a graph, given as rows of neighbours, so that neighbours have near ranks.
 
-    Return None if they have already, or if no order is found in which many of them have. It tries the order of a
-    breadth-first search (reverse Cuthill-McKee), which makes a band of graphs that have few sites at each
-    distance, and that of a depth-first walk, in which long paths lie in one piece.
+    Return None if their own order is as good. The candidates are the order of a breadth-first search (reverse
+    Cuthill-McKee), which is good if few sites have the same distance from the first, and that of a depth-first walk,
+    which keeps long paths in one piece.
     """
     before = share_far(start, neighbour) if start.size - 1 > WINDOW else 0.0
     if before <= 0.1:
@@ -70,7 +69,7 @@ def _tries(start: Array, neighbour: Array) -> list[Ints]:
 
 @compiled
 def _walk_ranks(start: Words32, neighbour: Words32) -> Ints:
-    """Rank the sites in the order of a depth-first walk: long paths lie in one piece."""
+    """Rank the sites in the order of a depth-first walk, which keeps long paths in one piece."""
     n = start.size - 1
     rank = np.full(n, -1, np.int64)
     stack = np.empty(neighbour.size + 1, np.int64)
@@ -93,10 +92,7 @@ def _walk_ranks(start: Words32, neighbour: Words32) -> Ints:
 
 
 def rank_positions(positions: Floats) -> Ints | None:
-    """Rank sites along a curve that fills the space of their positions (Morton's, bit by bit).
-
-    None: there are few of them, or their own order does as well.
-    """
+    """Rank sites along a space-filling curve (Morton's); return None if they are few or their own order is as good."""
     n, dim = positions.shape
     if n <= WINDOW:
         return None
@@ -125,10 +121,10 @@ class _Renumbered(NamedTuple):
 
 
 def renumber(model: FactorGraph, order: Array) -> FactorGraph | None:
-    """Return the model with site ``order[p]`` at position p, under names that are numbers.
+    """Return the model with site ``order[p]`` at position p, and numbers as names.
 
-    None: a group of its factors, such as a lattice, has an order of its own. What is found out about the
-    structure of the one returned is kept with the model, for the same order.
+    Return None if a group of its factors, such as a lattice, requires its own order. Results about the structure of the
+    new model are kept with the old one, for the same order.
     """
     position = np.empty(order.size, np.int32)
     position[order] = np.arange(order.size, dtype=np.int32)

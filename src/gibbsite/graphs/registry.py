@@ -1,23 +1,19 @@
 """The kinds of graphs: how each is declared and found.
 
 A kind of factor graphs is a named tuple of flat arrays and a builder that makes them from a model, or returns None
-where the model does not fit. A model of another type has one kind. Each kind is a file of
-:mod:`gibbsite.graphs.kinds`; the declarations are read from their text, and a file is loaded when it is needed.
+if the model does not fit. A model of another type has one kind. Each kind is a file of
+:mod:`gibbsite.graphs.kinds`. The declarations are read from the text, and a file is loaded when it is needed.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from gibbsite._common.loading import read_declarations
-from gibbsite._numba.foreign import Foreign
-
-if TYPE_CHECKING:
-    from gibbsite.graphs.functions.bounds import FunctionModel
-    from gibbsite.models import FactorGraph
+from gibbsite.models.factorgraph import FactorGraph
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,14 +30,10 @@ class Kind:
         Kinds of factor graphs are tried in this order, the most special ones first.
     binary : bool
         For two-state sites, all of whose states are possible: one cell per site, the probability of state 1.
-    arity : int, optional
-        Largest number of sites of a factor.
-    group : str, optional
-        The class of a group of factors that a model must have.
-    model : str, optional
-        The class of the models, where they are not factor graphs.
-    module : str
-        Where the builder is.
+    arity, group : int, str, optional
+        Largest number of sites of a factor; the class of a group of factors that a model must have.
+    model, module : str
+        The class of the models if they are not factor graphs; the module of the builder.
 
     Notes
     -----
@@ -58,28 +50,12 @@ class Kind:
     module: str = ""
 
     def may_fit(self, model: FactorGraph) -> bool:
-        """Tell by sizes and types alone whether the builder must be asked."""
+        """Return whether the kind may fit a model, judged by sizes and types alone."""
         if self.binary and not (model.cards == 2).all():
             return False
         if self.arity is not None and any(group.arity > self.arity for group in model.groups if group.size):
             return False
         return self.group is None or any(self.group == kind.__name__ for g in model.groups for kind in type(g).__mro__)
-
-
-class CompiledModel(NamedTuple):
-    """The arrays of a model other than a FactorGraph.
-
-    ``units``: number of visits in a sweep, where it is not that of the sites. ``on_disk``: the arrays are mapped from
-    files, and must not be copied.
-    """
-
-    kind: str
-    arrays: Any
-    functions: Sequence[Foreign] = ()
-    units: int | None = None
-    log_offset: float = 0.0
-    on_disk: bool = False
-    factors: FunctionModel | None = None
 
 
 #: The kinds of factor graphs by name, from the most to the least special.

@@ -1,13 +1,20 @@
-"""Compressed rows: where they begin, and how a list of pairs becomes rows of neighbours, in linear time."""
+"""Compressed rows: where they begin, how pairs become rows of neighbours in linear time, and columns of numbers.
+
+A column has a number for every entry of compressed rows. It is an array; or bytes, where few numbers are distinct; or
+one number for all entries. Sweeps of models that exceed the caches take as long as reading their rows, so a byte or
+nothing instead of a float for each entry saves time. Compiled code reads all three kinds by :func:`entry_at`.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gibbsite._common.arrays import Array, Bytes, Integers, Ints, Ints32, Words32
-from gibbsite._numba.jit import compiled, interpreted
+from gibbsite._numba.intrinsic import fetch
+from gibbsite._numba.jit import Integer, compiled, generic, implement, interpreted
 
 _STEPS = 2.0  # of plain Python, for one entry
 
@@ -67,3 +74,84 @@ def _fill(pairs: Ints32, start: Words32, neighbour: Words32, source: Words32, si
             neighbour[k] = pairs[e, 1 - end]
             source[k] = e
             side[k] = end
+
+
+#: Number of values that a byte can distinguish.
+MOST_VALUES = 256
+
+
+class Coded(NamedTuple):
+    """Numbers of which few are distinct; to NumPy it is the array ``value[which]``.
+
+    ``value`` has an entry for every byte, so that no byte reads beyond it.
+    """
+
+    which: Bytes
+    value: NDArray[np.floating[Any]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self.value[self.which].astype(dtype or self.value.dtype, copy=False)
+
+    @property
+    def size(self) -> int:
+        """Number of entries."""
+        return self.which.size
+
+
+def code(which: Bytes, value: Array) -> Coded:
+    """Return the column of numbers that are given by bytes and the value of each byte."""
+    padded = np.zeros(MOST_VALUES, value.dtype)
+    padded[: value.size] = value
+    return Coded(which, padded)
+
+
+class Repeated(NamedTuple):
+    """One number for all entries; to NumPy it is an array of that number."""
+
+    value: np.floating[Any]
+    size: int
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.full(self.size, self.value, dtype)
+
+
+@generic
+def entry_at(column: Any, k: Integer) -> Any:
+    """Return the number of entry k."""
+    raise NotImplementedError
+
+
+@generic
+def fetch_entry(column: Any, k: Integer) -> None:
+    """Ask the processor to bring the number of entry k near; it need not exist."""
+    raise NotImplementedError
+
+
+@implement(entry_at)
+def _entry_of_array(column: Array, k: Integer) -> Any:
+    return column[k]
+
+
+@implement(entry_at, Coded)
+def _entry_of_coded(column: Coded, k: Integer) -> Any:
+    return column.value[np.uintp(column.which[k])]
+
+
+@implement(entry_at, Repeated)
+def _entry_of_repeated(column: Repeated, k: Integer) -> Any:
+    return column.value
+
+
+@implement(fetch_entry)
+def _fetch_array(column: Array, k: Integer) -> None:
+    fetch(column, k)
+
+
+@implement(fetch_entry, Coded)
+def _fetch_coded(column: Coded, k: Integer) -> None:
+    fetch(column.which, k)
+
+
+@implement(fetch_entry, Repeated)
+def _fetch_nothing(column: Repeated, k: Integer) -> None:
+    pass

@@ -1,9 +1,9 @@
 """A tree over positions, and bounds on sums of a decreasing function of the distance.
 
-Every node is a run of points in the tree's order and the box around them. For one point the others fall
-into a few nodes, small ones near by and large ones far away, so that couplings differ by no more
-than a given ratio inside each, or add up to a negligible sum: ``list_nodes``. Its largest value in a box
-times the number of points bounds the sum from above.
+Every node is a range of points in the order of the tree, with the box around them. For each point, ``list_nodes``
+covers the other points by small nodes near it and large ones far away. The function differs by at most a given ratio
+inside a node, or its sum over the node is negligible. The largest value of the function in a box times the number of
+points in it is an upper bound of the sum.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, called, compiled
-from gibbsite.graphs.decay import Decay, fall
+from gibbsite.graphs.kinds.distance import Decay, fall
 
-# The function differs by no more inside a node that is drawn from, and where sums are bounded; sums of a node
-# below the last number are not looked into.
+# Largest ratio of values of the function inside a node, for draws and for bounds of sums; nodes whose sum is below the
+# last number are not divided.
 _RATIO, _FINE_RATIO, _NOTHING = 2.5, 1.05, 2e-3
-_DEEPEST = 128  # of the stack: the tree halves its points, and there are fewer than 2^31
+_DEEPEST = 128  # size of the stack; the tree halves its points, which are fewer than 2^31
 
 
 class Tree(NamedTuple):
@@ -53,7 +53,7 @@ def build_tree(positions: Floats) -> Tree:
     low, high = np.zeros((many, d)), np.zeros((many, d))
     begin, end = 0, min(n, 1)
     last[:end] = n
-    while begin < end:  # level by level: nodes begin, ..., end - 1, of no point in common
+    while begin < end:  # a level of the tree: nodes begin, ..., end - 1, which have no point in common
         size = last[begin:end] - first[begin:end]
         start = np.cumsum(size) - size
         node = np.repeat(np.arange(end - begin), size)

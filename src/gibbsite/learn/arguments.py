@@ -10,13 +10,13 @@ import numpy as np
 
 from gibbsite._common.arguments import check_integer, check_number
 from gibbsite._common.arrays import Floats, Ints, Ints16, Ints32
+from gibbsite._common.reals import read_reals
 from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.learn.expectation import SCANS, Exact, Sampled
 from gibbsite.learn.family import Family
 from gibbsite.models import FactorGraph
 from gibbsite.models.domain import MOST_STATES
-from gibbsite.models.reals import read_reals
 from gibbsite.sampling.executor import read_threads
 from gibbsite.sampling.plan import read_entropy
 from gibbsite.scans.base import Scan

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
-from gibbsite.models.reals import read_reals
 
 
 class Parameters:

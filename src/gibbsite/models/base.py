@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,27 +14,47 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.models.domain import Domains, Label, SiteKey
 
 
-class Model(ABC):
+class Digest(str):
+    """The digest of a model, as its cache keeps it."""
+
+
+class Model:
     """A distribution over named sites.
 
-    What a run needs to know of a model is here; what it is made of (tables, functions, a matrix) is known to
-    the class itself and to the file of :mod:`gibbsite.graphs` that turns it into arrays.
+    This class has what every run needs. What a model is made of (tables, functions, a matrix) is known to its
+    subclass and to the file of :mod:`gibbsite.graphs` that turns it into arrays.
+
+    Attributes
+    ----------
+    cache : Cache
+        Values computed from the model, such as its compiled graph.
     """
 
-    __slots__ = ()
+    __slots__ = ("_domains", "cache")
 
-    #: Values computed from the model, such as its compiled graph.
-    cache: Cache
+    def __init__(self, domains: Domains) -> None:
+        self._domains = domains
+        self.cache = Cache()
 
     @property
-    @abstractmethod
     def domains(self) -> Domains:
         """Names and states of the free sites."""
+        return self._domains
 
     @property
-    @abstractmethod
     def digest(self) -> str:
         """Hash of the whole content: equal models have equal digests."""
+        return str(self.cache.find(Digest, self._hash))
+
+    def _hash(self) -> Digest:
+        digest = hashlib.blake2b(digest_size=16)
+        for part in self._content():
+            digest.update(part)
+        return Digest(digest.hexdigest())
+
+    def _content(self) -> Iterator[Any]:
+        """Yield the bytes that distinguish the model from others of its class."""
+        raise NotImplementedError
 
     @property
     def n_sites(self) -> int:

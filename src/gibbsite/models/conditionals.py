@@ -1,19 +1,17 @@
-"""The textbook Gibbs sampler: a target known by its full conditionals, each a function that draws from it."""
+"""Models for the textbook Gibbs sampler: full conditionals, each given by a function that draws from it."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
-from gibbsite._common.cache import Cache
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.models.base import Model
-from gibbsite.models.domain import Domains, Interval, make_domains
+from gibbsite.models.domain import Interval, make_domains
 
 Draw = Callable[..., Any]
 
@@ -68,11 +66,10 @@ class Conditionals(Model):
                 raise ModelError(f"a block is a tuple of names of sites, got {block!r}.")
             for name in block:
                 kinds.setdefault(name, Interval())
-        self._domains = make_domains(kinds)
+        super().__init__(make_domains(kinds))
         self.blocks = tuple(tuple(self._domains.position(name) for name in block) for block in blocks)
         self.draws = tuple(draws.values())
         self.log_density = log_density
-        self.cache = Cache()
         self._check()
 
     def _check(self) -> None:
@@ -88,37 +85,28 @@ class Conditionals(Model):
                 if self.log_density is None:
                     raise ModelError(f"{names} has no function to draw with, so log_density= is needed.")
                 if len(block) > 1 or not self._domains.numbers[block[0]]:
-                    raise ModelError(f"{names} has no function to draw with, and is not a single number.")
+                    raise ModelError(f"{names} has no function to draw with, but only a single number can do without.")
             elif not callable(draw):
                 raise ModelError(f"the conditional of {names} must be a function draw(x, rng), got {draw!r}.")
 
-    @property
-    def domains(self) -> Domains:
-        """Names, intervals and labels of the sites."""
-        return self._domains
-
-    @property
-    def digest(self) -> str:
-        """Hash of the whole content."""
+    def _content(self) -> Iterator[Any]:
         from gibbsite._numba.foreign import digest_of
 
-        digest = hashlib.blake2b(digest_size=16)
         domains = self._domains
-        digest.update(repr((domains.names.identity(), domains.kinds, self.blocks)).encode())
-        digest.update(np.ascontiguousarray(domains.kind_of).tobytes())
+        yield repr((domains.names.identity(), domains.kinds, self.blocks)).encode()
+        yield np.ascontiguousarray(domains.kind_of).tobytes()
         for function in (*self.draws, self.log_density):
-            digest.update(digest_of(function).encode() if function is not None else b"-")
-        return digest.hexdigest()
+            yield digest_of(function).encode() if function is not None else b"-"
 
     def observe(self, evidence: Mapping[Any, Any]) -> Conditionals:
-        """Refuse evidence: what is drawn given it is known to the functions alone."""
+        """Refuse evidence, which only the functions themselves could take into account."""
         raise IncompatibleError(
             "Conditionals cannot fold evidence in: leave the observed sites out of draws and sites, and let "
             "the functions of the others use the observed values."
         )
 
     def draw_start(self, rng: np.random.Generator) -> Floats:
-        """Return a random start, as of other models, but not at bounds, where draws may be undefined."""
+        """Return a random start as other models do, but not at bounds, where draws may be undefined."""
         x = super().draw_start(rng)
         low, high = self._domains.bounds
         numbers = self._domains.numbers

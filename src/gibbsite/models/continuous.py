@@ -1,9 +1,8 @@
-"""Models of numbers in intervals, and of states beside them: products of factors that are functions."""
+"""Models of numbers in intervals, and possibly of states, with factors that are functions."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,11 @@ import numpy.typing as npt
 
 from gibbsite._common.arguments import is_iterable
 from gibbsite._common.arrays import Floats, Ints32
-from gibbsite._common.cache import Cache
+from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, Interval, Label, SiteKey, make_domains
 from gibbsite.models.functions import FunctionFactors, product_factors
-from gibbsite.models.reals import read_reals
 
 
 class ContinuousModel(Model):
@@ -26,12 +24,12 @@ class ContinuousModel(Model):
     ----------
     sites : mapping or int
         Name -> ``gs.Interval(low, high)`` with finite bounds, ``gs.Angle()``, state labels, or a number of
-        states; or only how many sites there are, all of the interval or angle given as ``states``.
+        states; or only the number of sites, whose values are then given as ``states``.
     factors : iterable
         Groups of factors (:class:`FunctionFactors`, :func:`product_factors` and so on); or single ones as
         (function, sites), where the function takes the array of their values.
     states : Interval, labels or int, optional
-        What all sites are, when ``sites`` is a number.
+        The values of all sites, when ``sites`` is a number.
 
     Notes
     -----
@@ -48,7 +46,7 @@ class ContinuousModel(Model):
     ContinuousModel(2 sites, 1 of them numbers, 1 factor)
     """
 
-    __slots__ = ("_digest", "_domains", "_groups", "_observed", "_whole", "cache")
+    __slots__ = ("_groups", "_observed", "_whole")
 
     def __init__(
         self,
@@ -57,7 +55,8 @@ class ContinuousModel(Model):
         *,
         states: Interval | Sequence[Label] | int | None = None,
     ) -> None:
-        self._whole = self._domains = make_domains(sites, states)
+        super().__init__(make_domains(sites, states))
+        self._whole = self._domains
         self._observed: Floats = np.full(self._whole.n_sites, np.nan)
         low, high = self._domains.bounds
         unbounded = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
@@ -67,8 +66,6 @@ class ContinuousModel(Model):
         if not is_iterable(factors):
             raise ModelError(f"factors must be a list of groups or of (function, sites), got {factors!r}.")
         self._groups = tuple(self._read_group(group, number) for number, group in enumerate(factors))
-        self.cache = Cache()
-        self._digest: str | None = None
 
     def _read_group(self, given: Any, number: int) -> FunctionFactors:
         if isinstance(given, FunctionFactors):
@@ -82,18 +79,13 @@ class ContinuousModel(Model):
         return FunctionFactors(function, [self._domains.positions(scope, f"factor {number}")])
 
     @property
-    def domains(self) -> Domains:
-        """Names, intervals and labels of the free sites."""
-        return self._domains
-
-    @property
     def whole(self) -> Domains:
-        """Names, intervals and labels of all sites, observed ones too: what scopes of factors are about."""
+        """Names, intervals and labels of all sites, observed ones included; scopes of factors refer to them."""
         return self._whole
 
     @property
     def box(self) -> tuple[Floats, Floats]:
-        """Smallest and largest value of all sites; both are the observed value where there is one."""
+        """Smallest and largest value of all sites; of an observed site both are the observed value."""
         low, high = self._whole.bounds
         free = np.isnan(self._observed)
         return np.where(free, low, self._observed), np.where(free, high, self._observed)
@@ -107,7 +99,7 @@ class ContinuousModel(Model):
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """What was observed: numbers, and labels of states."""
+        """The observed values: numbers, and labels of states."""
         return {
             self._whole.names[i]: self._observed[i].item()
             if self._whole.numbers[i]
@@ -158,13 +150,12 @@ class ContinuousModel(Model):
         if not evidence:
             return self
         found = ContinuousModel.__new__(ContinuousModel)
+        Model.__init__(found, self._whole.keep(np.isnan(observed)))
         found._whole, found._groups, found._observed = self._whole, self._groups, observed
-        found._domains = self._whole.keep(np.isnan(observed))
-        found.cache, found._digest = Cache(), None
         return found
 
     def _read_value(self, i: int, value: Any) -> float:
-        """Return the value of a site as functions see it; refuse what it cannot be."""
+        """Return the value of a site as functions see it; refuse impossible values."""
         if not self._whole.numbers[i]:
             if np.ndim(value) or isinstance(value, Mapping):
                 raise ModelError(
@@ -191,24 +182,16 @@ class ContinuousModel(Model):
         """All factors."""
         return self._groups
 
-    @property
-    def digest(self) -> str:
-        """Hash of the whole content."""
-        if self._digest is None:
-            from gibbsite._numba.foreign import digest_of
+    def _content(self) -> Iterator[Any]:
+        from gibbsite._numba.foreign import digest_of
 
-            digest = hashlib.blake2b(digest_size=16)
-            digest.update(repr((self._domains.names.identity(), self._domains.kinds)).encode())
-            digest.update(np.ascontiguousarray(self._domains.kind_of).tobytes())
-            if self._domains is not self._whole:
-                digest.update(repr(self._whole.names.identity()).encode() + self._observed.tobytes())
-            for group in self._groups:
-                digest.update(f"{digest_of(group.function)}{group.weight}{group.always}".encode())
-                digest.update(f"{group.scopes.shape}{group.parameters.shape}".encode())
-                digest.update(group.scopes.tobytes())
-                digest.update(group.parameters.tobytes())
-            self._digest = digest.hexdigest()
-        return self._digest
+        yield from self._domains.content()
+        if self._domains is not self._whole:
+            yield repr(self._whole.names.identity()).encode() + self._observed.tobytes()
+        for group in self._groups:
+            yield f"{digest_of(group.function)}{group.weight}{group.always}".encode()
+            yield f"{group.scopes.shape}{group.parameters.shape}".encode()
+            yield from (group.scopes.tobytes(), group.parameters.tobytes())
 
     def index(self, site: SiteKey) -> int:
         """Return the position of a free site given by name or position."""

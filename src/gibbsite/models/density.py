@@ -1,10 +1,9 @@
-"""Models that are log-densities: a function of a vector of numbers, known up to a constant."""
+"""Models given by a log-density, a function of a vector of numbers that is known up to a constant."""
 
 from __future__ import annotations
 
-import hashlib
 import types
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,62 +12,42 @@ import numpy.typing as npt
 
 from gibbsite._common.arguments import checked, describe
 from gibbsite._common.arrays import Floats
-from gibbsite._common.cache import Cache
 from gibbsite.errors import ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, Interval, make_domains
 
 
-class Density(Model):
-    """What log-densities have in common: a box of numbers, functions, and a hash of both."""
+class Density(Model, ABC):
+    """A log-density on a box of numbers, given by functions."""
 
-    __slots__ = ("_digest", "_domains", "cache")
+    __slots__ = ()
 
     @checked
     def __init__(self, dim: int, bounds: Any, names: Sequence[str] | None) -> None:
-        self._domains = _read_box(dim, bounds, names)
-        self.cache = Cache()
-        self._digest: str | None = None
-
-    @property
-    def domains(self) -> Domains:
-        """Names and intervals of the coordinates."""
-        return self._domains
-
-    @property
-    def digest(self) -> str:
-        """Hash of the whole content: of the code of functions, and of what they refer to."""
-        if self._digest is None:
-            digest = hashlib.blake2b(digest_size=16)
-            digest.update(repr((self._domains.names.identity(), self._domains.kinds)).encode())
-            digest.update(np.ascontiguousarray(self._domains.kind_of).tobytes())
-            for part in self._content():
-                digest.update(part)
-            self._digest = digest.hexdigest()
-        return self._digest
-
-    @abstractmethod
-    def _content(self) -> Iterator[bytes]:
-        """Yield what tells this density from others in the same box."""
+        super().__init__(_read_box(dim, bounds, names))
 
     @property
     @abstractmethod
     def has_gradient(self) -> bool:
         """Whether there is a gradient."""
 
+    def _inside(self, place: Floats) -> bool:
+        low, high = self.domains.bounds
+        return bool(((place >= low) & (place <= high)).all())
+
 
 class LogDensity(Density):
-    """A density on vectors of numbers, given by the logarithm of it up to a constant; immutable.
+    """A density on vectors of numbers, given by its logarithm up to a constant; immutable.
 
     Parameters
     ----------
     fn : callable
-        ``fn(x) -> number`` for an array x of ``dim`` numbers; minus infinity where the density is zero. What
-        Numba can compile runs at full speed (decorated with ``numba.njit`` or not); other functions are
-        called in Python, and of those written with JAX the gradient is derived.
+        ``fn(x) -> number`` for an array x of ``dim`` numbers; minus infinity where the density is zero. Functions
+        that Numba can compile run at full speed (decorated with ``numba.njit`` or not); other functions are
+        called in Python. The gradient of a function written with JAX is derived.
     grad : callable, optional
         ``grad(x) -> array (dim,)``, the gradient of ``fn``. It is compared with finite differences at random
-        places before a run. Methods that need one refuse to run without.
+        points before a run. Methods that need a gradient refuse to run without one.
     dim : int
         Number of coordinates.
     bounds : (low, high), optional
@@ -112,8 +91,9 @@ class LogDensity(Density):
         super().__init__(dim, bounds, names)
         self.function, self.gradient = read_pair(fn, grad, "a log-density")
 
-    def _content(self) -> Iterator[bytes]:
-        return digests(self.function, self.gradient)
+    def _content(self) -> Iterator[Any]:
+        yield from self._domains.content()
+        yield from _digests(self.function, self.gradient)
 
     @property
     def has_gradient(self) -> bool:
@@ -123,8 +103,7 @@ class LogDensity(Density):
     def log_potential(self, x: npt.ArrayLike) -> float:
         """Return the log-density at a place."""
         place = np.asarray(x, float)
-        low, high = self.domains.bounds
-        return float(self.function(place)) if ((place >= low) & (place <= high)).all() else -np.inf
+        return float(self.function(place)) if self._inside(place) else -np.inf
 
     def __repr__(self) -> str:
         return f"LogDensity({self.n_sites:,} sites, {'with' if self.has_gradient else 'without'} gradient)"
@@ -187,8 +166,9 @@ class DataDensity(Density):
         self.likelihood, self.likelihood_gradient = read_pair(likelihood, likelihood_grad, "the likelihood")
         self.data = _read_rows(data)
 
-    def _content(self) -> Iterator[bytes]:
-        yield from digests(self.prior, self.prior_gradient, self.likelihood, self.likelihood_gradient)
+    def _content(self) -> Iterator[Any]:
+        yield from self._domains.content()
+        yield from _digests(self.prior, self.prior_gradient, self.likelihood, self.likelihood_gradient)
         yield f"{self.data.shape}".encode()
         yield self.data.tobytes()
 
@@ -205,8 +185,7 @@ class DataDensity(Density):
     def log_potential(self, x: npt.ArrayLike) -> float:
         """Return the log-density at a place; row by row, in Python."""
         place = np.asarray(x, float)
-        low, high = self.domains.bounds
-        if not ((place >= low) & (place <= high)).all():
+        if not self._inside(place):
             return -np.inf
         total = 0.0 if self.prior is None else float(self.prior(place))
         return total + float(sum(float(self.likelihood(place, row)) for row in self.data))
@@ -218,12 +197,10 @@ class DataDensity(Density):
 
 
 def read_pair(function: Any, gradient: Any, what: str) -> tuple[Any, Any]:
-    """Return a function and its gradient as they can be called; that of a JAX function is derived."""
-    for given in (function, gradient):
-        if given is not None and not callable(given):
+    """Return a function and its gradient for calls with NumPy arrays; the gradient of a JAX function is derived."""
+    for given in (function,) if gradient is None else (function, gradient):
+        if not callable(given):
             raise ModelError(f"{what} must be a function, got {given!r}.")
-    if function is None:
-        raise ModelError(f"{what} must be a function, got None.")
     if is_jax(function):
         derived = JaxFunction(function, derivative=True) if gradient is None else gradient
         function, gradient = JaxFunction(function), derived
@@ -232,7 +209,7 @@ def read_pair(function: Any, gradient: Any, what: str) -> tuple[Any, Any]:
     return function, gradient
 
 
-def digests(*functions: Any) -> Iterator[bytes]:
+def _digests(*functions: Any) -> Iterator[bytes]:
     """Yield hashes of functions."""
     from gibbsite._numba.foreign import digest_of
 
@@ -243,7 +220,6 @@ def digests(*functions: Any) -> Iterator[bytes]:
             yield b"-" if function is None else digest_of(function).encode()
 
 
-#: Most coordinates of a density.
 _MOST_COORDINATES = 10_000_000
 
 
@@ -254,7 +230,7 @@ def _read_box(dim: int, bounds: Any, names: Sequence[str] | None) -> Domains:
         raise ModelError(f"dim must be at most {_MOST_COORDINATES:,}, got {describe(dim)}.")
     listed = [str(k) for k in range(dim)] if names is None else list(names)
     if len(listed) != dim:
-        raise ModelError(f"there must be a name for each of the {dim} coordinates, got {len(listed)}.")
+        raise ModelError(f"names must have one entry for each of the {dim} coordinates, got {len(listed)}.")
     if bounds is None:
         return make_domains(listed, states=Interval())
     try:
@@ -285,7 +261,7 @@ def _read_rows(data: npt.ArrayLike) -> Floats:
 
 
 def is_jax(function: Any) -> bool:
-    """Tell whether a function is JAX's own, made by ``jax.jit`` and so on, or uses JAX."""
+    """Return whether a function comes from JAX, for example from ``jax.jit``, or uses JAX."""
     if _of_jax(type(function)) or _of_jax(function):
         return True
     inner = getattr(function, "func", function)  # of functools.partial
@@ -305,14 +281,9 @@ def _of_jax(thing: Any) -> bool:
 
 
 class JaxFunction:
-    """A function of JAX, or its gradient, as a function of NumPy arrays: compiled, with double precision.
+    """A function of JAX as a function of NumPy arrays, or its gradient with respect to the first argument.
 
-    Parameters
-    ----------
-    inner : callable
-        The function as the user gave it.
-    derivative : bool
-        Take its gradient with respect to the first argument.
+    It is compiled, with double precision.
     """
 
     def __init__(self, inner: Any, derivative: bool = False) -> None:
@@ -332,14 +303,14 @@ class JaxFunction:
 
     @property
     def digest(self) -> str:
-        """Hash of what it does."""
+        """Hash of the function, and whether this is its gradient."""
         from gibbsite._numba.foreign import digest_of
 
         return f"{digest_of(getattr(self.inner, '__wrapped__', self.inner))}{self.derivative}"
 
 
 def _double(jax: Any) -> Any:
-    """Return a context in which numbers are doubles; its place has changed between versions of JAX."""
+    """Return a context with double precision, which versions of JAX have in different modules."""
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(True)
     from jax.experimental import enable_x64

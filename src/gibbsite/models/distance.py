@@ -5,23 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arguments import describe, is_number
 from gibbsite._common.arrays import Floats, Ints32
+from gibbsite._common.reals import read_reals
 from gibbsite._common.wording import part
 from gibbsite.errors import ModelError, TooLargeError
 from gibbsite.models.domain import Domains, frozen
-from gibbsite.models.factor import LARGEST, TOO_LARGE, FactorGroup, TableFactors, group_text, store
+from gibbsite.models.evidence import Folding
+from gibbsite.models.factor import LARGEST, TOO_LARGE, FactorGroup, TableFactors, WeightedGroup, group_text, store
 from gibbsite.models.lattice import check_equal_states
-from gibbsite.models.reals import read_reals
 from gibbsite.models.weighted import agreement_tables
-
-if TYPE_CHECKING:
-    from gibbsite.models.evidence import Folding
 
 #: Sites up to which pairs, or neighbours, are listed one by one where every site depends on all others.
 MOST_LISTED = 4096
@@ -30,12 +28,11 @@ _CHUNK = 1 << 22  # couplings computed at a time
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class DistanceFactors:
+class DistanceFactors(WeightedGroup):
     """Factors ``beta exp(-gamma |p_i - p_j|^2) [x_i == x_j]`` between all pairs of sites of a model.
 
-    Or with another function of the distance in place of the exponential.
-
-    Nothing but the positions is stored. Up to 4096 sites, pairs can be listed as for other groups.
+    Another function of the distance may replace the exponential. Only the positions are stored. Up to 4096 sites, pairs
+    can be listed as for other groups.
 
     Parameters
     ----------
@@ -44,7 +41,7 @@ class DistanceFactors:
     gamma : float
         How fast couplings fall with the distance; not negative.
     weights : float
-        Beta, the coupling at distance zero; negative ones punish agreement.
+        Beta, the coupling at distance zero; if negative, agreement is less probable.
     name : str, optional
         Name of the group.
     coupling : callable, optional
@@ -89,15 +86,14 @@ class DistanceFactors:
         if coupling is not None:
             _check_coupling(coupling, at, group_text(name))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.positions, self.gamma, self.weights, self.name, self.coupling)
-
     def at_squares(self, squares: Floats) -> Floats:
         """Return the couplings of pairs at squared distances."""
         if self.coupling is None:
             found: Floats = self.beta * np.exp(-self.gamma * squares)
             return found
-        return self.beta * _along(self.coupling, np.sqrt(squares))
+        from gibbsite._numba.foreign import values_along
+
+        return self.beta * values_along(self.coupling, np.sqrt(squares))
 
     @property
     def beta(self) -> float:
@@ -109,16 +105,6 @@ class DistanceFactors:
         """Number of pairs."""
         n = len(self.positions)
         return n * (n - 1) // 2
-
-    @property
-    def arity(self) -> int:
-        """Two sites per factor."""
-        return 2
-
-    @property
-    def directed(self) -> bool:
-        """Never a conditional table."""
-        return False
 
     @property
     def scopes(self) -> Ints32:
@@ -154,17 +140,13 @@ class DistanceFactors:
         return total / 2.0
 
     def check(self, domains: Domains) -> None:
-        """Raise `ModelError` unless there is a position for every site, and states are equally many."""
+        """Raise `ModelError` unless every site has a position and all sites have the same number of states."""
         if len(self.positions) != domains.n_sites:
             raise ModelError(
                 f"{group_text(self.name)} has {len(self.positions)} positions, but the model has "
                 f"{domains.n_sites} sites."
             )
         check_equal_states(False, domains, group_text(self.name))
-
-    def reweighted(self, weights: Any) -> DistanceFactors:
-        """Return the group with another beta."""
-        return DistanceFactors(self.positions, self.gamma, weights, self.name, self.coupling)
 
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
         """Keep the free sites; observed ones become fields of the others."""
@@ -192,21 +174,17 @@ def _blocks(group: DistanceFactors, others: Floats) -> Iterator[tuple[int, Float
         yield first, group.at_squares(np.asarray(distance))
 
 
-def _along(coupling: Any, distances: Floats) -> Floats:
-    from gibbsite._numba.foreign import values_along
-
-    return values_along(coupling, distances)
-
-
 def _check_coupling(coupling: Any, positions: Floats, owner: str) -> None:
-    """Refuse a function that is not a number, is negative, or rises, at some of many distances."""
+    """Refuse a function that is NaN, negative or rising at some of many distances."""
     if not callable(coupling):
         raise ModelError(f"coupling of {owner} must be a function of the distance, got {coupling!r}.")
     if not len(positions):
         return
+    from gibbsite._numba.foreign import values_along
+
     reach = float(np.linalg.norm(positions.max(axis=0) - positions.min(axis=0)))
     distances = np.linspace(0.0, reach, _CHECKED)
-    values = _along(coupling, distances)
+    values = values_along(coupling, distances)
     wrong = ~((values >= 0.0) & (values <= LARGEST))
     if wrong.any():
         k = int(np.argmax(wrong))
@@ -219,5 +197,5 @@ def _check_coupling(coupling: Any, positions: Floats, owner: str) -> None:
         k = int(rises[0])
         raise ModelError(
             f"coupling of {owner} rises from {values[k]:g} at distance {distances[k]:g} to "
-            f"{values[k + 1]:g} at {distances[k + 1]:g}; it must fall with the distance, or stay."
+            f"{values[k + 1]:g} at {distances[k + 1]:g}; it must not rise with the distance."
         )

@@ -1,7 +1,7 @@
-"""Sites and their state labels, stored once per distinct label tuple.
+"""Sites and their states: labels, or intervals of numbers.
 
-A lattice of a million equal sites costs no Python object per site: implicit names are numbers,
-and the label tuples are kept once with an index per site.
+A lattice of a million equal sites needs no Python object per site: names are implicit numbers, and each distinct tuple
+of labels is stored once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite._common.arguments import describe, is_number
+from gibbsite._common.arguments import describe, is_iterable, is_number
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32
 from gibbsite._common.wording import nearest
 from gibbsite.errors import ArgumentError, ModelError
@@ -33,8 +33,7 @@ Scope: TypeAlias = Sequence[SiteKey] | SiteKey
 MOST_STATES = 32_767
 """Most states a site can have: their codes are 16-bit numbers where they are sampled."""
 
-# Comparing one misspelt name with very many is slower than it is helpful.
-_MOST_NAMES_TO_COMPARE = 20_000
+_MOST_NAMES_TO_COMPARE = 20_000  # with a misspelt one
 
 
 def frozen(values: npt.ArrayLike, dtype: type[Any]) -> Array:
@@ -47,18 +46,9 @@ def frozen(values: npt.ArrayLike, dtype: type[Any]) -> Array:
     return array
 
 
-def is_iterable(given: object) -> bool:
-    """Return whether a loop over something works, which a sparse matrix only claims."""
-    try:
-        iter(given)  # type: ignore[call-overload]
-    except TypeError:
-        return False
-    return not hasattr(given, "tocsr")
-
-
 @dataclass(frozen=True)
 class Interval:
-    """The values of a site that is a real number: all between two bounds, by default every one.
+    """The values of a site that is a real number: those between two bounds, by default all real numbers.
 
     Parameters
     ----------
@@ -85,21 +75,16 @@ class Interval:
         object.__setattr__(self, "low", float(self.low))
         object.__setattr__(self, "high", float(self.high))
 
-    @property
-    def bounded(self) -> bool:
-        """Whether both bounds are finite."""
-        return math.isfinite(self.low) and math.isfinite(self.high)
-
     def __len__(self) -> int:
         return len(self.moments)
 
 
 @dataclass(frozen=True, init=False)
 class Angle(Interval):
-    """The values of a site that is an angle: after the last one comes the first.
+    """The values of a site that is an angle, at the end of which they begin again.
 
-    Proposals go round, and results report the mean direction and the resultant length (1: always the same
-    direction, 0: none) in place of mean and standard deviation.
+    Proposals cross this end. Results report the mean direction and the resultant length, which is 1 if all directions
+    are the same and 0 if they cancel, in place of mean and standard deviation.
 
     Parameters
     ----------
@@ -136,17 +121,7 @@ SiteKind: TypeAlias = tuple[Label, ...] | Interval
 
 
 class SiteNames:
-    """The names of the sites, explicit or implicit ("0", "1", ...).
-
-    Parameters
-    ----------
-    n : int
-        Number of sites.
-    names : tuple of str, optional
-        Explicit names.
-    numbers : int array, optional
-        Ascending numbers that serve as names; ``None`` for both means 0, 1, ..., n - 1.
-    """
+    """The names of n sites: ``names``, or ascending ``numbers``, or without both "0", "1", ..., "n - 1"."""
 
     __slots__ = ("_all", "_lookup", "_names", "_numbers", "n")
 
@@ -171,7 +146,6 @@ class SiteNames:
         return self._all
 
     def __iter__(self) -> Iterator[str]:
-        """Yield every name; implicit ones are made as they are needed."""
         yield from (self[k] for k in range(self.n)) if self._all is None else self._all
 
     def find(self, name: str) -> int | None:
@@ -197,7 +171,7 @@ class SiteNames:
         return SiteNames(n, None, frozen(numbers.astype(np.int32), np.int32))
 
     def identity(self) -> tuple[str, ...] | Ints32 | None:
-        """Return what tells two sets of names apart, for the digest."""
+        """Return what distinguishes two sets of names, for the digest."""
         return self._names if self._names is not None else self._numbers
 
 
@@ -270,6 +244,11 @@ class Domains:
         names = SiteNames(len(positions), tuple(self.names[int(i)] for i in positions))
         return Domains(names, self.kinds, self.kind_of[positions])
 
+    def content(self) -> Iterator[bytes]:
+        """Yield what distinguishes these sites from others, for the digest of a model."""
+        yield repr((self.names.identity(), self.kinds)).encode()
+        yield np.ascontiguousarray(self.kind_of).tobytes()
+
     @property
     def offset(self) -> Ints:
         """Where the cells of each site start, and where the last one ends."""
@@ -283,9 +262,9 @@ class Domains:
 
     @property
     def angular(self) -> Floats:
-        """What is recorded of a site: NaN for states, 0 for numbers, and radians per unit for angles.
+        """NaN for sites with states, 0 for numbers, and radians per unit for angles.
 
-        Of a number x the two cells are x and its square, of an angle cosine and sine of x times that.
+        Runs record x and its square for a number x, and for an angle the cosine and sine of x in radians.
         """
         found = np.where(self.numbers, 0.0, np.nan)
         turns = self.periods > 0
@@ -316,9 +295,10 @@ class Domains:
             found = codes.get(str(label))
         if found is None:
             labels = self.labels(position)
+            near = nearest(label, (str(each) for each in islice(labels, _MOST_NAMES_TO_COMPARE)))
+            meant = "" if near is None else f" (did you mean {near!r}?)"
             raise ArgumentError(
-                f"site {self.names[position]!r} has no state {label!r}; "
-                f"its states are {_listing(labels)}{_near_label(label, labels)}."
+                f"site {self.names[position]!r} has no state {label!r}; its states are {_listing(labels)}{meant}."
             )
         return found
 
@@ -333,7 +313,8 @@ class Domains:
         if isinstance(site, (int, np.integer)) and not isinstance(site, (bool, np.bool_)):
             if 0 <= site < self.n_sites:
                 return int(site)
-            raise wrong(f"{subject} at position {site}; positions run {self._range()}.")
+            positions = f"from 0 to {self.n_sites - 1}" if self.n_sites else "nowhere: the model is empty"
+            raise wrong(f"{subject} at position {site}; positions run {positions}.")
         raise wrong(f"{subject} {site!r}; give a name (str) or a position (int).")
 
     def positions(self, scope: Scope, where: str) -> tuple[int, ...]:
@@ -362,9 +343,6 @@ class Domains:
             f"{self.names[int(p)]}={self.labels(int(p))[int(c)]!r}" for p, c in zip(positions, codes, strict=True)
         )
 
-    def _range(self) -> str:
-        return f"from 0 to {self.n_sites - 1}" if self.n_sites else "nowhere: the model is empty"
-
     def _hint(self, name: str) -> str:
         if self.n_sites <= _MOST_NAMES_TO_COMPARE:
             near = nearest(name, self.names.all())
@@ -375,21 +353,11 @@ class Domains:
         return f"the sites are {_listing(self.names[k] for k in range(min(self.n_sites, 9)))}."
 
 
-def _near_label(label: object, labels: Iterable[Label]) -> str:
-    """Return the question whether a known state was meant, if one of the first many is like it."""
-    near = nearest(label, (str(each) for each in islice(labels, _MOST_NAMES_TO_COMPARE)))
-    return "" if near is None else f" (did you mean {near!r}?)"
-
-
 def make_domains(
     sites: Mapping[str, Sequence[Label] | int | Interval] | Sequence[str] | int,
     states: Sequence[Label] | int | Interval | None = None,
 ) -> Domains:
-    """Build the domains of a model.
-
-    Sites are a mapping name -> labels, number of states or interval; or names, or the number of unnamed sites, all of
-    which then have the same ``states``.
-    """
+    """Return the domains of sites: a mapping name -> states, or names or a number of sites that all have ``states``."""
     if isinstance(sites, Mapping):
         if states is not None:
             raise ModelError("states= is given twice: the mapping of sites already lists them.")
@@ -398,7 +366,7 @@ def make_domains(
         kinds: dict[tuple[SiteKind, tuple[type, ...]], int] = {}
         kind_of = np.empty(len(sites), np.int32)
         for k, (name, given) in enumerate(sites.items()):
-            kind = _read_kind(given, f"site {name!r}")
+            kind = given if isinstance(given, Interval) else read_labels(given, f"site {name!r}")
             types = () if isinstance(kind, Interval) else tuple(map(type, kind))
             kind_of[k] = kinds.setdefault((kind, types), len(kinds))
         return Domains(names, tuple(labels for labels, _ in kinds), kind_of)
@@ -412,7 +380,8 @@ def make_domains(
         names = _read_names(sites)
     if states is None:
         raise ModelError("the sites have no states; pass states=2, or a list of labels, or a mapping name -> labels.")
-    return Domains(names, (_read_kind(states, "every site"),), np.zeros(0, np.int32))
+    kind = states if isinstance(states, Interval) else read_labels(states, "every site")
+    return Domains(names, (kind,), np.zeros(0, np.int32))
 
 
 def _read_names(given: Iterable[str]) -> SiteNames:
@@ -420,7 +389,7 @@ def _read_names(given: Iterable[str]) -> SiteNames:
         raise ModelError(f"sites must be a list of names, not the single string {given!r}.")
     if not is_iterable(given):
         raise ModelError(
-            f"sites must be a mapping name -> states, a list of names, or how many there are, got {given!r}."
+            f"sites must be a mapping name -> states, a list of names, or the number of sites, got {given!r}."
         )
     names = tuple(str(name) if isinstance(name, str) else name for name in given)
     seen: set[str] = set()
@@ -437,10 +406,6 @@ def _read_names(given: Iterable[str]) -> SiteNames:
     return SiteNames(len(names), names)
 
 
-def _read_kind(given: Sequence[Label] | int | Interval, owner: str) -> SiteKind:
-    return given if isinstance(given, Interval) else read_labels(given, owner)
-
-
 def read_labels(given: Sequence[Label] | int, owner: str) -> tuple[Label, ...]:
     """Return the state labels of a site, which messages call ``owner``; refuse anything else."""
     if isinstance(given, (str, bool)) or not (isinstance(given, (int, np.integer)) or is_iterable(given)):
@@ -450,7 +415,7 @@ def read_labels(given: Sequence[Label] | int, owner: str) -> tuple[Label, ...]:
     labels = tuple(_read_label(label, owner) for label in islice(given, MOST_STATES + 1))
     if len(labels) > MOST_STATES:
         raise ModelError(
-            f"{owner} has more than {MOST_STATES:,} states, the most there can be; join states, split the "
+            f"{owner} has more than {MOST_STATES:,} states, which is the limit; join states, split the "
             "site into several, or make it a number (gs.Interval in gs.ContinuousModel)."
         )
     if not labels:

@@ -9,18 +9,18 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints32
+from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
 from gibbsite.models.domain import Domains, Label
 from gibbsite.models.factor import FactorGroup, TableFactors
-from gibbsite.models.reals import read_reals
 
 Finding: TypeAlias = Label | Mapping[Any, float] | Sequence[float] | Floats
-"""What is known about one site: its state, or a likelihood per state."""
+"""The evidence about one site: its state, or a likelihood for each state."""
 
 
 @dataclass(frozen=True, eq=False)
 class Folding:
-    """Which sites are observed in which state, and where the others go.
+    """The observed sites with their states, and the new positions of the others.
 
     Parameters
     ----------
@@ -63,21 +63,9 @@ class Folding:
 def read_evidence(
     domains: Domains, evidence: Mapping[Any, Finding], observed: Mapping[str, Label]
 ) -> tuple[dict[int, int], dict[int, Floats]]:
-    """Sort evidence into hard and soft.
+    """Return hard evidence as position -> code, and soft evidence as position -> likelihood of each state.
 
-    Parameters
-    ----------
-    domains : Domains
-        The sites.
-    evidence : mapping
-        Site -> state label (hard), or likelihoods by label or in state order (soft).
-    observed : mapping
-        What has been folded in before.
-
-    Returns
-    -------
-    dict, dict
-        Position -> code, and position -> likelihood per state.
+    ``observed`` is the evidence that has been folded in before.
     """
     if not isinstance(evidence, Mapping):
         raise ModelError(f"evidence must be a mapping site -> state or likelihoods, got {type(evidence).__name__}.")
@@ -125,7 +113,7 @@ def soft_factors(domains: Domains, soft: Mapping[int, Floats]) -> list[TableFact
 
 
 def merge_tables(groups: Sequence[FactorGroup]) -> list[FactorGroup]:
-    """Join unnamed table groups of equal shape, so that slicing does not multiply groups."""
+    """Join unnamed table groups of equal shape, as slicing makes many small groups."""
     merged: list[FactorGroup] = []
     alike: dict[tuple[tuple[int, ...], bool], list[TableFactors]] = {}
     for group in groups:

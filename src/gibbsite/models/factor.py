@@ -1,4 +1,4 @@
-"""What a group of equal-shaped factors is, and the general one: tables of log-potentials.
+"""Groups of factors of equal shape, and the general one: tables of log-potentials.
 
 A group holds m factors over r sites each as arrays, with no Python object per factor. Groups
 whose factors have a single weight are in `weighted`, regular lattices in `lattice`.
@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, is_iterable
 from gibbsite._common.arrays import Floats, Ints32, Positions
+from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
-from gibbsite.models.domain import Domains, Scope, frozen, is_iterable
-from gibbsite.models.reals import read_reals
+from gibbsite.models.domain import Domains, Scope, frozen
 
 if TYPE_CHECKING:
     from gibbsite.models.evidence import Folding
 
-# Published networks round their tables: rows that sum to 0.999 are meant as conditional.
-_ROW_TOLERANCE = 1e-2
+_ROW_TOLERANCE = 1e-2  # published networks round their tables
 LARGEST = 1e100
 """Largest size of a weight or log-potential: sums of any number of them, and their squares, are finite."""
 TOO_LARGE = f"weights and log-potentials lie between -{LARGEST:g} and {LARGEST:g}"
@@ -35,8 +34,8 @@ TOO_LARGE = f"weights and log-potentials lie between -{LARGEST:g} and {LARGEST:g
 class FactorGroup(Protocol):
     """Some factors of equal shape.
 
-    The concrete groups are `TableFactors`, `SpinFactors`, `AgreementFactors`, `LatticeFactors`
-    and `FieldFactors`, frozen dataclasses all.
+    The groups of the library are frozen dataclasses: `TableFactors`, `SpinFactors`, `AgreementFactors`,
+    `LatticeFactors`, `FieldFactors` and `DistanceFactors`.
     """
 
     @property
@@ -77,6 +76,35 @@ class FactorGroup(Protocol):
 
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
         """Return what remains of the factors on the free sites, and the constant part."""
+
+
+class WeightedGroup:
+    """Members that groups of factors with weights, and without tables, have in common."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        record: Any = self
+        return type(self), tuple(getattr(record, field.name) for field in fields(record))
+
+    @property
+    def size(self) -> int:
+        """Number of factors."""
+        record: Any = self
+        return len(record.scopes)
+
+    @property
+    def arity(self) -> int:
+        """Number of sites per factor."""
+        return 2
+
+    @property
+    def directed(self) -> bool:
+        """Never a conditional table."""
+        return False
+
+    def reweighted(self, weights: Any) -> Any:
+        """Return the group with other weights, given as in the constructor."""
+        record: Any = self
+        return replace(record, weights=weights)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -177,7 +205,7 @@ class TableFactors:
         patterns = (codes >= 0) @ (1 << np.arange(self.arity, dtype=np.int64))
         groups: list[FactorGroup] = []
         constant = 0.0
-        # Pattern 0, no site observed, is always looked at: a named group outlives its factors.
+        # Pattern 0, no site observed, is always included: a named group stays even without factors.
         for pattern in np.union1d(patterns, [0]).tolist():
             rows = np.flatnonzero(patterns == pattern)
             axes = [a for a in range(self.arity) if pattern >> a & 1]
@@ -378,65 +406,6 @@ def check_rows(tables: Floats, domains: Domains, scopes: Ints32, text_of: Callab
                 else "put the child last and normalise, or pass directed=False."
             )
         )
-
-
-def check_network(domains: Domains, groups: Sequence[FactorGroup], *, complete: bool) -> None:
-    """Refuse conditional tables that give a site two tables or form a cycle.
-
-    ``complete``: each site must be the last one of a table.
-    """
-    found: dict[int, list[int]] = {}
-    ended = np.zeros(domains.n_sites, np.bool_)
-    for group in groups:
-        ended[group.scopes[:, -1]] = True
-        for scope in group.scopes.tolist() if group.directed else ():
-            if scope[-1] in found:
-                raise ModelError(
-                    f"the site {domains.names[scope[-1]]!r} has two conditional tables, over "
-                    f"{domains.scope_text(found[scope[-1]])} and over {domains.scope_text(scope)}; "
-                    "each site of a Bayesian network has one table, in which it is the last site."
-                )
-            found[scope[-1]] = scope
-    if complete and not ended.all():
-        raise ModelError(
-            f"the site {domains.names[int(np.argmin(ended))]!r} has no conditional table; each site of a "
-            "Bayesian network has one table, in which it is the last site."
-        )
-    cycle = find_cycle([found[site][:-1] if site in found else [] for site in range(domains.n_sites)])
-    if cycle is not None:
-        most = 8
-        names = [repr(domains.names[site]) for site in [*cycle[:most], cycle[0]]]
-        if len(cycle) > most:
-            names.insert(most, "...")
-        raise ModelError(
-            f"the conditional tables form a cycle, {' -> '.join(names)}; no site of a Bayesian network is "
-            "its own ancestor."
-        )
-
-
-def find_cycle(parents: Sequence[Sequence[int]]) -> list[int] | None:
-    """Return sites of which each is a parent of the next and the last one of the first, or None."""
-    children: list[list[int]] = [[] for _ in parents]
-    missing = [len(each) for each in parents]
-    for site, each in enumerate(parents):
-        for parent in each:
-            children[parent].append(site)
-    ready = [site for site, count in enumerate(missing) if count == 0]
-    for site in ready:  # grows while it is walked
-        for child in children[site]:
-            missing[child] -= 1
-            if missing[child] == 0:
-                ready.append(child)
-    if len(ready) == len(parents):
-        return None
-    # Every site left has a parent that is left; going up from one ends in a cycle.
-    site = next(site for site, count in enumerate(missing) if count)
-    path: dict[int, None] = {}
-    while site not in path:
-        path[site] = None
-        site = next(parent for parent in parents[site] if missing[parent])
-    walked = list(path)
-    return walked[walked.index(site) :][::-1]
 
 
 def group_text(name: str | None) -> str:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, is_iterable
 from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.cache import Cache
 from gibbsite._common.wording import escaped
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.models.base import Model
-from gibbsite.models.domain import Domains, Label, Scope, SiteKey, is_iterable, make_domains
+from gibbsite.models.base import Digest, Model
+from gibbsite.models.domain import Domains, Label, Scope, SiteKey, make_domains
 from gibbsite.models.evidence import Finding, Folding, fold_groups, merge_tables, read_evidence, soft_factors
-from gibbsite.models.factor import FactorGroup, check_network, gather_tables
-
-if TYPE_CHECKING:
-    import hashlib
+from gibbsite.models.factor import FactorGroup, gather_tables
+from gibbsite.models.network import check_network
 
 History: TypeAlias = "tuple[FactorGraph, tuple[tuple[dict[int, int], dict[int, Floats]], ...]]"
 """The model before any evidence, and the evidence step by step: codes and likelihoods by position."""
@@ -67,18 +65,7 @@ class FactorGraph(Model):
     (('rain',), 0.16)
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_digest",
-        "_domains",
-        "_evidence",
-        "_evidence_labels",
-        "_groups",
-        "_history",
-        "_log_offset",
-        "cache",
-        "shared",
-    )
+    __slots__ = ("__weakref__", "_evidence", "_evidence_labels", "_groups", "_history", "_log_offset", "shared")
 
     @checked
     def __init__(
@@ -127,11 +114,10 @@ class FactorGraph(Model):
         shared: Cache | None = None,
         history: History | None = None,
     ) -> None:
-        self._domains, self._groups, self._log_offset = domains, groups, log_offset
+        super().__init__(domains)
+        self._groups, self._log_offset = groups, log_offset
         self._evidence, self._evidence_labels = evidence, evidence_labels
         self._history = history
-        self._digest: str | None = None
-        self.cache = Cache()
         self.shared = Cache() if shared is None else shared  # values that depend on scopes alone
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -165,6 +151,11 @@ class FactorGraph(Model):
         """Names and state labels of the free sites."""
         return self._domains
 
+    @property
+    def digest(self) -> str:
+        """Hash of the whole content: equal models have equal digests."""
+        return str(self.cache.find(Digest, self._hash))
+
     def index(self, site: SiteKey) -> int:
         """Return the position of a site given by name or position."""
         if isinstance(site, str) and site in self._evidence:
@@ -180,24 +171,15 @@ class FactorGraph(Model):
         known = ", ".join(repr(group.name) for group in self._groups if group.name is not None)
         raise ArgumentError(f"there is no factor group {name!r}; named groups: {known or 'none'}.")
 
-    @property
-    def digest(self) -> str:
-        """Hash of the whole content: equal models have equal digests."""
-        if self._digest is None:
-            import hashlib
-
-            digest = hashlib.blake2b(digest_size=16)
-            domains = self._domains
-            _feed(digest, (domains.n_sites, domains.names.identity(), domains.kinds))
-            _feed(digest, domains.kind_of if len(domains.kinds) > 1 else None)
-            for group in self._groups:
-                record: Any = group
-                parts = [getattr(record, field.name) for field in fields(record)]
-                _feed(digest, (type(group).__name__, *parts))
-            _feed(digest, (self._log_offset, *self._evidence.items()))
-            _feed(digest, tuple(self._evidence_labels.values()))
-            self._digest = digest.hexdigest()
-        return self._digest
+    def _content(self) -> Iterator[Any]:
+        domains = self._domains
+        yield from _feed((domains.n_sites, domains.names.identity(), domains.kinds))
+        yield from _feed(domains.kind_of if len(domains.kinds) > 1 else None)
+        for group in self._groups:
+            record: Any = group
+            yield from _feed((type(group).__name__, *(getattr(record, field.name) for field in fields(record))))
+        yield from _feed((self._log_offset, *self._evidence.items()))
+        yield from _feed(tuple(self._evidence_labels.values()))
 
     # ---- what can be done with it
 
@@ -308,16 +290,9 @@ class FactorGraph(Model):
         history = model, steps
         for hard, soft in steps:
             model = model._given(hard, soft)
-        # Scopes and observed sites are the same, and so is what is left of them.
-        return _restore(
-            model._domains,
-            model._groups,
-            model._log_offset,
-            model._evidence,
-            model._evidence_labels,
-            self.shared,
-            history,
-        )
+        # Scopes and observed sites are the same, and so is what remains of them.
+        model.shared, model._history = self.shared, history
+        return model
 
     def log_potential(self, x: Mapping[Any, Label] | npt.ArrayLike) -> float:
         """Return the unnormalised log-probability of one complete assignment.
@@ -435,23 +410,23 @@ def _restore(
     return model
 
 
-def _feed(digest: hashlib.blake2b, value: object) -> None:
-    """Hash arrays and plain values, each with its kind and size so that none run together."""
+def _feed(value: object) -> Iterator[Any]:
+    """Yield the bytes of arrays and plain values, each with its type and size so that they stay apart."""
     if isinstance(value, np.ndarray):
         little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
-        digest.update(f"{little.dtype.str}{little.shape}".encode())
-        digest.update(little.reshape(-1).data)
+        yield f"{little.dtype.str}{little.shape}".encode()
+        yield little.reshape(-1).data
     elif isinstance(value, (tuple, list)):
-        digest.update(f"({len(value)}".encode())
+        yield f"({len(value)}".encode()
         for part in value:
-            _feed(digest, part)
+            yield from _feed(part)
     elif callable(value):
         from gibbsite._numba.foreign import digest_of
 
-        digest.update(digest_of(value).encode())
+        yield digest_of(value).encode()
     else:
         text = f"{type(value).__name__}:{value!r}".encode()
-        digest.update(f"{len(text)}:".encode() + text)
+        yield f"{len(text)}:".encode() + text
 
 
 def _count(number: int, noun: str) -> str:

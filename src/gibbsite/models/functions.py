@@ -1,8 +1,7 @@
 """Factors that are functions: many of one form, each with its own sites and parameters.
 
 A factor is ``weight * f(values of its sites, its parameters)``, a part of the log-density. Minibatch methods
-need to know between which bounds it stays on the box of its sites; what is used of it is the height above the
-lower one, so that it is never negative.
+need its lower and upper bound on the box of its sites, and use its height above the lower one.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ import numpy.typing as npt
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Floats
+from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
 from gibbsite.models.domain import Domains, frozen
-from gibbsite.models.reals import read_reals
+from gibbsite.models.factor import store
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 Slopes = Callable[[Floats, Floats, Floats], npt.ArrayLike]
@@ -36,24 +36,23 @@ class FunctionFactors:
     function : callable
         ``f(x, parameters) -> number``, both arrays, or ``f(x)``; Numba must be able to compile it.
     scopes : array (factors, sites) or (sites,)
-        The sites of each factor, by name or position; of one row all factors have the same.
+        The sites of each factor, by name or position; a single row is for all factors.
     parameters : float array (factors, parameters), optional
         One row for each factor; by default one factor without any.
     bounds : (low, high) or callable, optional
         Smallest and largest value of f on the box of the sites, a number or an array (factors,) each; or a
         function that computes them from parameters, lower and upper bounds of the sites (factors, sites).
-        By default they are looked for, see :func:`gibbsite.graphs.functions.bounds.find_bounds`; in all cases
-        a value outside that is met while sampling is an error.
+        By default they are found by interpolation. A value outside the bounds in a run is an error.
     weight : float
-        What values are multiplied with, as one over a temperature.
+        A factor of all values, as one over a temperature.
     slopes : array (factors,), float or callable, optional
-        By how much f changes at most, per unit of (Euclidean) distance in the box; or a function as for
+        The largest change of f per unit of (Euclidean) distance in the box; or a function as for
         ``bounds``. :class:`gibbsite.kernels.TunaMH` needs them.
     degree : int, optional
         If f is a polynomial of degree 1 or 2 in each of its sites (the others fixed), its degree: conditionals can
         then be drawn from without approximation.
     always : bool
-        Minibatch methods evaluate these factors at every update: for a few important ones, as priors.
+        Minibatch methods evaluate these factors at every update; meant for a few important ones, such as priors.
     name : str, optional
         For messages.
 
@@ -114,18 +113,8 @@ class FunctionFactors:
             raise ModelError(f"the weight of the factors {name!r} must be a positive number, got {weight}.")
         if degree not in (None, 1, 2):
             raise ModelError(f"the degree of the factors {name!r} must be 1, 2 or None, got {degree!r}.")
-        for field, value in {
-            "function": function,
-            "scopes": where,
-            "parameters": found,
-            "bounds": bounds,
-            "slopes": slopes,
-            "weight": float(weight),
-            "degree": degree,
-            "always": bool(always),
-            "name": name,
-        }.items():
-            object.__setattr__(self, field, value)
+        store(self, function=function, scopes=where, parameters=found, bounds=bounds, slopes=slopes)
+        store(self, weight=float(weight), degree=degree, always=bool(always), name=name)
 
     @property
     def arguments(self) -> int:
@@ -153,7 +142,7 @@ class FunctionFactors:
         return self.scopes.ndim == 1
 
     def steepest(self, low: Floats, high: Floats) -> Floats | None:
-        """Return by how much each factor changes at most per unit of distance, None if it is not known."""
+        """Return the largest change of each factor per unit of distance, None if it is not known."""
         if self.slopes is None:
             return None
         scopes = np.broadcast_to(np.atleast_2d(self.scopes), (self.size, self.arity))
@@ -167,7 +156,7 @@ class FunctionFactors:
         return self.weight * found
 
     def placed(self, domains: Domains) -> FunctionFactors:
-        """Return the factors with positions for names; refuse scopes that name no site, or one twice."""
+        """Return the factors with positions for names; refuse unknown sites, and scopes with a site twice."""
         if self.scopes.dtype != object:
             self._check(domains)
             return self
@@ -225,6 +214,11 @@ def _logistic_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
     return np.asarray(np.linalg.norm(p, axis=1))
 
 
+def _sizes(least: Floats, most: Floats) -> tuple[Floats, Floats]:
+    """Return the smallest and the largest absolute value of numbers between two others."""
+    return np.maximum(np.maximum(least, -most), 0.0), np.maximum(np.abs(least), np.abs(most))
+
+
 def _spread(given: Any, shape: tuple[int, ...], what: str) -> Floats:
     """Return one number for all factors, or one for each."""
     values = read_reals(given, what)
@@ -265,9 +259,7 @@ def logistic_factors(
     if table.ndim != 2 or len(table) != given.size:
         raise ModelError(f"the rows have shape {table.shape}; expected one for each of {given.size} labels.")
     signed = table * sign[:, None]
-    return FunctionFactors(
-        logistic, scope, signed, bounds=_logistic_bounds, slopes=_logistic_slopes, weight=weight, name="logistic"
-    )
+    return FunctionFactors(logistic, scope, signed, bounds=_logistic_bounds, slopes=_logistic_slopes, weight=weight)
 
 
 _LOG_ROOT = 0.5 * np.log(2.0 * np.pi)
@@ -284,22 +276,24 @@ def mixture(value: Floats, parameters: Floats) -> Any:
 
 
 def _mixture_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Bounds from the distances of y to the two means; each component by itself, so the box is a bit wide."""
-    y, s = p[:, 0], p[:, 1]
+    """Bound each component by itself, from the distances of y to its mean."""
+    s = p[:, 1]
     constant = -np.log(s) - _LOG_ROOT
-    ends = (low[:, 0], high[:, 0]), (low[:, 0] + low[:, 1], high[:, 0] + high[:, 1])
-    far = [np.maximum(np.abs(y - a), np.abs(y - b)) / s for a, b in ends]
-    near = [np.maximum(np.maximum(a - y, y - b), 0.0) / s for a, b in ends]
+    near, far = zip(*((a / s, b / s) for a, b in _distances_to_means(p, low, high)), strict=True)
     least = np.logaddexp(-0.5 * far[0] ** 2, -0.5 * far[1] ** 2) - np.log(2.0) + constant
     most = np.logaddexp(-0.5 * near[0] ** 2, -0.5 * near[1] ** 2) - np.log(2.0) + constant
     return least, most
 
 
-def _mixture_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
-    """Of a mean of the gradients of both components: (d, 0) and (d, d), with d at most a distance / s^2."""
-    y, s = p[:, 0], p[:, 1]
+def _distances_to_means(p: Floats, low: Floats, high: Floats) -> list[tuple[Floats, Floats]]:
+    """Return the least and the largest distance of the data to the means a and a + b."""
     ends = (low[:, 0], high[:, 0]), (low[:, 0] + low[:, 1], high[:, 0] + high[:, 1])
-    first, second = (np.maximum(np.abs(y - a), np.abs(y - b)) / s**2 for a, b in ends)
+    return [_sizes(least - p[:, 0], most - p[:, 0]) for least, most in ends]
+
+
+def _mixture_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
+    """Bound a mean of the gradients of both components, (d, 0) and (d, d), with d at most a distance / s^2."""
+    first, second = (far / p[:, 1] ** 2 for _, far in _distances_to_means(p, low, high))
     found: Floats = np.maximum(first, np.sqrt(2.0) * second)
     return found
 
@@ -328,9 +322,7 @@ def mixture_factors(scope: npt.ArrayLike, data: npt.ArrayLike, sd: float, *, wei
     if not math.isfinite(sd) or sd <= 0:
         raise ModelError(f"sd must be a positive number, got {sd!r}.")
     parameters = np.stack([values, np.full(values.size, float(sd))], axis=1)
-    return FunctionFactors(
-        mixture, scope, parameters, bounds=_mixture_bounds, slopes=_mixture_slopes, weight=weight, name="mixture"
-    )
+    return FunctionFactors(mixture, scope, parameters, bounds=_mixture_bounds, slopes=_mixture_slopes, weight=weight)
 
 
 def normal(value: Floats, parameters: Floats) -> Any:
@@ -340,14 +332,12 @@ def normal(value: Floats, parameters: Floats) -> Any:
 
 
 def _normal_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    a, b = (low[:, 0] - p[:, 0]) / p[:, 1], (high[:, 0] - p[:, 0]) / p[:, 1]
-    far = np.maximum(np.abs(a), np.abs(b))
-    near = np.maximum(np.maximum(a, -b), 0.0)
+    near, far = _sizes((low[:, 0] - p[:, 0]) / p[:, 1], (high[:, 0] - p[:, 0]) / p[:, 1])
     return -0.5 * far**2, -0.5 * near**2
 
 
 def _normal_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
-    return np.asarray(np.maximum(np.abs(low[:, 0] - p[:, 0]), np.abs(high[:, 0] - p[:, 0])) / p[:, 1] ** 2)
+    return np.asarray(_sizes(low[:, 0] - p[:, 0], high[:, 0] - p[:, 0])[1] / p[:, 1] ** 2)
 
 
 @checked
@@ -365,17 +355,9 @@ def normal_factors(
     mean, sd = (_spread(part, where.shape, what) for part, what in ((mean, "mean"), (sd, "sd")))
     if not (sd > 0).all():
         raise ModelError("the standard deviations of normal factors must be positive.")
-    return FunctionFactors(
-        normal,
-        where[:, None],
-        np.stack([mean, sd], axis=1),
-        bounds=_normal_bounds,
-        slopes=_normal_slopes,
-        weight=weight,
-        degree=2,
-        always=always,
-        name="normal",
-    )
+    parameters = np.stack([mean, sd], axis=1)
+    forms: dict[str, Any] = {"bounds": _normal_bounds, "slopes": _normal_slopes}
+    return FunctionFactors(normal, where[:, None], parameters, **forms, weight=weight, degree=2, always=always)
 
 
 def product(value: Floats, parameters: Floats) -> Any:
@@ -401,18 +383,14 @@ def product_factors(pairs: npt.ArrayLike, couplings: npt.ArrayLike, *, weight: f
     >>> product_factors([[0, 1], [1, 2]], 0.5).size
     2
     """
+    forms = {"bounds": _product_bounds, "slopes": _product_slopes}
+    return _pair_factors(product, pairs, couplings, "couplings", **forms, weight=weight, degree=1)
+
+
+def _pair_factors(function: Any, pairs: npt.ArrayLike, given: npt.ArrayLike, what: str, **how: Any) -> FunctionFactors:
+    """Return factors of pairs with one parameter each."""
     where = np.atleast_2d(read_scopes(pairs))
-    values = _spread(couplings, (len(where),), "couplings")
-    return FunctionFactors(
-        product,
-        where,
-        values[:, None],
-        bounds=_product_bounds,
-        slopes=_product_slopes,
-        weight=weight,
-        degree=1,
-        name="product",
-    )
+    return FunctionFactors(function, where, _spread(given, (len(where),), what)[:, None], **how)
 
 
 def difference(value: Floats, parameters: Floats) -> Any:
@@ -422,16 +400,14 @@ def difference(value: Floats, parameters: Floats) -> Any:
 
 
 def _difference_bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    a, b = low[:, 0] - high[:, 1], high[:, 0] - low[:, 1]
-    far, near = np.maximum(np.abs(a), np.abs(b)), np.maximum(np.maximum(a, -b), 0.0)
+    near, far = _sizes(low[:, 0] - high[:, 1], high[:, 0] - low[:, 1])
     ends = np.stack([-0.5 * p[:, 0] * far**2, -0.5 * p[:, 0] * near**2])
     return ends.min(axis=0), ends.max(axis=0)
 
 
 def _difference_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
-    return np.asarray(
-        np.sqrt(2.0) * np.abs(p[:, 0]) * np.maximum(np.abs(low[:, 0] - high[:, 1]), np.abs(high[:, 0] - low[:, 1]))
-    )
+    _, far = _sizes(low[:, 0] - high[:, 1], high[:, 0] - low[:, 1])
+    return np.asarray(np.sqrt(2.0) * np.abs(p[:, 0]) * far)
 
 
 @checked
@@ -443,15 +419,5 @@ def difference_factors(pairs: npt.ArrayLike, precisions: npt.ArrayLike, *, weigh
     >>> difference_factors([[0, 1]], 2.0).size
     1
     """
-    where = np.atleast_2d(read_scopes(pairs))
-    values = _spread(precisions, (len(where),), "precisions")
-    return FunctionFactors(
-        difference,
-        where,
-        values[:, None],
-        bounds=_difference_bounds,
-        slopes=_difference_slopes,
-        weight=weight,
-        degree=2,
-        name="difference",
-    )
+    forms = {"bounds": _difference_bounds, "slopes": _difference_slopes}
+    return _pair_factors(difference, pairs, precisions, "precisions", **forms, weight=weight, degree=2)

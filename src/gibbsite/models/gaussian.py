@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arrays import Floats
-from gibbsite._common.cache import Cache
+from gibbsite._common.reals import read_reals
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, Interval, Label, SiteKey, make_domains
-from gibbsite.models.reals import read_reals
 
 _SYMMETRY = 1e-10  # relative to the largest entry
 _MOST_DENSE = 4000  # sites up to which a sparse precision may be made dense to learn its eigenvalues
@@ -64,7 +62,7 @@ class Gaussian(Model):
         sparse = hasattr(given, "tocsr")
         matrix = _read_sparse(given) if sparse else _read_dense(given, what)
         n = matrix.shape[0]
-        self._domains = make_domains(n if names is None else names, Interval())
+        super().__init__(make_domains(n if names is None else names, Interval()))
         if self._domains.n_sites != n:
             raise ModelError(f"{n} names are needed, one for each site, got {self._domains.n_sites}.")
         self.mean = _read_mean(mean, n)
@@ -75,7 +73,6 @@ class Gaussian(Model):
             _check_definite(matrix, what)
         self._covariance: Floats | None = matrix if what == "covariance" else None
         self._precision: Any = matrix if what == "precision" else None
-        self.cache = Cache()
         self._evidence: dict[str, float] = {}
 
     @property
@@ -87,11 +84,6 @@ class Gaussian(Model):
     def evidence_labels(self) -> dict[str, tuple[Label, ...]]:
         """The moments reported of the observed sites, which are numbers."""
         return dict.fromkeys(self._evidence, Interval.moments)
-
-    @property
-    def domains(self) -> Domains:
-        """Names of the sites, which are all real numbers."""
-        return self._domains
 
     @property
     def sparse(self) -> bool:
@@ -115,23 +107,18 @@ class Gaussian(Model):
         found = np.linalg.inv(self._covariance)  # type: ignore[arg-type]
         return 0.5 * (found + found.T)
 
-    @cached_property
-    def digest(self) -> str:
-        """Hash of the whole content."""
-        digest = hashlib.blake2b(digest_size=16)
-        digest.update(repr(self._domains.names.identity()).encode())
-        digest.update(self.mean.tobytes())
+    def _content(self) -> Iterator[Any]:
+        yield repr(self._domains.names.identity()).encode()
+        yield self.mean.tobytes()
         if self._evidence:
-            digest.update(repr(sorted(self._evidence.items())).encode())
+            yield repr(sorted(self._evidence.items())).encode()
         matrix: Any = self._covariance if self._covariance is not None else self._precision
-        digest.update(b"covariance" if self._covariance is not None else b"precision")
-        parts = (matrix.indptr, matrix.indices, matrix.data) if self.sparse else (matrix,)
-        for part in parts:
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()
+        yield b"covariance" if self._covariance is not None else b"precision"
+        for part in (matrix.indptr, matrix.indices, matrix.data) if self.sparse else (matrix,):
+            yield np.ascontiguousarray(part).tobytes()
 
     def observe(self, evidence: Mapping[Any, Any]) -> Gaussian:
-        """Return the distribution of the other sites given the values of some, which results then show.
+        """Return the distribution of the other sites given the values of some; results show the known values, too.
 
         The distribution is that of :meth:`condition`, which leaves the known sites out of results.
 
@@ -173,7 +160,7 @@ class Gaussian(Model):
             raise ArgumentError("the values of known sites must be finite numbers.")
         free = np.setdiff1d(np.arange(self.n_sites), known)
         if not free.size:
-            raise ArgumentError("all sites are known, so nothing is left to be a distribution of.")
+            raise ArgumentError("all sites are known, so no site remains; leave at least one out.")
         names = [self._domains.names[int(i)] for i in free]
         shift = given - self.mean[known]
         if self._covariance is not None:
@@ -206,7 +193,7 @@ class Gaussian(Model):
         return Gaussian(self.mean[kept], 0.5 * (part + part.T), names=names)
 
     def draw_start(self, rng: np.random.Generator) -> Floats:
-        """Return a start: spread about twice as wide as sites are given all others."""
+        """Return a start; sites are spread about twice as wide as given all others."""
         diagonal = self.precision.diagonal()
         found: Floats = self.mean + 2.0 * rng.standard_normal(self.n_sites) / np.sqrt(diagonal)
         return found
@@ -286,7 +273,7 @@ def _check_definite(matrix: Floats, what: str) -> None:
 
 
 def _check_definite_sparse(matrix: Any) -> None:
-    """Prove that a sparse matrix is positive definite: by rows that the diagonal dominates, or by pivots."""
+    """Refuse a sparse matrix that is not positive definite, judged by diagonal dominance, or else by pivots."""
     diagonal = matrix.diagonal()
     if not (diagonal > 0).all():
         i = int(np.argmin(diagonal))

@@ -5,25 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Floats, Ints32
+from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
 from gibbsite.models.domain import Domains, frozen
-from gibbsite.models.factor import LARGEST, TOO_LARGE, FactorGroup, group_text, store
-from gibbsite.models.reals import read_reals
+from gibbsite.models.evidence import Folding
+from gibbsite.models.factor import LARGEST, TOO_LARGE, FactorGroup, WeightedGroup, group_text, store
 from gibbsite.models.weighted import AgreementFactors, SpinFactors, agreement_tables, spin_tables
-
-if TYPE_CHECKING:
-    from gibbsite.models.evidence import Folding
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class LatticeFactors:
+class LatticeFactors(WeightedGroup):
     """Nearest-neighbour couplings of a row-major lattice of any dimension.
 
     Parameters
@@ -77,24 +75,11 @@ class LatticeFactors:
         arrays = read_couplings(shape, periodic, weights)
         store(self, shape=shape, periodic=periodic, weights=arrays, spin=bool(spin), name=name)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.shape, self.periodic, self.weights, self.spin, self.name)
-
     @property
     def size(self) -> int:
         """Number of couplings."""
         n = math.prod(self.shape)
         return sum(n if ring else n - n // length for length, ring in zip(self.shape, self.periodic, strict=True))
-
-    @property
-    def arity(self) -> int:
-        """Two sites per factor."""
-        return 2
-
-    @property
-    def directed(self) -> bool:
-        """Never a conditional table."""
-        return False
 
     @property
     def scopes(self) -> Ints32:
@@ -154,10 +139,6 @@ class LatticeFactors:
             )
         check_equal_states(self.spin, domains, group_text(self.name))
 
-    def reweighted(self, weights: Any) -> LatticeFactors:
-        """Return the lattice with other weights, given as in the constructor."""
-        return LatticeFactors(self.shape, self.periodic, weights, self.spin, self.name)
-
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
         """Fold as explicit pairs: a lattice with holes is no longer regular."""
         return self.explicit().fold(folding)
@@ -171,7 +152,7 @@ class LatticeFactors:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class FieldFactors:
+class FieldFactors(WeightedGroup):
     """One factor on each site of the model, in order, without stored scopes.
 
     Parameters
@@ -214,9 +195,6 @@ class FieldFactors:
         array = frozen(array, np.float64)
         store(self, n_sites=int(n_sites), weights=array, spin=bool(spin), name=name)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.n_sites, self.weights, self.spin, self.name)
-
     @property
     def size(self) -> int:
         """Number of factors, one per site."""
@@ -226,11 +204,6 @@ class FieldFactors:
     def arity(self) -> int:
         """One site per factor."""
         return 1
-
-    @property
-    def directed(self) -> bool:
-        """Never a conditional table."""
-        return False
 
     @property
     def scopes(self) -> Ints32:
@@ -276,10 +249,6 @@ class FieldFactors:
                 f"{group_text(self.name)} makes every state of the site {domains.names[k]!r} "
                 "impossible; leave at least one log-potential finite."
             )
-
-    def reweighted(self, weights: Any) -> FieldFactors:
-        """Return the group with other weights, given as in the constructor."""
-        return FieldFactors(self.n_sites, weights, self.spin, self.name)
 
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
         """Keep the fields of the free sites."""
@@ -387,11 +356,11 @@ def _axis_couplings(shape: tuple[int, ...], periodic: tuple[bool, ...], axis: in
 
 
 def check_equal_states(spin: bool, domains: Domains, text: str) -> None:
-    """Raise `ModelError` unless all sites have equally many states, two for spins."""
+    """Raise `ModelError` unless all sites have the same number of states, two for spins."""
     if domains.n_sites == 0:
         return
     states = 2 if spin else int(domains.cards[0])
-    # Looking at the kinds spares an array over all sites.
+    # Checking the kinds first avoids an array over all sites.
     if any(len(kind) != states for kind in domains.kinds) and (domains.cards != states).any():
         site = int(np.argmax(domains.cards != states))
         raise ModelError(

@@ -1,7 +1,7 @@
-"""Ising and Potts models in files that need not fit into memory: rows of neighbours, mapped as they are read.
+"""Ising and Potts models in files that need not fit into memory: rows of neighbours that are mapped into memory.
 
-A stored model is a folder: a manifest with sizes and checksums, and arrays in NumPy's own format. Sweeps in
-the order of the sites read them from beginning to end.
+A stored model is a folder with a manifest, which has sizes and checksums, and arrays in the format of NumPy. Sweeps in
+the order of the sites read the arrays from beginning to end.
 """
 
 from __future__ import annotations
@@ -20,46 +20,37 @@ import numpy as np
 from gibbsite._common.archive import map_array
 from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Wanted, between, check_header, check_values, fits, one_of, read_json
-from gibbsite._common.cache import Cache
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, SiteNames, read_labels
 
 MANIFEST = "manifest.json"
 FORMAT = "gibbsite-pairs"
-#: Version 2: couplings that are all equal are kept once; 3: few distinct ones are, too, and a byte for each
-#: entry says which of them it has; 4: Potts models. A model is of the lowest version that can hold it.
+#: Version 2: a coupling of all pairs is stored once; 3: few distinct couplings are stored once, and a byte for each
+#: entry; 4: Potts models. A model is stored in the lowest version that can represent it.
 READABLE = (1, 2, 3, 4)
 CHECKSUM = "checksum"  # the entry of a manifest with the checksum of the others
-#: Names of the arrays: rows of compressed neighbours, couplings, and a field for each site.
+#: Names of the arrays: compressed rows of neighbours, couplings, and a field for each site.
 ARRAYS = ("start", "neighbour", "coupling", "field")
-#: Of the array of version 3: which coupling an entry has.
-WHICH = "which"
-#: Of the array of Potts models: where the states of each site begin among those of all.
-OFFSET = "offset"
+WHICH = "which"  # the array of version 3 with the number of the coupling of each entry
+OFFSET = "offset"  # the array of Potts models with the start of the states of each site
 _PIECE = 1 << 24  # bytes read at a time
-_SITES = 1 << 18  # whose rows are read at a time
+_SITES = 1 << 18  # number of sites whose rows are read at a time
 
 
 class StoredPairs(Model):
     """An Ising model in a folder, made by :func:`gibbsite.formats.store_edges` and opened by :func:`open_model`.
 
-    Sites are numbers, ``"0"``, ``"1"``, ..., with states -1 and 1. Nothing but the states of the chains and what is
-    recorded of them is held in memory; batches of marginals are best left out (``gs.Marginals(batches=False)``).
+    Sites are numbers, ``"0"``, ``"1"``, ..., with states -1 and 1. Only the states of the chains and the recorded data
+    are held in memory; ``gs.Marginals(batches=False)`` keeps the latter small.
     """
 
-    _combine: Any = np.multiply  # what a coupling counts for, given the states of its sites
+    _combine: Any = np.multiply  # the factor of a coupling, given the states of its sites
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path, self.manifest = path, manifest
-        self.cache = Cache()
         labels = tuple(manifest.get("states", (-1, 1)))
-        self._domains = Domains(SiteNames(int(manifest["sites"])), (labels,), np.zeros(0, np.int32))
-
-    @property
-    def domains(self) -> Domains:
-        """Names and states of the sites."""
-        return self._domains
+        super().__init__(Domains(SiteNames(int(manifest["sites"])), (labels,), np.zeros(0, np.int32)))
 
     @property
     def n_states(self) -> int:
@@ -78,7 +69,7 @@ class StoredPairs(Model):
 
     @property
     def couplings(self) -> str:
-        """How couplings are kept: ``"equal"``, ``"5 distinct"``, or ``"a float for each"``."""
+        """How couplings are stored: ``"equal"``, ``"5 distinct"``, or ``"a float for each"``."""
         kept = self._map("coupling").size
         if self.coded:
             return f"{kept} distinct"
@@ -86,7 +77,7 @@ class StoredPairs(Model):
 
     @property
     def coded(self) -> bool:
-        """Whether couplings are the distinct ones, and another array says which of them an entry has."""
+        """Whether the distinct couplings are stored, and another array has the number of that of each entry."""
         return WHICH in self.manifest["files"]
 
     @property
@@ -112,15 +103,15 @@ class StoredPairs(Model):
         if codes.shape != (self.n_sites,) or not np.isin(codes, np.arange(self.n_states)).all():
             raise ModelError(f"a state of this model is {self.n_sites} codes from 0 to {self.n_states - 1}.")
         codes = codes.astype(np.int16, copy=False)
-        # every pair stands in two rows
+        # every pair is in two rows
         return self.log_offset + self._sum_fields(codes) + 0.5 * self._sum_pairs(codes)
 
     def _sum_fields(self, codes: Array) -> float:
-        """Sum what single sites contribute."""
+        """Return the sum of the fields."""
         return float(codes @ self.array("field"))
 
     def _sum_pairs(self, codes: Array) -> float:
-        """Sum couplings times what the states of their sites combine to, over the entries of all rows."""
+        """Return the sum of the couplings of all entries, each times its factor given the states."""
         start, neighbour = self.array("start"), self.array("neighbour")
         total = 0.0
         for first in range(0, self.n_sites, _SITES):
@@ -132,15 +123,15 @@ class StoredPairs(Model):
         return total
 
     def observe(self, evidence: Mapping[Any, Any]) -> Model:
-        """Refuse: the arrays would have to be written anew."""
+        """Refuse evidence, for which the arrays would have to be written again."""
         raise IncompatibleError(
-            "A stored model cannot fold evidence in; store it without the observed sites, and add what they "
-            "contribute to the fields of their neighbours."
+            "A stored model cannot fold evidence in; store it without the observed sites, and add their "
+            "couplings to the fields of their neighbours."
         )
 
     @property
     def wanted(self) -> dict[str, Wanted]:
-        """What each array must be; the numbers of couplings and fields are those of :attr:`lengths`."""
+        """The type and shape of each array; :attr:`lengths` has the possible numbers of couplings and fields."""
         sites, entries = self.n_sites, int(self.manifest["entries"])
         which = {WHICH: Wanted(np.uint8, (entries,))} if self.coded else {}
         return {
@@ -153,28 +144,28 @@ class StoredPairs(Model):
 
     @property
     def lengths(self) -> dict[str, Any]:
-        """How many couplings and fields there may be."""
+        """The possible numbers of couplings and fields."""
         couplings = range(1, 257) if self.coded else (1, int(self.manifest["entries"]))
         return {"coupling": couplings, "field": (self.n_sites,)}
 
     def check(self, verify: bool = False) -> None:
-        """Refuse arrays that compiled code must not see: they are read once, from beginning to end.
+        """Refuse damaged arrays, which compiled code must not read; read them once, from beginning to end.
 
         Sizes, types and ranges are compared with the manifest, numbers must be finite, and every pair must
-        stand in the rows of both of its sites with the same coupling. Checksums are compared of what is
-        short, and of all files on demand.
+        be in the rows of both of its sites with the same coupling. The checksums of short files are compared,
+        and of all files on demand.
         """
         files = self.manifest["files"]
         for name in self.wanted:
             file = self.path / f"{name}.npy"
             if not file.is_file() or file.stat().st_size != files[name]["bytes"]:
-                raise FormatError(f"{file} is missing or has another size than its manifest says; store it anew.")
+                raise FormatError(f"{file} is missing or has another size than its manifest says; store it again.")
         entries = int(self.manifest["entries"])
         for name in self.wanted:
             found = self._map(name)
             short = name == "field" or (name == "coupling" and found.size < entries)
             if (verify or short) and hash_file(self.path / f"{name}.npy") != files[name]["blake2b"]:
-                raise FormatError(f"{self.path / name}.npy has changed since it was written; store the model anew.")
+                raise FormatError(f"{self.path / name}.npy has changed since it was written; store the model again.")
             if name in self.lengths and found.size not in self.lengths[name]:
                 raise self._damaged(name)
         self._check_steps("start", entries)
@@ -183,7 +174,7 @@ class StoredPairs(Model):
         self._check_offset(self._check_rows())
 
     def _check_rows(self) -> float:
-        """Refuse rows that are not those of pairs; return the sum of the couplings of all entries."""
+        """Refuse rows that do not consist of pairs; return the sum of the couplings of all entries."""
         from gibbsite.models.stored_rows import FAULTS, check_rows
 
         start, neighbour, coupling = (self._map(name) for name in ARRAYS[:3])
@@ -198,13 +189,13 @@ class StoredPairs(Model):
             raise self._damaged("neighbour" if fault < 3 else WHICH if listed else "coupling", FAULTS[fault])
         if balance[0]:
             raise FormatError(
-                f"{self.path} is damaged: a pair does not stand in the rows of both of its sites with one "
-                "coupling; store the model anew."
+                f"{self.path} is damaged: a pair is not in the rows of both of its sites with one coupling; "
+                "store the model again."
             )
         return float(total[0] if mark.size else neighbour.size * coupling.sum(dtype=np.float64))
 
     def _check_offset(self, couplings: float) -> None:
-        """Refuse a constant that is not that of the arrays: that of the state in which all spins are -1."""
+        """Refuse a constant other than the log-potential of the state in which all spins are -1."""
         field, coupling = self._map("field"), self._map("coupling")
         size = [
             count * max(-float(each.min(initial=0)), float(each.max(initial=0)))
@@ -216,11 +207,11 @@ class StoredPairs(Model):
     def _compare_offset(self, right: float, size: float) -> None:
         if not math.isclose(self.log_offset, right, rel_tol=1e-9, abs_tol=1e-9 * size):
             raise FormatError(
-                f"{self.path / MANIFEST} is damaged: its log_offset is not that of the arrays; store the model anew."
+                f"{self.path / MANIFEST} is damaged: its log_offset is not that of the arrays; store the model again."
             )
 
     def _check_steps(self, name: str, last: int, step: int | None = None) -> None:
-        """Refuse an array that does not ascend from 0 to ``last``, or not in equal steps."""
+        """Refuse an array that does not ascend from 0 to ``last``, in equal steps if ``step`` is given."""
         numbers = self._map(name)
         good = bool(numbers[0] == 0 and int(numbers[-1]) == last)
         for first in range(0, self.n_sites, _SITES):
@@ -232,10 +223,10 @@ class StoredPairs(Model):
 
     def _damaged(self, name: str, reason: str = "") -> FormatError:
         why = f": {reason}" if reason else ""
-        return FormatError(f"{self.path / name}.npy is damaged{why}; store the model anew.")
+        return FormatError(f"{self.path / name}.npy is damaged{why}; store the model again.")
 
     def _map(self, name: str) -> Array:
-        """Return an array as it is kept, mapped as it is read."""
+        """Return an array as it is stored, mapped into memory."""
         file = self.path / f"{name}.npy"
         return map_array(file, name, self.wanted[name], {}, partial(self._damaged, name))
 
@@ -245,7 +236,7 @@ class StoredPairs(Model):
         return coupling[self._map(WHICH)[part]] if self.coded else coupling[part]
 
     def array(self, name: str) -> Array:
-        """Return an array, mapped as it is read; a coupling that is that of all pairs, repeated."""
+        """Return an array, mapped into memory; a coupling of all pairs is repeated for each entry."""
         found = self._map(name)
         entries = int(self.manifest["entries"])
         once = name == "coupling" and not self.coded and found.size < entries
@@ -256,9 +247,9 @@ class StoredPairs(Model):
 
 
 class StoredPotts(StoredPairs):
-    """A Potts model in a folder: pairs ask whether their states agree, and states may have fields.
+    """A Potts model in a folder, in other respects like :class:`StoredPairs`.
 
-    Otherwise as :class:`StoredPairs`.
+    Couplings count if the states of a pair agree, and states may have fields.
 
     Examples
     --------
@@ -274,16 +265,16 @@ class StoredPotts(StoredPairs):
 
     @property
     def wanted(self) -> dict[str, Wanted]:
-        """What each array must be."""
+        """The type and shape of each array."""
         return {**super().wanted, OFFSET: Wanted(np.int64, (self.n_sites + 1,))}
 
     @property
     def lengths(self) -> dict[str, Any]:
-        """How many couplings and fields there may be."""
+        """The possible numbers of couplings and fields."""
         return {**super().lengths, "field": (self.n_states, self.n_sites * self.n_states)}
 
     def check(self, verify: bool = False) -> None:
-        """Refuse arrays that compiled code must not see."""
+        """Refuse damaged arrays."""
         super().check(verify)
         self._check_steps(OFFSET, self.n_sites * self.n_states, self.n_states)
 
@@ -292,7 +283,7 @@ class StoredPotts(StoredPairs):
 
     def _sum_fields(self, codes: Array) -> float:
         field = self.array("field")
-        if field.size == self.n_states:  # those of all sites
+        if field.size == self.n_states:  # all sites have the same fields
             return float(np.bincount(codes, minlength=self.n_states) @ field)
         fields = 0.0
         for first in range(0, self.n_sites, _SITES):
@@ -309,14 +300,14 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
     path : str or path
         The folder.
     verify : bool
-        Compare the checksums of all files. Otherwise everything is read once, too, but only checked for what
-        no model can have: other sizes, neighbours that are no sites, pairs that stand in one row alone,
-        numbers that are not finite.
+        Compare the checksums of all files. Otherwise all files are read once, too, but only checked for
+        impossible content: wrong sizes, unknown neighbours, pairs that are in one row only, numbers that are
+        not finite.
 
     Raises
     ------
     FormatError
-        If there is no such model, or a damaged one.
+        If there is no such model, or if it is damaged.
 
     Examples
     --------
@@ -339,7 +330,7 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
 
     manifest = read_json(_read_manifest(folder, fail), fail)
     if manifest.get("format") != FORMAT or not fits(manifest.get("version"), one_of(*READABLE)):
-        raise FormatError(f"{folder} is of another format or version than this gibbsite reads; store the model anew.")
+        raise FormatError(f"{folder} is of another format or version than this gibbsite reads; store the model again.")
     check_header(manifest, _MANIFEST | (_POTTS if "states" in manifest else {}), fail)
     names = {*ARRAYS, *((OFFSET,) if "states" in manifest else ())}
     if set(manifest["files"]) - {WHICH} != names:
@@ -354,7 +345,7 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
 
 
 _LONGEST_MANIFEST = 1 << 24
-# What a manifest must be; see gibbsite._common.boundary.fits.
+# The pattern of a manifest; see gibbsite._common.boundary.fits.
 _MANIFEST = {
     "sites": between(1, 2**31 - 1),
     "entries": lambda entries: fits(entries, between(0, 2**62)) and entries % 2 == 0,

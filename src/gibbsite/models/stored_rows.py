@@ -1,4 +1,4 @@
-"""Rows of neighbours that are mapped from files: read once, before anything else uses them."""
+"""Checks of the rows of neighbours of a stored model, in compiled code."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Floats32, Words32, Words64
 from gibbsite._numba.jit import Integer, compiled, inlined
 
-#: What may be wrong with an entry, by number.
+#: Faults of an entry, by number.
 FAULTS = (
     "",
-    "a neighbour that is no site",
+    "a neighbour that is not a site",
     "a site that is its own neighbour",
-    "a coupling that is no finite number",
+    "a coupling that is not finite",
     "a coupling that is not listed",
 )
 _EXPONENT = np.uint32(0x7F800000)  # of a 32-bit float; all of its bits are set where it is not finite
@@ -30,13 +30,13 @@ def _mix(site: Integer) -> Integer:
 def check_rows(
     start: Array, neighbour: Words32, mark: Array, value: Floats32, listed: int, balance: Words64, couplings: Floats
 ) -> int:
-    """Check all rows; return what is wrong, one of :data:`FAULTS`.
+    """Check all rows; return the number of the first fault in :data:`FAULTS`.
 
-    ``mark`` says which coupling an entry has: its bits, or its number among ``listed`` ones; it is empty where all
-    couplings are equal. To ``balance`` is added, for each entry, its mark times the difference of two numbers: that of
-    the row and that of the neighbour. Every pair stands in two rows with the same coupling, so the sum over all rows,
-    modulo 2^64, is zero; where a pair is in one row alone, or has two couplings, it is not, but for a chance of about
-    2^-64. To ``couplings`` is added the sum of all couplings, whose values are ``value``, where they are not all equal.
+    ``mark`` has the bits of the coupling of each entry, or its number among ``listed`` ones; it is empty if all
+    couplings are equal. Each entry adds to ``balance`` its mark times the difference of two random-looking numbers, of
+    its row and of its neighbour. Every pair is in two rows with the same coupling, so the sum, modulo 2^64, is zero; if
+    a pair is in one row only, or has two couplings, it is zero with a probability of about 2^-64. The sum of all
+    couplings, whose values are ``value``, is added to ``couplings`` if they are not all equal.
     """
     sites, marked, floats = start.size - 1, mark.size > 0, listed == 0
     total, together = np.uint64(0), 0.0

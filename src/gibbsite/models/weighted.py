@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arrays import Array, Floats, Ints32
+from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
 from gibbsite.models.domain import Domains, frozen
+from gibbsite.models.evidence import Folding
 from gibbsite.models.factor import (
     LARGEST,
     TOO_LARGE,
     FactorGroup,
     TableFactors,
+    WeightedGroup,
     check_scopes,
     factor_text,
     group_text,
     read_scopes,
     store,
 )
-from gibbsite.models.reals import read_reals
-
-if TYPE_CHECKING:
-    from gibbsite.models.evidence import Folding
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class SpinFactors:
+class SpinFactors(WeightedGroup):
     """Factors ``weight * product of spins`` on two-state sites, a spin being ``2 * code - 1``.
 
     Parameters
@@ -56,23 +54,10 @@ class SpinFactors:
         rows = read_scopes(scopes)
         store(self, scopes=rows, weights=_read_weights(weights, len(rows), name), name=name)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.scopes, self.weights, self.name)
-
-    @property
-    def size(self) -> int:
-        """Number of factors."""
-        return len(self.scopes)
-
     @property
     def arity(self) -> int:
         """Number of sites per factor."""
         return int(self.scopes.shape[1])
-
-    @property
-    def directed(self) -> bool:
-        """Never a conditional table."""
-        return False
 
     def log_tables(self, cards: Ints32) -> Floats:
         """Return the tables, one for all when the weights are equal."""
@@ -86,12 +71,14 @@ class SpinFactors:
     def check(self, domains: Domains) -> None:
         """Raise `ModelError` unless every site has two states and every weight is finite."""
         check_scopes(self, domains)
-        check_binary(domains.cards[self.scopes], self.scopes, domains)
-        check_weights(self, self.weights, domains)
-
-    def reweighted(self, weights: Any) -> SpinFactors:
-        """Return the group with other weights, one per factor or one for all."""
-        return SpinFactors(self.scopes, weights, self.name)
+        wrong = domains.cards[self.scopes] != 2
+        if wrong.any():
+            site = int(self.scopes[wrong][0])
+            raise ModelError(
+                f"the site {domains.names[site]!r} has {domains.cards[site]} states, but spin factors "
+                "need two; use TableFactors or AgreementFactors."
+            )
+        _check_weights(self, self.weights, domains)
 
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
         """Multiply the observed spins into the weights."""
@@ -108,14 +95,15 @@ class SpinFactors:
             if r == self.arity:
                 groups.append(SpinFactors(scopes, weights[rows], self.name))
             elif r == 1:
-                groups.append(SpinFactors(*_add_up(scopes[:, 0], weights[rows])))
+                touched, at = np.unique(scopes[:, 0], return_inverse=True)
+                groups.append(SpinFactors(touched[:, None], _sums(at, weights[rows], len(touched))))
             else:
                 groups.append(SpinFactors(scopes, weights[rows]))
         return groups, float(weights[left == 0].sum())
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class AgreementFactors:
+class AgreementFactors(WeightedGroup):
     """Factors ``weight * [x_i == x_j]`` between sites with the same number of states (Potts).
 
     Parameters
@@ -145,24 +133,6 @@ class AgreementFactors:
             )
         store(self, scopes=rows, weights=_read_weights(weights, len(rows), name), name=name)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.scopes, self.weights, self.name)
-
-    @property
-    def size(self) -> int:
-        """Number of factors."""
-        return len(self.scopes)
-
-    @property
-    def arity(self) -> int:
-        """Two sites per factor."""
-        return 2
-
-    @property
-    def directed(self) -> bool:
-        """Never a conditional table."""
-        return False
-
     def log_tables(self, cards: Ints32) -> Floats:
         """Return the tables, one for all when the weights are equal."""
         return agreement_tables(self.weights, int(cards[self.scopes[0, 0]]) if self.size else 0)
@@ -172,7 +142,7 @@ class AgreementFactors:
         return float(self.weights @ (x[self.scopes[:, 0]] == x[self.scopes[:, 1]]))
 
     def check(self, domains: Domains) -> None:
-        """Raise `ModelError` unless all sites have equally many states and weights are finite."""
+        """Raise `ModelError` unless all sites have the same number of states and weights are finite."""
         check_scopes(self, domains)
         cards = domains.cards[self.scopes]
         if self.size and (cards != cards[0, 0]).any():
@@ -181,11 +151,7 @@ class AgreementFactors:
                 f"{factor_text(self, k, domains)} joins sites of {cards[k, 0]} and {cards[k, 1]} "
                 f"states in a group of {cards[0, 0]} states; agreement needs equal numbers."
             )
-        check_weights(self, self.weights, domains)
-
-    def reweighted(self, weights: Any) -> AgreementFactors:
-        """Return the group with other weights, one per factor or one for all."""
-        return AgreementFactors(self.scopes, weights, self.name)
+        _check_weights(self, self.weights, domains)
 
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
         """Turn a pair with one observed site into a table that favours the observed state."""
@@ -220,17 +186,7 @@ def agreement_tables(weights: Floats, states: int) -> Floats:
     return one_if_equal(weights)[:, None, None] * np.eye(states)
 
 
-def check_binary(cards: Ints32, scopes: Ints32, domains: Domains) -> None:
-    """Raise `ModelError` unless all sites of some spin factors have two states."""
-    if (cards != 2).any():
-        site = int(scopes[cards != 2][0])
-        raise ModelError(
-            f"the site {domains.names[site]!r} has {domains.cards[site]} states, but spin factors "
-            "need two; use TableFactors or AgreementFactors."
-        )
-
-
-def check_weights(group: FactorGroup, weights: Floats, domains: Domains) -> None:
+def _check_weights(group: FactorGroup, weights: Floats, domains: Domains) -> None:
     """Raise `ModelError` unless all weights are finite."""
     fine = np.abs(weights) <= LARGEST
     if not fine.all():
@@ -259,12 +215,6 @@ def _read_weights(weights: npt.ArrayLike, m: int, name: str | None) -> Floats:
         )
     result: Floats = frozen(array, np.float64)
     return result
-
-
-def _add_up(sites: Ints32, weights: Floats) -> tuple[Ints32, Floats]:
-    """Return one factor per touched site with the sum of its weights."""
-    touched, at = np.unique(sites, return_inverse=True)
-    return touched[:, None], _sums(at, weights, len(touched))
 
 
 def _sums(at: Array, weights: Floats, n: int) -> Floats:

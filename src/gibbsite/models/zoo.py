@@ -10,21 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from gibbsite._common.arrays import Bools, Floats, Integers, Ints, Ints32
+from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
 from gibbsite.models.distance import DistanceFactors
 from gibbsite.models.domain import Label, make_domains, read_labels
 from gibbsite.models.factor import TableFactors
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.lattice import FieldFactors, LatticeFactors, read_lengths, read_rings
-from gibbsite.models.reals import read_reals
 from gibbsite.models.weighted import AgreementFactors, SpinFactors
 
 Couplings: TypeAlias = Any
 """A dense array, a SciPy sparse matrix, or a tuple of arrays (i, j, w)."""
 
-
-# Matrices that are symmetric in theory differ in the last bits after a computation.
-_SYMMETRY_TOLERANCE = 1e-9
+_SYMMETRY_TOLERANCE = 1e-9  # rounding makes matrices that are symmetric in theory differ in the last bits
 
 
 def ising(
@@ -98,12 +96,7 @@ def potts(
     (1.0, 3.0)
     """
     n, scopes, weights = _read_pairs(couplings, sites, fields, field_axes=2)
-    k = len(read_labels(states, "every site"))
-    h = np.zeros((1, k)) if fields is None else read_reals(fields, "fields")
-    if h.shape == (k,):
-        h = h[None]
-    if h.shape not in ((1, k), (n, k)):
-        raise ModelError(f"fields have shape {h.shape}; expected ({k},) or ({n}, {k}).")
+    h = np.atleast_2d(_read_state_fields(fields, n, states))
     groups = (
         AgreementFactors(scopes, weights, name="couplings"),
         TableFactors(np.arange(n, dtype=np.int32)[:, None], h, name="fields"),
@@ -156,7 +149,7 @@ def rbm(
         bias = np.zeros(()) if given is None else read_reals(given, f"{name} biases")
         if bias.shape not in ((), (size,)):
             raise ModelError(
-                f"{name} biases have shape {bias.shape}; expected a number or {size} biases, for the weights "
+                f"{name} biases have shape {bias.shape}; expected a number or {size} biases, because the weights "
                 f"have shape {w.shape}."
             )
         biases.append(np.broadcast_to(bias, size))
@@ -165,7 +158,7 @@ def rbm(
         if not fine.all():
             at = tuple(int(k) for k in np.argwhere(~fine)[0])
             where = at if len(at) > 1 else at[0]
-            advice = "; a unit that is certain is observed" if np.isinf(numbers[at]) else ""
+            advice = "; observe a unit whose state is certain" if np.isinf(numbers[at]) else ""
             raise ModelError(f"{what} must be finite, got {numbers[at]} at {where}{advice}.")
     with np.errstate(over="ignore", invalid="ignore"):
         fields = np.concatenate([biases[0] / 2 + w.sum(axis=1) / 4, biases[1] / 2 + w.sum(axis=0) / 4])
@@ -220,12 +213,19 @@ def distance_potts(
     8357.3
     """
     pairs = DistanceFactors(positions, gamma, beta, name="couplings", coupling=coupling)
-    n, k = len(pairs.positions), len(read_labels(states, "every site"))
-    h = np.zeros(k) if fields is None else read_reals(fields, "fields")
-    if h.shape not in ((k,), (n, k)):
-        raise ModelError(f"fields have shape {h.shape}; expected ({k},) or ({n}, {k}).")
+    n = len(pairs.positions)
+    h = _read_state_fields(fields, n, states)
     groups = (pairs, FieldFactors(n, h, spin=False, name="fields"))
     return FactorGraph(n, groups=groups, states=states)
+
+
+def _read_state_fields(fields: npt.ArrayLike | None, n: int, states: int | Sequence[Label]) -> Floats:
+    """Return log-potentials of the states, for all sites or for each of n sites."""
+    k = len(read_labels(states, "every site"))
+    h = np.zeros(k) if fields is None else read_reals(fields, "fields")
+    if h.shape not in ((k,), (1, k), (n, k)):
+        raise ModelError(f"fields have shape {h.shape}; expected ({k},) or ({n}, {k}).")
+    return h
 
 
 def ising_grid(
@@ -311,7 +311,7 @@ def potts_grid(
 
 
 def _read_field(field: npt.ArrayLike, shape: tuple[int, ...], state_axes: int) -> Floats:
-    """Return the field of a lattice; only the group knows how many states there must be."""
+    """Return the field of a lattice; the group of factors checks the number of states."""
     array = read_reals(field, "the field")
     lattice = array.shape[: array.ndim - state_axes]
     if array.ndim < state_axes or lattice not in ((), shape):
@@ -427,7 +427,7 @@ def _sorted_side(n: int, low: Integers, high: Integers, w: Floats, chosen: Bools
 
 def _check_symmetric(n: int, upper: tuple[Ints, Floats], lower: tuple[Ints, Floats]) -> None:
     if not np.array_equal(upper[0], lower[0]):
-        # Zeros stored on one side only do no harm.
+        # Zeros that are stored on one side only are ignored.
         upper, lower = ((key[w != 0], w[w != 0]) for key, w in (upper, lower))
     alone = np.setxor1d(upper[0], lower[0], assume_unique=True)
     if alone.size:
@@ -437,7 +437,7 @@ def _check_symmetric(n: int, upper: tuple[Ints, Floats], lower: tuple[Ints, Floa
         largest = np.abs(upper[1]).max(initial=0.0, where=finite)
         with np.errstate(invalid="ignore"):
             close = np.abs(upper[1] - lower[1]) <= _SYMMETRY_TOLERANCE * largest
-        close |= ~finite  # infinite and NaN weights have a message of their own
+        close |= ~finite  # infinite and NaN weights are refused elsewhere
         if close.all():
             return
         bad = int(upper[0][np.argmin(close)])

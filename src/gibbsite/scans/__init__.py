@@ -1,7 +1,6 @@
-"""In which order sites or blocks are visited, as data.
+"""The order in which sites or blocks are visited, as data.
 
-Every file of this folder is loaded, so that a new scan is one file: :mod:`gibbsite.scans.registry` says what
-is derived from its registration, and docs/new_scan.md how to write one.
+A scan is one file, which registers it (:mod:`gibbsite.scans.registry`); docs/new_scan.md describes how to write one.
 """
 
 from gibbsite._common.public_names import attach_stub

@@ -1,15 +1,15 @@
-"""What a scan is: the order of visits, as data.
+"""Scans: the order of visits, as data.
 
 A scan turns a graph into a *schedule*, a named tuple that compiled code reads through three generic functions:
 
-* :func:`period`: after how many steps the schedule starts again;
+* :func:`period`: the number of steps after which the schedule starts again;
 * :func:`refresh`: called at the start of every period, writes a new random order into ``order``
-  (nothing for fixed schedules);
+  (by default it does nothing);
 * :func:`site_at`: the site visited at a position of the period.
 
-Sites one after another need no array and are :class:`Raster`; colors are :class:`Phased`. All other orders,
-fixed ones and random ones, are one schedule, :class:`Ordered`, whose mode defines how a new period begins:
-loops over steps are compiled once for all of them.
+:class:`Raster` visits the sites in their own order, without an array, and :class:`Phased` visits them color by color.
+All other orders, fixed and random, are one schedule, :class:`Ordered`, so that loops over steps are compiled once for
+all of them; its mode defines how a new period begins.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,26 +26,24 @@ from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words, below, uniform
 from gibbsite.errors import ArgumentError, IncompatibleError
-
-if TYPE_CHECKING:
-    from gibbsite.graphs.graph import Graph
-    from gibbsite.models import Model
+from gibbsite.graphs.graph import Graph
+from gibbsite.models.base import Model
 
 
 @dataclass(frozen=True)
 class Scan(ABC):
-    """In which order sites are visited.
+    """The order in which sites are visited.
 
     Attributes
     ----------
     random : bool
-        The order is drawn anew during the run.
+        New orders are drawn during the run.
     once : bool
         Every site is visited once in every sweep.
     by_color : bool
-        All sites of a color come before those of the next, each once per sweep: they may move at once.
+        All sites of a color come before those of the next, each once per sweep, so they may move simultaneously.
     independent : bool
-        The site of every step is drawn by itself, with the probabilities :meth:`chances`.
+        The site of every step is drawn independently, with the probabilities :meth:`chances`.
     """
 
     random: ClassVar[bool] = False
@@ -80,11 +78,11 @@ class Scan(ABC):
         raise IncompatibleError(f"{type(self).__name__} does not draw its steps independently.")
 
     def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Ints32]]:
-        """Return the possible visits up to where the order is drawn anew, each with its probability.
+        """Return the possible orders between two random draws, each with its probability.
 
         The transition matrix of the scan is the mixture, with these probabilities, of the products of the
         matrices of single steps. A fixed order has one entry, its period; independent draws have one for
-        each site. Any other random scan must override this method, or cannot be verified.
+        each site. Any other random scan must override this method to be verified.
         """
         if not self.random:
             return [(1.0, self.visits(graph, model))]
@@ -105,7 +103,7 @@ class Scan(ABC):
         return np.flatnonzero(missing)
 
     def kernel(self) -> Any:
-        """Return the kernel that a run with this scan takes by default; None: that of the model."""
+        """Return the default kernel of runs with this scan; None for the default kernel of the model."""
         return None
 
     def describe(self) -> dict[str, Any]:
@@ -114,22 +112,21 @@ class Scan(ABC):
 
 
 class Raster(NamedTuple):
-    """Sites 0 .. n - 1, over and over."""
+    """Sites 0 .. n - 1, repeated."""
 
     n: int
 
 
-#: How a period of :class:`Ordered` begins: as the last one, with sites drawn one by one, or shuffled.
+#: Modes of :class:`Ordered`: every period is the same, or its sites are drawn one by one, or shuffled.
 FIXED, DRAWN, SHUFFLED = range(3)
 _NO_NUMBERS, _NO_SITES = np.zeros(0), np.zeros(0, np.int32)
 
 
 class Ordered(NamedTuple):
-    """A sequence of ``n`` sites, over and over, or drawn anew for every period.
+    """A sequence of ``n`` sites, repeated, or drawn again for every period.
 
-    Of mode FIXED it is ``order``. Of mode DRAWN every site is drawn by the alias table ``stay`` and
-    ``other``, uniformly where that is empty; of mode SHUFFLED all sites are permuted. See :func:`in_order`,
-    :func:`drawn_by` and :func:`shuffled`.
+    In mode FIXED it is ``order``. In mode DRAWN every site is drawn by the alias table ``stay`` and ``other``, or
+    uniformly if that is empty. In mode SHUFFLED all sites are permuted.
     """
 
     mode: int
@@ -155,10 +152,7 @@ def shuffled(n: int) -> Ordered:
 
 
 class Phased(NamedTuple):
-    """A fixed sequence of sites in runs of sites that do not depend on each other, over and over.
-
-    Run r are the visits from ``start[r]`` to ``start[r + 1]``.
-    """
+    """A fixed sequence of sites, repeated; visits ``start[r]`` to ``start[r + 1]`` do not depend on each other."""
 
     order: Ints32
     start: Ints
@@ -184,9 +178,9 @@ def site_at(schedule: Any, order: Ints32, k: Integer) -> Integer:
 
 @generic
 def run_end(schedule: Any, k: Integer, stop: Integer) -> Integer:
-    """Return up to where, from position k on and before ``stop``, visits do not depend on each other.
+    """Return the end, at most ``stop``, of the visits from position k on that do not depend on each other.
 
-    Without such runs that is one visit, but then only one thread is used, and ``stop`` is just as good.
+    The default is ``stop``, because schedules without such visits use one thread.
     """
     raise NotImplementedError
 
@@ -209,8 +203,8 @@ def _period_raster(schedule: Raster) -> int:
     return schedule.n
 
 
-@implement(refresh, Raster)
-def _refresh_raster(schedule: Raster, order: Ints32, rng: Words) -> Words:
+@implement(refresh)
+def _keep_order(schedule: Any, order: Ints32, rng: Words) -> Words:
     return rng
 
 
@@ -240,7 +234,7 @@ def _refresh_ordered(schedule: Ordered, order: Ints32, rng: Words) -> Words:
                     site = np.int64(schedule.other[site])
             order[k] = site
     elif schedule.mode == SHUFFLED:
-        # Fisher and Yates; starting from any permutation gives a uniform one
+        # Fisher and Yates; the result is uniform for any previous order
         for k in range(order.size - 1, 0, -1):
             rng, j = below(rng, k + 1)
             order[k], order[j] = order[j], order[k]
@@ -250,11 +244,6 @@ def _refresh_ordered(schedule: Ordered, order: Ints32, rng: Words) -> Words:
 @implement(period, Phased)
 def _period_phased(schedule: Phased) -> int:
     return schedule.order.size
-
-
-@implement(refresh, Phased)
-def _refresh_phased(schedule: Phased, order: Ints32, rng: Words) -> Words:
-    return rng
 
 
 @implement(site_at, Phased)

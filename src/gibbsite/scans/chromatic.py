@@ -7,19 +7,17 @@ order, and the sites of a color may be updated at the same time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from gibbsite._common.wording import part
 from gibbsite.errors import IncompatibleError
 from gibbsite.graphs.color import color_sites
+from gibbsite.graphs.graph import Graph
+from gibbsite.models.base import Model
 from gibbsite.scans.base import Phased, Scan
 from gibbsite.scans.registry import register
-
-if TYPE_CHECKING:
-    from gibbsite.graphs.graph import Graph
-    from gibbsite.models import Model
 
 
 @register(name="chromatic")

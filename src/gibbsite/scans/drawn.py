@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,15 +14,10 @@ from gibbsite._common.arguments import describe
 from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._numba.random.alias import build_alias
 from gibbsite.errors import ArgumentError, IncompatibleError
+from gibbsite.graphs.graph import Graph
+from gibbsite.models.base import Model
 from gibbsite.scans.base import Ordered, Scan, drawn_by, shuffled
 from gibbsite.scans.registry import register
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gibbsite.graphs.graph import Graph
-    from gibbsite.models import Model
-
 
 _MOST_PERMUTED = 6  # sites whose permutations are listed
 
@@ -65,7 +60,7 @@ class RandomScan(Scan):
         return chances
 
     def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Ints32]]:
-        """Return each site with its probability, which is read from the table that draws it."""
+        """Return each site with its probability according to the alias table."""
         drawn = self.schedule(graph, model)
         chances = np.full(drawn.n, 1.0 / max(drawn.n, 1))
         if drawn.stay.size:
@@ -123,7 +118,7 @@ class Shuffled(Scan):
         return shuffled(graph.n_units)
 
     def buffer(self, graph: Graph) -> Ints32:
-        """Allocate the order, sorted; every sweep shuffles what the last one left."""
+        """Return the sorted order; every sweep shuffles the previous one."""
         return np.arange(graph.n_units, dtype=np.int32)
 
     def mixture(self, graph: Graph, model: Model | None = None) -> Iterable[tuple[float, Ints32]]:

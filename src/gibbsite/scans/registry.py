@@ -1,7 +1,7 @@
-"""The scans of the library: each is registered in its own module, and everything else is derived.
+"""The scans of the library, each of which is registered in its own module.
 
-From here come the public names of :mod:`gibbsite.scans`, the choices of the command line, what ``warmup``
-compiles, and the scans with which kernels are proved.
+The public names of :mod:`gibbsite.scans`, the choices of the command line, the scans that ``warmup`` compiles and the
+scans with which kernels are verified are derived from the registrations.
 """
 
 from __future__ import annotations
@@ -21,18 +21,10 @@ S = TypeVar("S", bound="type[Scan]")
 
 @dataclass(frozen=True)
 class Registration:
-    """What is declared about a scan.
+    """The declaration of a scan.
 
-    Attributes
-    ----------
-    scan : type
-        The class.
-    name : str or None
-        Its name on the command line; None for scans that need arguments.
-    proof : function
-        From a number of units to the arguments of the instances with which kernels are proved.
-    default : bool
-        Whether a run takes this scan by default.
+    ``name`` is its name on the command line, None for scans that need arguments. ``proof`` maps a number of units to
+    the arguments of the instances with which kernels are verified.
     """
 
     scan: type[Scan]
@@ -47,8 +39,8 @@ _REGISTERED: dict[str, Registration] = {}
 def register(*, name: str | None = None, proof: Proof | None = None, default: bool = False) -> Callable[[S], S]:
     """Register a scan; the arguments are the attributes of :class:`Registration`.
 
-    Without ``proof`` kernels are proved with the scan as it is without arguments. ``name`` must be written
-    as a literal, because it is read from the source.
+    By default kernels are verified with the scan without arguments. ``name`` must be a literal, because it is read from
+    the source.
     """
 
     def add(scan: S) -> S:
@@ -71,13 +63,7 @@ def proof_scans(n_units: int) -> tuple[Scan, ...]:
 
 
 def make_scan(name: str) -> Scan:
-    """Return a scan by its name on the command line.
-
-    Examples
-    --------
-    >>> make_scan("random")
-    RandomScan(weights=None)
-    """
+    """Return a scan by its name on the command line."""
     for given in read_declarations("scans"):
         if given.get("name") == name:
             import_downwards(given["module"])

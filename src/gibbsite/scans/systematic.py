@@ -1,21 +1,19 @@
-"""Fixed orders: every site once per sweep, there and back, or any sequence."""
+"""Fixed orders: every site once per sweep, forward and backward, or any sequence."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gibbsite._common.arrays import Integers, Ints32
 from gibbsite.errors import ArgumentError
+from gibbsite.graphs.graph import Graph
+from gibbsite.models.base import Model
 from gibbsite.scans.base import Ordered, Raster, Scan, in_order, site_sequence
 from gibbsite.scans.registry import register
-
-if TYPE_CHECKING:
-    from gibbsite.graphs.graph import Graph
-    from gibbsite.models import Model
 
 Sites = Sequence[Any] | Integers
 
@@ -64,7 +62,7 @@ class Systematic(Scan):
 @register(name="palindromic")
 @dataclass(frozen=True)
 class Palindromic(Scan):
-    """Forward and backward sweeps in turn: a reversible chain (over pairs of sweeps) at no cost.
+    """Forward and backward sweeps alternate, which makes the chain of pairs of sweeps reversible.
 
     Parameters
     ----------
@@ -92,7 +90,7 @@ class Palindromic(Scan):
 
 
 def _longer_than_a_sweep(n: int) -> list[dict[str, Any]]:
-    """Return an order of more visits than there are sites, so that periods and sweeps end apart."""
+    """Return an order with more visits than sites, so that periods and sweeps have different lengths."""
     backwards = np.arange(n)[::-1]
     return [{"order": np.concatenate([backwards, backwards[: n // 2 + 1]])}]
 
@@ -100,9 +98,9 @@ def _longer_than_a_sweep(n: int) -> list[dict[str, Any]]:
 @register(proof=_longer_than_a_sweep)
 @dataclass(frozen=True)
 class FixedOrder(Scan):
-    """Any sequence of sites, repeated for ever.
+    """Any sequence of sites, repeated.
 
-    A sweep is as many steps as there are free sites, wherever in the sequence that ends. Sites that are
+    A sweep has as many steps as there are free sites, so it may end within the sequence. Sites that are
     not in the sequence keep their start state; the result reports them as never visited.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Binary quadratic models: dimod objects, and plain dictionaries ``(h, J)`` and ``Q``.
+"""Binary quadratic models: dimod objects, plain dictionaries ``(h, J)`` and ``Q``, and what files of them hold.
 
 Sign convention: these formats give an *energy* that is minimised, and the model is
 ``p(x) ~ exp(-beta * E(x))``. A coupling of gibbsite is therefore ``-beta`` times theirs, and the
@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, is_iterable
 from gibbsite._common.arrays import Array, Floats, Ints32
+from gibbsite._common.reals import read_real, read_reals
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
-from gibbsite.models.domain import Label, is_iterable
+from gibbsite.formats.parsing.text import Source
+from gibbsite.models.domain import Label
 from gibbsite.models.factorgraph import FactorGraph
-from gibbsite.models.reals import read_real, read_reals
 from gibbsite.models.weighted import SpinFactors
 
 
@@ -74,9 +75,7 @@ def from_bqm(bqm: Any, *, beta: float = 1.0) -> FactorGraph:
     variables = list(bqm.variables)
     h, (i, j, w), offset = bqm.to_numpy_vectors(variable_order=variables)
     terms = IsingTerms(np.asarray(h, np.float64), _columns(i, j), np.asarray(w, np.float64), float(offset))
-    if vartype == "BINARY":
-        return spin_model(variables, (0, 1), _as_spins(terms), beta)
-    return spin_model(variables, (-1, 1), terms, beta)
+    return _energy_model(variables, vartype, terms, beta)
 
 
 @checked
@@ -165,7 +164,7 @@ def from_qubo(Q: Any, *, offset: float = 0.0, beta: float = 1.0) -> FactorGraph:
     own = pairs[:, 0] == pairs[:, 1]
     linear = np.bincount(pairs[own, 0], weights[own], len(index)).astype(np.float64)
     terms = IsingTerms(linear, pairs[~own], weights[~own], read_real(offset, "offset"))
-    return spin_model(index, (0, 1), _as_spins(terms), beta)
+    return _energy_model(index, "BINARY", terms, beta)
 
 
 @checked
@@ -284,6 +283,60 @@ def spin_model(variables: Iterable[Hashable], labels: tuple[Label, ...], terms: 
     )
     constant = [((), -beta * terms.offset)] if terms.offset else []
     return FactorGraph(names, groups=groups, states=labels, log_factors=constant)
+
+
+def _energy_model(variables: Iterable[Hashable], vartype: str, terms: IsingTerms, beta: float) -> FactorGraph:
+    """Return the model of an energy in terms of spins or bits."""
+    if vartype == "BINARY":
+        return spin_model(variables, (0, 1), _as_spins(terms), beta)
+    return spin_model(variables, (-1, 1), terms, beta)
+
+
+def model_in(source: Source, variables: list[Any], vartype: str, terms: IsingTerms, beta: float) -> FactorGraph:
+    """Return the model of the energy that a file holds; refuse numbers that are too large."""
+    for values in (terms.fields, terms.couplings, np.array([terms.offset])):
+        # The sums that turn bits into spins must stay finite as well.
+        with np.errstate(over="ignore"):
+            if not np.isfinite(np.abs(values).sum()):
+                raise source.error("expected finite biases, found one that is not, or too large ones.")
+    try:
+        return _energy_model(variables, vartype, terms, beta)
+    except (ModelError, IncompatibleError) as error:
+        raise source.error(str(error)) from None
+
+
+def edges_of(model: FactorGraph) -> tuple[Ints32, Floats]:
+    """Return the pairs of an Ising model without fields, and their couplings; refuse other models."""
+    terms = ising_terms(model)
+    # fields that cancel leave rounding errors
+    least = 1e-12 * float(np.abs(terms.couplings).max(initial=0.0))
+    favoured = np.abs(terms.fields) > least
+    if favoured.any():
+        k = int(np.argmax(favoured))
+        raise IncompatibleError(
+            f"the site {model.sites[k]!r} has a field of {terms.fields[k]:g}; this format has edges only, "
+            "write .coo or .bqm."
+        )
+    return terms.pairs, terms.couplings
+
+
+def decimal(value: float) -> str:
+    """Return a number without exponent, which some readers would not read."""
+    return np.format_float_positional(value + 0.0, trim="-")
+
+
+def energy_of(model: FactorGraph, beta: float) -> tuple[str, IsingTerms]:
+    """Return the vartype and the biases of the energy in terms of its values."""
+    beta = read_beta(beta)
+    terms = ising_terms(model)
+    h, J, offset = -terms.fields / beta, -terms.couplings / beta, -terms.offset / beta
+    bits = model.n_sites > 0 and all(labels == (0, 1) for labels in model.domains.kinds)
+    if not bits:
+        return "SPIN", IsingTerms(h, terms.pairs, J, offset)
+    # s = 2 x - 1, so J s t = J (4 x y - 2 x - 2 y + 1).
+    offset += float(J.sum() - h.sum())
+    ends = np.bincount(terms.pairs.reshape(-1), np.repeat(J, 2), model.n_sites)
+    return "BINARY", IsingTerms(2 * h - 2 * ends, terms.pairs, 4 * J, offset)
 
 
 def read_beta(beta: Any) -> float:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.reals import read_real
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.formats.network import network_tables
 from gibbsite.formats.objects.bqm import import_extra, ising_terms, sum_pairs
 from gibbsite.models.factorgraph import FactorGraph
-from gibbsite.models.reals import read_real
 from gibbsite.models.zoo import ising
 
 
@@ -130,7 +130,7 @@ def to_networkx(
 
 
 def _check_attribute(name: str, default: str, what: str, data: list[dict[str, Any]]) -> int:
-    """Refuse an attribute that nothing has, but for the usual one; return how many lack what others have."""
+    """Refuse an attribute that is missing everywhere, unless it is the default; return the number without it."""
     having = sum(name in each for each in data)
     if data and not having and name != default:
         others = sorted({str(key) for each in data for key in each})

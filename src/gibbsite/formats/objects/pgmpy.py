@@ -1,4 +1,4 @@
-"""Discrete Bayesian and Markov networks of pgmpy, which is not imported: objects are read."""
+"""Discrete Bayesian and Markov networks of pgmpy, read from their objects; pgmpy is not imported."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What readers and writers share: text, numerals, XML, tables.
+"""Functions that readers and writers share.
 
-``text`` opens files and tells positions in them, ``numerals`` and ``decimals`` read and write numbers,
-``xml`` and ``bif_text`` read markup, ``plain_json`` writes JSON.
+``text`` opens files and locates errors in them, ``numerals`` reads and writes numbers, ``xml`` and ``bif_text`` read
+markup, ``edge_lists`` reads long lists of edges, ``plain_json`` writes JSON.
 """

@@ -12,11 +12,11 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats
 from gibbsite.errors import FormatError
-from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
+from gibbsite.formats.network import MOST_MEMBERS, find_wrong_row
 from gibbsite.formats.parsing.text import Source, shortened
 
 _PROPERTY_TAIL = r'(?:(?:"[^"\n]*+"|[^;"])*+;|[^;]*+(?:;|\Z))'
-# Quoted text and properties are matched too, so that what looks like a comment in them is left alone.
+# Quoted text and properties are matched, too, so that comment marks in them are ignored.
 _SKIPPED = re.compile(
     r'"(?:[^"\\]|\\.)*+\\?(?:"|\Z)|\bproperty\b' + _PROPERTY_TAIL + r"|(//[^\n]*+|/\*.*?(?:\*/|\Z))", re.DOTALL
 )
@@ -28,18 +28,11 @@ _GAP = re.compile(r"[\s,]*+")
 _LIST = re.compile(r"[0-9eE+\-.,\s]*+")
 _WORD = re.compile(r"[^\s,]++")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
-# Only default rows make tables larger than the file; this many entries are allowed in any case.
-_DEFAULT_ENTRIES = 1 << 22
+_DEFAULT_ENTRIES = 1 << 22  # most entries of tables that default rows fill, which may be larger than the file
 
 
 class Cursor:
-    """A place in the text of a file.
-
-    Parameters
-    ----------
-    source : Source
-        The file; comments become blanks.
-    """
+    """A place in the text of a file, whose comments are replaced by blanks."""
 
     def __init__(self, source: Source) -> None:
         self.source, self._original = source, source.decoded()
@@ -142,7 +135,7 @@ class Cursor:
 
 
 def quoted(name: str) -> str:
-    r"""Return a name as it stands in a file: in quotes only if it needs them."""
+    r"""Return a name for a file, in quotes only if they are necessary."""
     if _PLAIN.fullmatch(name):
         return name
     return '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
@@ -153,7 +146,7 @@ def _end(match: re.Match[str] | None, otherwise: int) -> int:
 
 
 class Row(NamedTuple):
-    """Some numbers: where they stand, for which parent states, what they are."""
+    """Numbers, with their place and the parent states that they are for."""
 
     place: int
     states: tuple[str, ...]
@@ -162,7 +155,7 @@ class Row(NamedTuple):
 
 @dataclass
 class Block:
-    """A probability block as it stands in the file; the child is the first name."""
+    """A probability block of a file; the child is the first name."""
 
     place: int
     names: list[tuple[int, str]]
@@ -172,7 +165,7 @@ class Block:
 
 
 class Variable(NamedTuple):
-    """A variable block: where it stands, which one it is, its states with their codes."""
+    """A variable block: its place, the number of the variable, its states with their codes."""
 
     place: int
     number: int
@@ -203,14 +196,12 @@ class Resolver:
             table = self._flat(block, block.table, shape, width)
         else:
             table = self._by_rows(block, parents, shape, width)
-        sums = table.sum(axis=1)
-        wrong = (np.abs(sums - 1.0) > ROW_TOLERANCE) & (sums != 0.0)
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            states = _states(k, parents)
+        wrong = find_wrong_row(table)
+        if wrong is not None:
+            states = _states(wrong[0], parents)
             place = next((row.place for row in block.rows if list(row.states) == states), block.place)
             given = f" for ({', '.join(states)})" if states else ""
-            raise self.cursor.error(f"the probabilities{given} sum to {sums[k]:.6g}; expected 1.", place)
+            raise self.cursor.error(f"the probabilities{given} sum to {wrong[1]:.6g}; expected 1.", place)
         if not table.any():
             raise self.cursor.error("all probabilities of this block are zero.", block.place)
         return scope, table.reshape(*shape, width)

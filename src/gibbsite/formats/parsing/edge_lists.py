@@ -1,4 +1,4 @@
-"""Lists of edges between sites that are numbers, read piece by piece: texts and Parquet files."""
+"""Lists of edges between numbered sites, read piece by piece from texts and Parquet files."""
 
 from __future__ import annotations
 
@@ -20,17 +20,7 @@ _ROWS = 1 << 20  # of a table read at a time
 
 
 def read_edges(path: Path, sites: int | None) -> Iterator[tuple[Array, Array, Any]]:
-    r"""Yield the edges of a file, piece by piece; ``sites`` is how many there are, where that is known.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "a.edges")
-    ...     _ = path.write_text("0 1 0.5  # the first\n1 2 -1\n")
-    ...     [(a.tolist(), b.tolist(), weight.tolist()) for a, b, weight in read_edges(path, 3)]
-    [([0, 1], [1, 2], [0.5, -1.0])]
-    """
+    """Yield the edges of a file piece by piece, as (a, b, weight); ``sites`` is their number if it is known."""
     read = _read_table if path.suffix in (".parquet", ".pq") else _read_text
     try:
         yield from read(path, sites)
@@ -99,7 +89,7 @@ def _read_text(path: Path, sites: int | None) -> Iterator[tuple[Array, Array, An
 
 
 def _numbers(lines: list[bytes], columns: int) -> Floats | None:
-    """Return all numbers of some lines; None if one has another number of them."""
+    """Return all numbers of some lines; None if a line has a wrong number of them."""
     if columns not in (2, 3):
         return None
     try:
@@ -117,27 +107,27 @@ def _fault(path: Path, lines: list[bytes], columns: int, before: int) -> FormatE
             if not words or (
                 len(words) == columns
                 and columns in (2, 3)
-                and all(abs(int(word)) < 2**53 for word in words[:2])  # all of which floats can tell apart
+                and all(abs(int(word)) < 2**53 for word in words[:2])  # larger ones are not exact as floats
                 and len([float(word) for word in words]) == columns
             ):
                 continue
         return FormatError(
-            f"{path}, line {number}: expected two site numbers and perhaps a coupling, as many words on "
-            f"every line, got {each.strip()[:60].decode(errors='replace')!r}."
+            f"{path}, line {number}: expected two site numbers and perhaps a coupling, with the same number of "
+            f"words on every line, got {each.strip()[:60].decode(errors='replace')!r}."
         )
     return FormatError(f"{path}: lines have different numbers of words.")
 
 
 def find_fault(a: Array, b: Array, weight: Array, sites: int | None) -> tuple[int, str] | None:
-    """Return the number of an edge that cannot be, and what is wrong with it."""
+    """Return the number of the first impossible edge, and what is wrong with it."""
     most = 2**31 - 1 if sites is None else sites
     for ends in (a, b):
         bad = np.flatnonzero((ends < 0) | (ends >= most))
         if bad.size:
-            return int(bad[0]), f"names site {int(ends[bad[0]])}; there are 0 to {most - 1}"
+            return int(bad[0]), f"names site {int(ends[bad[0]])}; sites are 0 to {most - 1}"
     own = np.flatnonzero(a == b)
     if own.size:
         return int(own[0]), f"joins site {int(a[own[0]])} with itself"
     with np.errstate(over="ignore"):
-        wrong = np.flatnonzero(~np.isfinite(4.0 * weight.astype(np.float32)))  # as it will be kept
+        wrong = np.flatnonzero(~np.isfinite(4.0 * weight.astype(np.float32)))  # as it will be stored
     return (int(wrong[0]), "has a coupling that is not finite, or beyond 8e37") if wrong.size else None

@@ -1,7 +1,6 @@
-"""Numbers in texts: they are read with their places, and potentials are written with as few digits as they need.
+"""Numbers in texts: they are read with their places, and potentials are written with as few digits as possible.
 
-Numbers that are read become one array without a Python object per number; a line and column are worked out only when
-an error is raised.
+Numbers become one array without a Python object per number; line and column are computed only for errors.
 """
 
 from __future__ import annotations
@@ -25,10 +24,8 @@ _COMMENT = re.compile(rb"(?:#|//)[^\r\n]*+")
 LOWEST, HIGHEST = -700.0, 700.0
 """Log-potentials between which potentials keep all their digits."""
 
-# Nine digits bring back what people and other programs have written, without its trailing zeros.
-_DIGITS = (9, 15, 16, 17)
-# exp and log may each be off by the last bit, so a neighbour may be the one that reads back.
-_STEPS = (1, -1, 2, -2)
+_DIGITS = (9, 15, 16, 17)  # nine digits restore most numbers that people and other programs write
+_STEPS = (1, -1, 2, -2)  # exp and log may each be wrong in the last bit, so that a neighbour is the right number
 
 
 def read_number(source: Source, word: bytes, offset: int) -> float:
@@ -129,8 +126,8 @@ class Numbers:
 def decimals(logs: Floats) -> Array:
     """Return potentials as texts, given log-potentials that are ``-inf`` or from `LOWEST` to `HIGHEST`.
 
-    The logarithm of each number equals the log-potential wherever some number has that logarithm; close to zero, where
-    potentials are close to one, not all do.
+    The logarithm of each number equals the log-potential if any number has that logarithm, which may fail close to
+    zero, where potentials are close to one.
     """
     unique, inverse = np.unique(logs, return_inverse=True)
     potentials = np.exp(unique)
@@ -144,7 +141,7 @@ def decimals(logs: Floats) -> Array:
             break
         written = [f"{value:.{digits}g}" for value in values[left].tolist()]
         same = np.log(np.fromiter(map(float, written), np.float64, len(written))) == unique[left]
-        # Without an exact one it is the first attempt of full length that stays.
+        # Without an exact number, the first attempt of full length stays.
         if digits == 17 and first:
             texts[left] = written
             first = False

@@ -1,7 +1,7 @@
-"""Files in and out, plain or gzip, for all formats.
+"""Reading and writing of files, plain or gzip, for all formats.
 
-A file is read whole, in pieces; what it unpacks to is bounded. A place (line, column) is worked out
-only when an error is raised.
+A file is read completely, in pieces, up to a limit on its unpacked size. Places (line, column) are computed only for
+errors.
 """
 
 from __future__ import annotations
@@ -30,15 +30,14 @@ LIMIT = 4 << 30
 COMMENTS = rb"(?:\s++|//[^\n]*+|/\*.*?\*/|#[^\n]*+(?:\n|\Z))*+"
 
 _CHUNK = 1 << 16
-# Most bytes of a pipe, which may have no end.
-_PIPE_LIMIT = 1 << 30
-# Deflate can blow up 1032-fold, model files hardly 100-fold. Small files may do as they like.
+_PIPE_LIMIT = 1 << 30  # most bytes of a pipe, which may have no end
+# Deflate expands up to 1032-fold, but model files hardly 100-fold; small files are not limited.
 _PACKED_RATIO, _PACKED_FLOOR = 250, 256 << 20
 
 
 @dataclass(frozen=True)
 class Source:
-    r"""The content of a file, unpacked, and the name by which messages call it."""
+    """The unpacked content of a file, and its name for messages."""
 
     name: str
     data: bytes
@@ -69,39 +68,15 @@ def path_text(path: object) -> str:
 
 
 def shortened(message: str) -> str:
-    """Return a message without the middle of what a damaged file may put into it."""
+    """Return a message without its middle if it is long, as the content of damaged files may be."""
     return message if len(message) <= 400 else f"{message[:300]} ... {message[-100:]}"
 
 
 def load(path: PathLike, *, text: bool = True, magic: bytes | tuple[bytes, ...] = (), limit: int = LIMIT) -> Source:
-    """Read a file, plain or gzip.
+    """Read a file, plain or gzip, without its byte order mark; "-" is standard input.
 
-    Parameters
-    ----------
-    path : str or path
-        The file; ``"-"`` is standard input.
-    text : bool
-        Refuse what is not text as soon as it shows.
-    magic : bytes or tuple of bytes
-        What files that are not text begin with; others are read only as far as they are text.
-    limit : int
-        Most bytes to accept, unpacked.
-
-    Returns
-    -------
-    Source
-        The content without byte order mark.
-
-    Raises
-    ------
-    FormatError
-        When there is no such file, it cannot be read or unpacked, is empty, too large or not text.
-
-    Examples
-    --------
-    >>> load("no_such_file.uai")
-    Traceback (most recent call last):
-    gibbsite.errors.FormatError: no_such_file.uai: there is no such file.
+    ``text`` refuses files that are not text. ``magic`` is what such files begin with that are accepted nevertheless;
+    other files are read only as far as they are text. ``limit`` is the largest number of bytes, unpacked.
     """
     name = "<stdin>" if isinstance(path, str) and path == "-" else path_text(path)
     parts: list[bytes] = []
@@ -130,8 +105,8 @@ def load(path: PathLike, *, text: bool = True, magic: bytes | tuple[bytes, ...] 
 def save(path: PathLike, data: bytes | str | Iterable[str]) -> None:
     """Write a file, packed if its name ends in ``.gz``; ``"-"`` is standard output.
 
-    The file is replaced only when all of it has been written. Equal content gives equal bytes. What comes in
-    pieces is written piece by piece, and need not fit into memory.
+    The file is replaced only when all of it has been written. Equal content gives equal bytes. Pieces are written one
+    by one, and need not fit into memory together.
     """
     pieces: Iterable[bytes | str] = (data,) if isinstance(data, bytes | str) else data
     if path == "-":
@@ -160,10 +135,10 @@ def _print(pieces: Iterable[bytes | str]) -> None:
     sys.stdout.flush()
     seen = sys.stdout.isatty()
     for piece in pieces:
-        if isinstance(piece, str) and seen:  # a file may hold what it likes, a terminal would act on it
+        if isinstance(piece, str) and seen:  # a terminal would act on control characters
             piece = escaped(piece.replace("\r\n", "\n"), keep="\n\t")
         if isinstance(piece, str) and not hasattr(sys.stdout, "buffer"):
-            sys.stdout.write(piece)  # a notebook or a test has put itself there
+            sys.stdout.write(piece)  # in a notebook or a test
         else:
             sys.stdout.buffer.write(_encoded(piece))
     getattr(sys.stdout, "buffer", sys.stdout).flush()
@@ -181,15 +156,12 @@ def _write(path: Path, pieces: Iterable[bytes | str], packed: bool) -> None:
 
 
 def _encoded(piece: bytes | str) -> bytes:
-    # halves of characters, which JSON files can put into names, are written out
+    # surrogates, which names from JSON files may contain, are escaped
     return piece.encode("utf-8", "backslashreplace") if isinstance(piece, str) else piece
 
 
 def check_writable(path: PathLike) -> None:
-    """Refuse a place where :func:`save` could not write, before any work is done.
-
-    What is there stays as it is.
-    """
+    """Refuse a path to which :func:`save` could not write, before any work is done; change nothing there."""
     if path == "-":
         return
     try:
@@ -210,7 +182,7 @@ def check_writable(path: PathLike) -> None:
 
 
 def _beside(target: Path) -> Path:
-    """Return where a file is written before it takes the place of another."""
+    """Return the path of the temporary file that replaces another one."""
     return target.with_name(f".{target.name}.{os.getpid()}.part")
 
 
@@ -232,7 +204,7 @@ def _open_input(path: PathLike, name: str) -> AbstractContextManager[BinaryIO]:
 
 
 def _bounded(file: BinaryIO, name: str, limit: int) -> int:
-    """Return how many bytes to read at most; refuse devices, which may have no end, and too large files."""
+    """Return the largest number of bytes to read; refuse devices, which may have no end, and too large files."""
     try:
         about = os.fstat(file.fileno())
     except (OSError, AttributeError):  # standard input that was replaced

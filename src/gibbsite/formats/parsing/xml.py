@@ -1,6 +1,6 @@
-"""A small tree of an XML file, with the line of every element, from a parser that expands nothing.
+"""The elements of an XML file as a tree, with their lines and columns.
 
-Entity declarations and external entities are refused, so no file can grow while it is read.
+Entity declarations and external entities are refused, so that no file can grow while it is read.
 """
 
 from __future__ import annotations

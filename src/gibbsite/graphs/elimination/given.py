@@ -27,7 +27,7 @@ _LOST = 1e-250  # products whose largest entry is smaller may have lost others t
 
 
 class Neighbourhoods:
-    """Which sites share factors, which factors a site has, and the weights, a column for each model."""
+    """The factors of each site, the sites that share one with it, and the weights, a column for each model."""
 
     def __init__(self, arrays: TableGraph) -> None:
         self.arrays = arrays
@@ -82,7 +82,7 @@ class Neighbourhoods:
         return [self.reach(root, seen, n) for root in range(n) if not seen[root]]
 
     def reach(self, root: int, seen: list[bool], most: int) -> list[int]:
-        """Return at most so many sites, the nearest ones of those not seen, and mark them as seen."""
+        """Return the at most ``most`` nearest sites that were not seen, and mark them as seen."""
         sites, seen[root] = [root], True
         for site in sites:
             for other in sorted(self.near[site]):
@@ -168,7 +168,7 @@ def plan_elimination(
 
 
 def _is_scope(hoods: Neighbourhoods, site: int, others: set[int]) -> bool:
-    """Tell whether a clique lies within the scope of one factor."""
+    """Return whether a clique lies within the scope of one factor."""
     return any(others <= set(hoods.scopes[f]) for f in hoods.factors[site])
 
 

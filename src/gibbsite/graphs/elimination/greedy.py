@@ -15,8 +15,7 @@ from gibbsite._common.arrays import Floats, Ints, Words64
 from gibbsite._numba.jit import called, compiled_loop, inlined
 from gibbsite._numba.random.generators import Words, load, store, uniform
 
-# A missing edge weighs at least one; less is rounding.
-NOTHING = 0.5
+NOTHING = 0.5  # a missing edge weighs at least one; smaller sums are rounding errors
 
 
 class EliminationGraph(NamedTuple):
@@ -74,7 +73,7 @@ def set_up(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats) -> 
         s.at[i, MARK] = s.at[i, CHANGED] = s.at[i, LATEST] = -1
         s.cost[i, ENTRIES] = graph.log_card[i]
         around, square = 0.0, 0.0
-        # neighbours of higher degree come first, ``touched`` counts them: the hubs have few of those
+        # neighbours of higher degree come first, and ``touched`` counts them: few, even at vertices of high degree
         higher = 0
         for k in range(degree):
             j = graph.neighbour[begin + k]

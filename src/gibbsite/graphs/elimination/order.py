@@ -1,8 +1,9 @@
-"""The search for elimination orders, which decide how much work exact inference is.
+"""The search for elimination orders, which determine the cost of exact inference.
 
-Simplicial sites (all neighbours joined already, such as isolated sites and leaves) go first, at no loss. On the rest,
-greedy rules are tried (min-fill, min-fill weighted by numbers of states, smallest table), and breadth-first orders,
-which suit lattices. The best order is then improved: its beginning is kept and the rest completed again with noise.
+Simplicial sites (whose neighbours are all joined, such as isolated sites and leaves) come first, which is optimal. For
+the rest, greedy rules are tried (min-fill, min-fill weighted by numbers of states, smallest table), and breadth-first
+orders, which suit lattices. Then the best order is improved: its beginning is kept, and the rest is completed again
+with noise.
 """
 
 from __future__ import annotations
@@ -18,13 +19,11 @@ from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.elimination.greedy import FILL, SIMPLICIAL, TABLE, EliminationGraph, eliminate, make_workspace
 from gibbsite.graphs.rows import row_starts
 
-# A step of a try costs about as much as a table entry in both passes; the search may take this share of that.
-_STEPS_PER_ENTRY = 0.2
+_STEPS_PER_ENTRY = 0.2  # of the search; a step costs about as much as a table entry in both passes of inference
 _MOST_STEPS = 2e8
 _NOISE = (0.0, 0.1, 0.3, 0.6, 1.0)
 _FRESH_TRIES = 20
-# Above this total no number of tries helps; a few are made for a fair prediction.
-_HOPELESS = 2.0**46
+_HOPELESS = 2.0**46  # entries above which further tries do not help; a few predict the cost
 _HOPELESS_STEPS = 2e7
 _MOST_DENSE = 100
 
@@ -93,7 +92,7 @@ class _Search:
     def attempt(self, rule: int, weight: Floats, noise: float = 0.0, order: Ints | None = None, given: int = 0) -> None:
         """Complete an order and keep it if it is at least as good as the best."""
         order = np.empty(self.cards.size, np.int64) if order is None else order
-        most = (self.total - self.before) * (1 + 1e-9)  # equally good orders are welcome: they lead elsewhere
+        most = (self.total - self.before) * (1 + 1e-9)  # equally good orders are accepted, as they lead elsewhere
         outcome, self.space = eliminate(
             self.graph, self.space, weight, rule, self.words, order, noise=noise, most=most, given=given
         )
@@ -125,17 +124,17 @@ class _Search:
                 noise = choice.choice(_NOISE)
                 if self.tries < _FRESH_TRIES or choice.random() < 0.1:
                     self.attempt(rule, weight, noise)
-                else:  # most of what matters is decided late
+                else:  # the end of an order matters most
                     given = int(n * (1.0 - choice.random() ** 2))
                     self.attempt(rule, weight, noise, self.best.copy(), given)
 
     def hopeless(self) -> bool:
-        """Whether enough tries have shown that no further try will help."""
+        """Return whether enough tries have shown that further ones will not help."""
         enough = self.tries >= _FRESH_TRIES or self.steps > _HOPELESS_STEPS
         return enough and self.total > _HOPELESS
 
     def done(self, tries: int) -> bool:
-        """Whether the tries are used up, or more would cost more than they could save."""
+        """Return whether the tries are used up, or would cost more than they could save."""
         return self.tries >= tries or self.steps > self.most_steps()
 
     def most_steps(self) -> float:

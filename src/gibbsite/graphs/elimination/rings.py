@@ -68,9 +68,17 @@ def _divide(ring: Sum, a: float, b: float) -> float:
     return a / b if b > 0.0 else 0.0
 
 
-@implement(join, Max)
-def _join_max(ring: Max, a: float, b: float) -> float:
+def _join_logs(ring: Ring, a: float, b: float) -> float:
     return a + b
+
+
+def _cancel_logs(ring: Ring, a: float, b: float) -> float:
+    return a - b if b > -math.inf else -math.inf
+
+
+for _logs in (Max, LogSum):
+    implement(join, _logs)(_join_logs)
+    implement(cancel, _logs)(_cancel_logs)
 
 
 @implement(gather, Max)
@@ -78,23 +86,8 @@ def _larger(ring: Max, a: float, b: float) -> float:
     return a if a > b else b
 
 
-@implement(cancel, Max)
-def _cancel_max(ring: Max, a: float, b: float) -> float:
-    return a - b if b > -math.inf else -math.inf
-
-
-@implement(join, LogSum)
-def _join_log(ring: LogSum, a: float, b: float) -> float:
-    return a + b
-
-
 @implement(gather, LogSum)
 def _log_add(ring: LogSum, a: float, b: float) -> float:
     if a < b:
         a, b = b, a
     return a + math.log1p(math.exp(b - a)) if b > -math.inf else a
-
-
-@implement(cancel, LogSum)
-def _cancel_log(ring: LogSum, a: float, b: float) -> float:
-    return a - b if b > -math.inf else -math.inf

@@ -1,5 +1,5 @@
 """Functions of users in compiled models: their bounds, gradients, and the messages about their failures.
 
-``bounds`` finds between which values factors stay, ``gradient_check`` compares gradients with differences,
-``densities`` evaluates log-densities in compiled code, ``failure`` explains a NaN.
+``bounds`` finds bounds of factors, ``densities`` evaluates log-densities in compiled code, and ``failure`` explains a
+NaN and compares gradients with differences.
 """

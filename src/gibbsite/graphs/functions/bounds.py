@@ -1,11 +1,11 @@
-"""Between which bounds factors stay on a box: as given, by a formula, or found.
+"""Bounds of factors on a box: given, computed by a formula, or found numerically.
 
-Methods that draw factors at random need bounds of all of them. A function without known bounds is then
-interpolated by Chebyshev polynomials in those of its sites that are numbers, for all states of the others, of
-more and more points until the interpolant agrees with it at random places to a part in 10^9 of its range. The
-extremes of the interpolant on a finer grid, widened by what a polynomial of that degree can rise between two
-points of the grid, then enclose it. That is safe for functions that are analytic on the box, and refused
-for others, whose interpolants do not converge. What is met while sampling is checked anyway.
+Methods that draw factors at random need bounds of all of them. A function without known bounds is interpolated by
+Chebyshev polynomials in its sites that are numbers, for all states of the others. The number of points grows until
+the interpolant agrees with the function at random places to 10^-9 of its range. The bounds are the extremes of the
+interpolant on a finer grid, widened by the most that a polynomial of that degree can rise between two points of the
+grid. They hold for functions that are analytic on the box; interpolants of other functions do not converge, which is
+an error. Values that occur in a run are compared with the bounds in all cases.
 """
 
 from __future__ import annotations
@@ -31,17 +31,14 @@ _PLACES = 64
 
 
 class Bounds(NamedTuple):
-    """Smallest value of each factor, and its largest height above that (M).
-
-    Where nothing is known the floor is 0 and the height infinite: such a factor may have any value.
-    """
+    """Smallest value of each factor, and its largest height above that; 0 and infinity if nothing is known."""
 
     floor: Floats
     bound: Floats
 
 
 class FunctionModel(NamedTuple):
-    """The factors of a model of functions, and all its sites, observed ones too; ``free`` are those that are not."""
+    """The factors of a model of functions, and all its sites; ``free`` are those that are not observed."""
 
     domains: Domains
     groups: tuple[FunctionFactors, ...]
@@ -74,7 +71,7 @@ def known_bounds(graph: Graph) -> Bounds:
 
 
 def all_bounds(graph: Graph, method: str) -> Bounds:
-    """Return the bounds of all factors of a graph; those that were not given are looked for, once."""
+    """Return the bounds of all factors of a graph; those that were not given are found once and kept."""
     given = known_bounds(graph)
     if np.isfinite(given.bound).all():
         return given
@@ -122,7 +119,7 @@ def _read_bounds(group: FunctionFactors, low: Floats, high: Floats) -> tuple[Flo
 
 
 def _weighted(group: FunctionFactors, least: Floats, most: Floats) -> tuple[Floats, Floats]:
-    """Return floor and height of factors, a little wider than computed, so that rounding is no violation."""
+    """Return floor and height of factors, a little wider than computed, to allow for rounding."""
     slack = 1e-12 * (np.abs(least) + np.abs(most) + (most - least))
     floor = group.weight * (least - slack)
     return floor, group.weight * (most + slack) - floor
@@ -156,7 +153,7 @@ def _values(code: Foreign, places: Floats, parameters: Floats, name: str, f: int
 def find_bounds(
     group: FunctionFactors, code: Foreign, low: Floats, high: Floats, states: Bools, method: str
 ) -> tuple[Floats, Floats]:
-    """Find the bounds of all factors of a group; see above."""
+    """Find the bounds of all factors of a group by interpolation."""
     least, most = np.empty(group.size), np.empty(group.size)
     known: dict[bytes, int] = {}
     rng = np.random.default_rng(0)
@@ -180,7 +177,7 @@ def find_bounds(
 def _enclose(
     group: FunctionFactors, code: Foreign, f: int, low: Floats, high: Floats, states: Bools, rng: np.random.Generator
 ) -> tuple[float, float] | None:
-    """Return bounds of one factor over all states and numbers of its sites; None if there are none."""
+    """Return bounds of one factor over all states and numbers of its sites; None if none are found."""
     fixed = states | (low == high)
     many = [int(high[k] - low[k]) + 1 for k in np.flatnonzero(fixed)]
     if np.prod(many, dtype=float) > _MOST_POINTS:
@@ -206,7 +203,7 @@ def _enclose_numbers(
     axes: Positions,
     rng: np.random.Generator,
 ) -> tuple[float, float] | None:
-    """Return bounds of a factor whose other values are those of a place."""
+    """Return bounds of a factor over some axes; its other values are those of ``base``."""
     dims = axes.size
 
     def values_at(unit: Floats) -> Floats:

@@ -1,6 +1,6 @@
-"""Log-densities in compiled code: the value, the gradient, and what a single coordinate changes.
+"""Log-densities in compiled code: the value, the gradient, and the part that depends on a single coordinate.
 
-Gradients are written behind the place they belong to: a *workspace* has 2 n numbers, the place and its gradient.
+A *workspace* has 2 n numbers, a place and the gradient there.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from gibbsite.graphs.kinds.density import DataGraph, DensityGraph
 from gibbsite.graphs.kinds.functions import ContinuousGraph, factor_value
 from gibbsite.graphs.local import log_potential
 
-_LARGE = 100_000  # bytes of a graph whose density is worth compiling
+_LARGE = 100_000  # bytes of a graph above which its density is compiled for a single call
 
 
 @inlined
 def inside(arrays: Any, x: Floats) -> bool:
-    """Tell whether a place is in the box; NaN and infinity are not."""
+    """Return whether a place is in the box; NaN and infinity are not."""
     for k in range(arrays.low.size):
         if not (arrays.low[k] <= x[k] <= arrays.high[k]) or abs(x[k]) == math.inf:
             return False
@@ -53,11 +53,11 @@ def _period_of_drawn(arrays: ConditionalsGraph, i: Integer) -> float:
 
 @inlined
 def wrapped(low: Any, period: Any, v: Any) -> Any:
-    """Return a value of an angle as one from ``low`` on, less than a turn; other numbers as they are."""
+    """Return the value of an angle in the turn that begins at ``low``; return other numbers unchanged."""
     if period == 0.0 or low <= v < low + period:
         return v
     v -= np.floor((v - low) / period) * period
-    return v if v < low + period else low  # where rounding made a turn of it
+    return v if v < low + period else low  # after rounding up to a whole turn
 
 
 @inlined
@@ -68,7 +68,7 @@ def density_at(arrays: Any, x: Floats) -> float:
 
 @generic
 def gradient_at(arrays: Any, workspace: Floats) -> float:
-    """Write the gradient at the place of a workspace behind it; return NaN if that fails, otherwise 0."""
+    """Write the gradient at the place of a workspace into it; return NaN if that fails, otherwise 0."""
     raise NotImplementedError
 
 
@@ -108,7 +108,7 @@ def _gradient_of_rows(arrays: DataGraph, workspace: Floats) -> float:
 
 @compiled
 def evaluate_places(arrays: Any, places: Floats, out: Floats) -> None:
-    """Write the log-densities of places (rows) to ``out``, minus infinity where there is none."""
+    """Write the log-densities of places (rows) to ``out``, minus infinity for NaN and outside the box."""
     for k in range(out.size):
         value = density_at(arrays, places[k])
         out[k] = value if value < math.inf else -math.inf
@@ -116,19 +116,19 @@ def evaluate_places(arrays: Any, places: Floats, out: Floats) -> None:
 
 @compiled
 def evaluate_gradients(arrays: Any, workspaces: Floats) -> None:
-    """Write the gradients of workspaces (rows) behind their places; NaN where that fails."""
+    """Write the gradients of workspaces (rows) into them; NaN if that fails."""
     for k in range(len(workspaces)):
         failed = gradient_at(arrays, workspaces[k])
         workspaces[k, -1] += failed
 
 
 def value_once(graph: Any, x: Floats) -> float:
-    """Return the log-density, for callers in Python: compiled only where there is much to go through."""
+    """Return the log-density, for callers in Python; it is compiled only for large graphs."""
     return float(_value_of_rows(graph, x) if _is_large(graph) else log_potential(graph, x))
 
 
 def gradient_once(graph: Any, workspace: Floats) -> float:
-    """Write the gradient behind the place of a workspace, for callers in Python; return NaN if that fails."""
+    """Write the gradient into a workspace, for callers in Python; return NaN if that fails."""
     return float(_gradient_of_rows(graph, workspace) if _is_large(graph) else gradient_at(graph, workspace))
 
 
@@ -159,7 +159,7 @@ def _factors_of(arrays: ContinuousGraph, x: Floats, i: Integer) -> float:
 
 @generic
 def is_whole(arrays: Any) -> bool:
-    """Whether :func:`part_of` is the whole log-density, the same for all coordinates."""
+    """Return whether :func:`part_of` is the whole log-density, the same for all coordinates."""
     raise NotImplementedError
 
 

@@ -1,41 +1,40 @@
-"""Parts of which the arrays of several kinds are built.
+"""Builders of arrays that several kinds have.
 
 State codes are 0..K-1 everywhere. Tables are stored shifted to a maximum of one (zero in logarithms); the
-shifts are collected in ``Graph.log_offset``. Whatever does not depend on weights (row pointers, neighbours)
-is kept in ``model.shared``, which reweighted copies of a model share.
+shifts are added to ``Graph.log_offset``. Arrays that do not depend on weights (row pointers, neighbours)
+are kept in ``model.shared``, which reweighted copies of a model share.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints, Ints32
 from gibbsite.errors import SupportError
 from gibbsite.graphs.rows import Rows, build_rows, row_starts
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph, FactorGroup
+from gibbsite.models.distance import DistanceFactors
+from gibbsite.models.factor import FactorGroup
+from gibbsite.models.factorgraph import FactorGraph
 
 
 def groups_of(model: FactorGraph) -> list[FactorGroup]:
-    """Return the groups that have any factor; folding evidence may leave empty ones."""
+    """Return the groups that are not empty, as they may be after evidence was folded in."""
     return [group for group in model.groups if group.size]
 
 
 def all_binary(model: FactorGraph) -> bool:
-    """Tell whether every site has two states."""
+    """Return whether every site has two states."""
     return bool((model.cards == 2).all())
 
 
 def pair_rows(model: FactorGraph) -> Rows:
-    """Return the rows of all two-site factors; they depend on scopes only and are shared when reweighting.
+    """Return the rows of all two-site factors, which depend on scopes only and are shared when reweighting.
 
-    Where each entry stems from is kept from the second use on: a model that is compiled once needs only
-    the rows themselves.
+    The source of each entry is kept from the second use on, because a model that is compiled once does not need it.
     """
     kept = model.shared.get(Rows)
     if kept is not None and kept.source.size == kept.neighbour.size:
@@ -65,9 +64,8 @@ class Cells:
         constant = 0.0
         for group in groups_of(model):
             if group.arity == 1:
-                tables = np.broadcast_to(
-                    group.log_tables(model.cards), (group.size, *group.log_tables(model.cards).shape[1:])
-                )
+                tables = group.log_tables(model.cards)
+                tables = np.broadcast_to(tables, (group.size, *tables.shape[1:]))
                 cells = offset[group.scopes[:, 0]][:, None] + np.arange(tables.shape[1])
                 np.add.at(logs, cells.ravel(), tables.ravel())
         if model.n_sites:
@@ -81,6 +79,11 @@ class Cells:
             logs -= np.repeat(top, model.cards)
             constant = float(top.sum())
         return cls(offset, logs, constant)
+
+    def columns(self, model: FactorGraph) -> dict[str, Any]:
+        """Return the arrays of single sites that all kinds with many states have."""
+        card = np.ascontiguousarray(model.cards)
+        return {"card": card, "offset": self.offset, "unary": np.exp(self.log_unary), "log_unary": self.log_unary}
 
 
 @dataclass
@@ -113,12 +116,9 @@ class Tables:
         return np.concatenate(self.logs) if self.logs else np.zeros(0)
 
 
-# Sites up to which couplings of all pairs are stored where a kind has room for them.
-MOST_STORED = 2048
+MOST_STORED = 2048  # sites up to which couplings of all pairs are stored
 
 
 def too_many(model: FactorGraph) -> bool:
-    """Whether couplings of all pairs are given by a function, and are too many to be stored."""
-    from gibbsite.models import DistanceFactors
-
+    """Return whether couplings of all pairs are given by a function and are too many to be stored."""
     return model.n_sites > MOST_STORED and any(isinstance(g, DistanceFactors) for g in model.groups)

@@ -1,4 +1,4 @@
-"""Conditionals as arrays: the blocks, and where the functions are that draw them."""
+"""Conditionals as arrays: the blocks, and the addresses of the functions that draw them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.foreign import Foreign, adopt, call_at
 from gibbsite._numba.jit import implement
 from gibbsite.errors import ModelError
+from gibbsite.graphs.graph import Graph, graph_of
 from gibbsite.graphs.local import log_potential
-from gibbsite.graphs.registry import CompiledModel, register
+from gibbsite.graphs.registry import register
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.conditionals import Conditionals
 
@@ -19,18 +20,9 @@ from gibbsite.models.conditionals import Conditionals
 class ConditionalsGraph(NamedTuple):
     """Blocks of sites with functions that draw them.
 
-    Attributes
-    ----------
-    offset : int64 (n + 1,)
-        Cells of the sites.
-    low, high, period, card
-        Bounds of the sites, length of a turn of angles, 0 for others, and numbers of states, 0 for numbers.
-    start, member
-        Sites of block b: ``member[start[b] : start[b + 1]]``.
-    address : int64 (blocks,)
-        The function that draws the block; 0: slice sampling.
-    density : int
-        The joint log-density; 0: not given.
+    The sites are described as in :class:`ContinuousGraph`. Block b has the sites ``member[start[b] : start[b + 1]]``,
+    and is drawn by the function at ``address[b]``, or by slice sampling if that is 0. ``density`` is the address of the
+    joint log-density, or 0.
     """
 
     offset: Ints
@@ -46,7 +38,7 @@ class ConditionalsGraph(NamedTuple):
 
 
 @register(name="conditionals", model="Conditionals")
-def compile_conditionals(model: Conditionals) -> CompiledModel:
+def compile_conditionals(model: Conditionals) -> Graph:
     """Turn conditionals into arrays; compile their functions where Numba can."""
     domains = model.domains
     draws = [None if draw is None else _adopted(model, block) for block, draw in enumerate(model.draws)]
@@ -66,7 +58,7 @@ def compile_conditionals(model: Conditionals) -> CompiledModel:
         nothing=np.zeros(4, np.uint64),
     )
     functions = [code for code in (*draws, density) if code is not None]
-    return CompiledModel("conditionals", arrays, functions, units=len(model.blocks))
+    return graph_of(model, "conditionals", arrays, functions, units=len(model.blocks))
 
 
 def _adopted(model: Conditionals, block: int) -> Foreign:

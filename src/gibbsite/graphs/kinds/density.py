@@ -1,7 +1,7 @@
-"""Log-densities as arrays: a box, the data, and where the code of the functions is.
+"""Log-densities as arrays: a box, the data, and the addresses of the functions.
 
-Functions are tried at random places first: what they return, whether they leave their argument alone, and
-whether a gradient is that of its function.
+Functions are tried at random places first: they must return numbers and not change their argument, and a gradient
+must be that of its function.
 """
 
 from __future__ import annotations
@@ -15,28 +15,17 @@ from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.foreign import Foreign, adopt, call_at, take_raised
 from gibbsite._numba.jit import implement
 from gibbsite.errors import ModelError
-from gibbsite.graphs.functions.gradient_check import check_gradient, random_places
+from gibbsite.graphs.functions.failure import check_gradient, random_places
+from gibbsite.graphs.graph import Graph, graph_of
 from gibbsite.graphs.local import log_potential
-from gibbsite.graphs.registry import CompiledModel, register
+from gibbsite.graphs.registry import register
 from gibbsite.models.density import DataDensity, Density, LogDensity
 
 _ROWS = 3  # of the data, at which the gradient of a likelihood is compared in each place
 
 
 class DensityGraph(NamedTuple):
-    """A function of all coordinates.
-
-    Attributes
-    ----------
-    offset : int64 (n + 1,)
-        Cells of the coordinates.
-    low, high : float (n,)
-        The box.
-    value, gradient : int
-        Addresses; 0 where there is no gradient.
-    nothing : uint64 (4,)
-        Stands in for random words.
-    """
+    """A function of all coordinates on a box: addresses of its value and of its gradient (0 without one)."""
 
     offset: Ints
     low: Floats
@@ -47,18 +36,9 @@ class DensityGraph(NamedTuple):
 
 
 class DataGraph(NamedTuple):
-    """A prior and a likelihood of rows of data.
+    """Addresses of a log-prior, of the log-likelihood of a row of data, and of their gradients (0 without one).
 
-    Attributes
-    ----------
-    offset, low, high, nothing
-        As in :class:`DensityGraph`.
-    prior, prior_gradient, value, gradient : int
-        Addresses of log-prior and log-likelihood of a row; 0 where there is none.
-    data : float (rows * width,)
-        The rows one after another.
-    rows, width : int
-        Their number and length.
+    ``data`` has the rows one after another.
     """
 
     offset: Ints
@@ -98,67 +78,55 @@ def _box(model: Density) -> tuple[Ints, Floats, Floats]:
 
 
 @register(name="density", model="LogDensity")
-def compile_density(model: LogDensity) -> CompiledModel:
+def compile_density(model: LogDensity) -> Graph:
     """Compile the functions of a density, try them, and compare the gradient with finite differences."""
     value = adopt(model.function, "value")
     slope = None if model.gradient is None else adopt(model.gradient, "array")
-    arrays = DensityGraph(*_box(model), value.address, 0 if slope is None else slope.address, np.zeros(4, np.uint64))
+    arrays = DensityGraph(*_box(model), value.address, _address(slope), np.zeros(4, np.uint64))
     functions = [value] if slope is None else [value, slope]
-    at = _valued(value)
-    places = random_places(model, at)
-    _try_value(model, value, at, places, "the log-density")
-    if slope is not None:
-        check_gradient(model, at, _sloped(model, slope, model.gradient), places, f"the log-density {value.name!r}")
+    _try(model, value, slope, model.gradient, "the log-density")
     take_raised(functions)
-    return CompiledModel("density", arrays, functions)
+    return graph_of(model, "density", arrays, functions)
 
 
 @register(name="data", model="DataDensity")
-def compile_data(model: DataDensity) -> CompiledModel:
+def compile_data(model: DataDensity) -> Graph:
     """Compile prior and likelihood, try them, and compare the gradients with finite differences."""
     prior = None if model.prior is None else adopt(model.prior, "value")
     prior_slope = None if model.prior_gradient is None else adopt(model.prior_gradient, "array")
     value = adopt(model.likelihood, "value", arguments=2)
     slope = None if model.likelihood_gradient is None else adopt(model.likelihood_gradient, "adding")
     codes = [prior, prior_slope, value, slope]
-    addresses = [0 if code is None else code.address for code in codes]
-    offset, low, high = _box(model)
-    arrays = DataGraph(
-        offset=offset,
-        low=low,
-        high=high,
-        prior=addresses[0],
-        prior_gradient=addresses[1],
-        value=addresses[2],
-        gradient=addresses[3],
-        data=model.data.ravel(),
-        rows=model.n_rows,
-        width=int(model.data.shape[1]),
-        nothing=np.zeros(4, np.uint64),
-    )
+    addresses = _address(prior), _address(prior_slope), _address(value), _address(slope)
+    rows, width = model.data.shape
+    arrays = DataGraph(*_box(model), *addresses, model.data.ravel(), rows, width, np.zeros(4, np.uint64))
     functions = [code for code in codes if code is not None]
     if prior is not None:
-        at = _valued(prior)
-        places = random_places(model, at)
-        _try_value(model, prior, at, places, "the log-prior")
-        if prior_slope is not None:
-            gradient = _sloped(model, prior_slope, model.prior_gradient)
-            check_gradient(model, at, gradient, places, f"the log-prior {prior.name!r}")
+        _try(model, prior, prior_slope, model.prior_gradient, "the log-prior")
     rng = np.random.default_rng(2)
-    for row in rng.integers(0, model.n_rows, _ROWS).tolist():
-        at = _valued(value, model.data[row])
-        places = random_places(model, at)
-        _try_value(model, value, at, places, "the log-likelihood", model.data[row])
-        if slope is not None:
-            gradient = _sloped(model, slope, model.likelihood_gradient, model.data[row])
-            what = f"the log-likelihood {value.name!r} of row {row}"
-            check_gradient(model, at, gradient, places, what)
+    for k in rng.integers(0, model.n_rows, _ROWS).tolist():
+        _try(model, value, slope, model.likelihood_gradient, "the log-likelihood", model.data[k], f" of row {k}")
     take_raised(functions)
-    return CompiledModel("data", arrays, functions)
+    return graph_of(model, "data", arrays, functions)
+
+
+def _address(code: Foreign | None) -> int:
+    return 0 if code is None else code.address
 
 
 _NONE = np.zeros(0)
 _WORDS = np.zeros(4, np.uint64)
+
+
+def _try(
+    model: Density, code: Foreign, slope: Foreign | None, gradient: Any, what: str, row: Floats = _NONE, which: str = ""
+) -> None:
+    """Call a function, and its gradient if there is one, at random places; refuse wrong ones."""
+    at = _valued(code, row)
+    places = random_places(model, at)
+    _try_value(model, code, at, places, what, row)
+    if slope is not None:
+        check_gradient(model, at, _sloped(model, slope, gradient, row), places, f"{what} {code.name!r}{which}")
 
 
 def _valued(code: Foreign, row: Floats = _NONE) -> Any:
@@ -169,7 +137,7 @@ def _valued(code: Foreign, row: Floats = _NONE) -> Any:
 
 
 def _sloped(model: Density, code: Foreign, function: Any, row: Floats = _NONE) -> Any:
-    """Return the gradient as a function that refuses what is no gradient at all."""
+    """Return the gradient as a function that refuses results of wrong shape, and results that are not finite."""
 
     def at(place: Floats) -> Floats:
         n = place.size
@@ -195,7 +163,7 @@ def _sloped(model: Density, code: Foreign, function: Any, row: Floats = _NONE) -
 
 
 def _try_value(model: Density, code: Foreign, at: Any, places: list[Floats], what: str, row: Floats = _NONE) -> None:
-    """Refuse a function that changes its argument, or is no number wherever it is tried."""
+    """Refuse a function that changes its argument, or returns no number at any place."""
     if not places:
         place = model.draw_start(np.random.default_rng(0))
         value = at(place)

@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Codes, Floats, Ints, Ints32
+from gibbsite._common.arrays import Codes, Floats, Ints, Ints32, Words64
+from gibbsite._numba.foreign import adopt, call_at, stack_room
 from gibbsite._numba.jit import Integer, implement, inlined
-from gibbsite.errors import TooLargeError
-from gibbsite.graphs.decay import Decay, fall, make_decay
+from gibbsite.errors import ModelError, TooLargeError
 from gibbsite.graphs.kinds.base import Cells, groups_of
-from gibbsite.graphs.local import from_logs, log_potential, log_weights, weights
+from gibbsite.graphs.local import from_logs, log_potential, log_weights, own_weights, weights
 from gibbsite.graphs.registry import register
-from gibbsite.models.distance import MOST_LISTED
+from gibbsite.models.distance import MOST_LISTED, DistanceFactors
+from gibbsite.models.factorgraph import FactorGraph
 
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
+
+class Decay(NamedTuple):
+    """How couplings fall with the distance d: exp(-gamma d^2), or the function at an address that is not 0."""
+
+    gamma: float
+    address: int
+    nothing: Words64
+
+
+_KEPT: dict[str, Any] = {}  # functions of users by digest; machine code stays until the process ends
+
+
+def make_decay(gamma: float, function: Any) -> Decay:
+    """Return an exponential, or a function of the user, for compiled code."""
+    address = 0
+    if function is not None:
+        try:
+            code = adopt(function, "value", must_compile=True)
+        except ModelError as reason:
+            raise ModelError(f"the couplings: {reason}") from None
+        address = _KEPT.setdefault(code.digest, code).address
+    return Decay(gamma, address, np.zeros(4, np.uint64))
+
+
+@inlined
+def fall(decay: Decay, square: float) -> float:
+    """Return the coupling at a squared distance, one at distance zero."""
+    if decay.address == 0:
+        return math.exp(-decay.gamma * square)
+    room = stack_room()
+    room[0] = math.sqrt(square)
+    return call_at(decay.address, room, 0, 1, room, 0, 0, decay.nothing)
 
 
 class DistanceGraph(NamedTuple):
-    """Sites with equally many states, every pair of which has a coupling that is computed when it is needed.
+    """Sites with the same number of states; the coupling of every pair is computed when it is needed.
 
-    The coupling of sites i and j is ``beta`` times what ``decay`` says (:mod:`.decay`) of the distance of
-    their ``positions``; it is added to the log-weight of the neighbour's state, as in :class:`PottsGraph`.
+    The coupling of two sites is ``beta`` times the value of ``decay`` at the distance of their ``positions``. It is
+    added to the log-weight of the neighbour's state, as in :class:`PottsGraph`.
     """
 
     positions: Floats
@@ -35,7 +67,7 @@ class DistanceGraph(NamedTuple):
     log_unary: Floats
 
     def pairs(self) -> Ints32:
-        """Return all pairs, up to a number of sites."""
+        """Return all pairs; refuse too many sites."""
         n = self.card.size
         if n > MOST_LISTED:
             raise TooLargeError(
@@ -45,33 +77,25 @@ class DistanceGraph(NamedTuple):
         return np.stack(np.triu_indices(n, 1), axis=1).astype(np.int32)
 
     def colors(self) -> Ints32:
-        """Return a color for every site: all depend on all."""
+        """Return a different color for every site, because each depends on all others."""
         return np.arange(self.card.size, dtype=np.int32)
 
 
 @register(name="distance", rank=3, arity=2, group="DistanceFactors")
 def build_distance(model: FactorGraph) -> tuple[DistanceGraph, float] | None:
     """Couplings of all pairs that are a function of positions, any factors of single sites."""
-    from gibbsite.models import DistanceFactors
-
     kernels = [group for group in model.groups if isinstance(group, DistanceFactors)]
     others = [group for group in groups_of(model) if not isinstance(group, DistanceFactors)]
     if len(kernels) != 1 or any(group.arity > 1 for group in others):
         return None
-    constant = sum(
-        float(np.broadcast_to(group.log_tables(model.cards), group.size).sum()) for group in others if group.arity == 0
-    )
     cells, pairs = Cells.collect(model), kernels[0]
     arrays = DistanceGraph(
         positions=pairs.positions,
         decay=make_decay(pairs.gamma, pairs.coupling),
         beta=pairs.beta,
-        card=np.ascontiguousarray(model.cards),
-        offset=cells.offset,
-        unary=np.exp(cells.log_unary),
-        log_unary=cells.log_unary,
+        **cells.columns(model),
     )
-    return arrays, cells.constant + constant
+    return arrays, cells.constant
 
 
 @inlined
@@ -86,10 +110,7 @@ def coupling_at(positions: Floats, decay: Decay, i: Integer, j: Integer) -> floa
 
 @implement(log_weights, DistanceGraph)
 def _log_weights_distance(arrays: DistanceGraph, x: Codes, i: Integer, w: Floats) -> Integer:
-    size = np.uintp(arrays.card[i])
-    cell = np.uintp(arrays.offset[i])
-    for a in range(size):
-        w[a] = arrays.log_unary[cell + a]
+    size = own_weights(arrays, arrays.log_unary, i, w)
     for j in range(np.uintp(x.size)):
         if j != i:
             w[np.uintp(x[j])] += arrays.beta * coupling_at(arrays.positions, arrays.decay, i, j)

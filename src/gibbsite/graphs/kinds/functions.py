@@ -1,8 +1,8 @@
-"""Models of functions as arrays: the code of each factor, what it takes, and between which bounds it stays.
+"""Models of functions as arrays: the code, the sites, the parameters and the bounds of each factor.
 
-Factors are numbered group by group. Nothing is stored per factor that a group has in common; sites that touch
-the same factors share one row of their numbers, so a likelihood of a million rows costs its parameters,
-bounds and one list of numbers, however many sites it has.
+Factors are numbered group by group. What the factors of a group have in common is stored once. Sites with the same
+factors share one row of their numbers, so a likelihood of a million rows needs memory for its parameters, its bounds
+and one list of numbers, for any number of sites.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from gibbsite._numba.foreign import ROOM, Foreign, adopt, call_at, stack_room
 from gibbsite._numba.jit import Integer, compiled, implement, inlined
 from gibbsite.errors import ModelError
 from gibbsite.graphs.functions.bounds import FunctionModel, given_bounds
+from gibbsite.graphs.graph import Graph, graph_of
 from gibbsite.graphs.local import log_potential
-from gibbsite.graphs.registry import CompiledModel, register
+from gibbsite.graphs.registry import register
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.continuous import ContinuousModel
 from gibbsite.models.functions import FunctionFactors
@@ -29,7 +30,7 @@ class Groups(NamedTuple):
 
     Factor f of group g has ``arity[g]`` members, from ``member_at[g] + member_step[g] * (f - first[g])`` on,
     and ``width[g]`` parameters; its value is ``weight[g]`` times that of the function at ``address[g]``.
-    ``nothing`` stands in for random words, which factors do not take.
+    ``nothing`` replaces the random words, which factors do not use.
     """
 
     first: Ints
@@ -46,25 +47,10 @@ class Groups(NamedTuple):
 class ContinuousGraph(NamedTuple):
     """Numbers in intervals, and states, with factors that are functions.
 
-    Attributes
-    ----------
-    offset : int64 (n + 1,)
-        Cells of the sites.
-    low, high : float (n,)
-        Bounds; of states 0 and the largest code.
-    period : float (n,)
-        Length of a turn of angles, 0 for other sites.
-    card : int32 (n,)
-        Number of states, 0 for numbers.
-    row, start, factor
-        Factors of site i: ``factor[start[row[i]] : start[row[i] + 1]]``, with those that are always evaluated
-        first: up to ``sure[row[i]]``.
-    group : int16 (factors,)
-        Group of each factor.
-    member, known
-        Sites of the factors; member -1 - k is no site, but the observed value ``known[k]``.
-    degree : int8 (n,)
-        Conditionals of the site are exponentials of polynomials of this degree, 0 for others.
+    ``offset``, ``low``, ``high``, ``period`` (0 but for angles) and ``card`` (0 for numbers) describe the sites. The
+    factors of site i are ``factor[start[row[i]] : start[row[i] + 1]]``; those before ``sure[row[i]]`` are evaluated at
+    every update. ``group`` is the group of each factor, ``member`` has their sites: member -1 - k is the observed value
+    ``known[k]``. Conditionals of a site are exponentials of polynomials of its ``degree``, which is 0 if they are not.
     """
 
     offset: Ints
@@ -114,7 +100,7 @@ class ContinuousGraph(NamedTuple):
 
 @inlined
 def factor_value(arrays: ContinuousGraph, f: Integer, x: Floats, i: Integer, v: float, work: Floats) -> float:
-    """Return the value of factor f with x[i] replaced by v; ``work`` has room for the values of its sites."""
+    """Return the value of factor f with x[i] replaced by v; ``work`` receives the values of its sites."""
     groups = arrays.groups
     g = arrays.group[f]
     rank = f - groups.first[g]
@@ -146,7 +132,7 @@ def evaluate_factors(arrays: ContinuousGraph, x: Floats, out: Floats) -> None:
 
 
 @register(name="functions", model="ContinuousModel")
-def compile_functions(model: ContinuousModel) -> CompiledModel:
+def compile_functions(model: ContinuousModel) -> Graph:
     """Turn a model of functions into arrays, and compile its functions."""
     groups = model.groups
     for group in groups:
@@ -194,7 +180,7 @@ def compile_functions(model: ContinuousModel) -> CompiledModel:
     )
     bounds = given_bounds(groups, *model.box)
     factors = FunctionModel(model.whole, groups, model.box, np.flatnonzero(place >= 0), bounds)
-    return CompiledModel("functions", arrays, codes, factors=factors)
+    return graph_of(model, "functions", arrays, codes, factors=factors)
 
 
 def _adopted(model: ContinuousModel, group: FunctionFactors) -> Foreign:
@@ -211,7 +197,7 @@ def _begins(parts: list[Any]) -> Ints:
 def _rows(model: ContinuousModel, place: Ints32, first: Ints) -> tuple[Ints32, Ints, Ints, Ints32]:
     """Return the row of each site, and the rows: numbers of factors, those that are always evaluated first.
 
-    Sites that touch whole groups of common scope, and nothing else, share a row if they touch the same ones.
+    Sites share a row if all their factors are those of the same whole groups of common scope.
     """
     groups, n = model.groups, model.n_sites
     shared: list[list[int]] = [[] for _ in range(n)]  # groups of common scope, by site
@@ -256,7 +242,7 @@ def _rows(model: ContinuousModel, place: Ints32, first: Ints) -> tuple[Ints32, I
 
 
 def _degrees(model: ContinuousModel, place: Ints32) -> Ints8:
-    """Return of which degree the sum of the factors of each site is in it, 0 if it is no polynomial."""
+    """Return the degree of the sum of the factors of each site as a polynomial in it, 0 if it is none."""
     degree = np.ones(model.n_sites, np.int8)
     for group in model.groups:
         sites = np.unique(place[group.scopes])

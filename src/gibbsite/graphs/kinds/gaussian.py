@@ -8,8 +8,9 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints, Words32
 from gibbsite._numba.jit import implement
+from gibbsite.graphs.graph import Graph, graph_of
 from gibbsite.graphs.local import log_potential
-from gibbsite.graphs.registry import CompiledModel, register
+from gibbsite.graphs.registry import register
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.gaussian import Gaussian
 
@@ -31,7 +32,7 @@ class GaussianGraph(NamedTuple):
 
 
 @register(name="gaussian", model="Gaussian")
-def compile_gaussian(model: Gaussian) -> CompiledModel:
+def compile_gaussian(model: Gaussian) -> Graph:
     """Turn a normal distribution into arrays."""
     precision, n = model.precision, model.n_sites
     if model.sparse:
@@ -55,7 +56,7 @@ def compile_gaussian(model: Gaussian) -> CompiledModel:
         sd=1.0 / np.sqrt(diagonal),
         mean=np.array(model.mean),
     )
-    return CompiledModel("gaussian", arrays)
+    return graph_of(model, "gaussian", arrays)
 
 
 @implement(log_potential, GaussianGraph)

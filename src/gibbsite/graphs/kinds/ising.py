@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Codes, Floats, Integers, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement
-from gibbsite.graphs.column import entry_at
 from gibbsite.graphs.kinds.base import all_binary, groups_of, pair_rows, too_many
 from gibbsite.graphs.local import ONE, log_odds, log_potential, log_weights, log_weights_binary, weights, weights_binary
 from gibbsite.graphs.registry import register
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph, FactorGroup
+from gibbsite.graphs.rows import entry_at
+from gibbsite.models.factor import FactorGroup
+from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.weighted import SpinFactors, one_if_equal
 
 
 class IsingGraph(NamedTuple):
@@ -23,7 +22,7 @@ class IsingGraph(NamedTuple):
 
     ``log(P(x_i = 1 | rest) / P(x_i = 0 | rest)) = field[i] + sum_k coupling[k] * x[neighbour[k]]`` with k
     from ``start[i]`` to ``start[i + 1]``. Every edge is stored in both rows. Couplings are an array, or
-    another column of :mod:`gibbsite.graphs.column`.
+    another column of :mod:`gibbsite.graphs.rows`.
     """
 
     start: Words32
@@ -32,32 +31,12 @@ class IsingGraph(NamedTuple):
     field: Floats
 
 
-@dataclass
-class _BinaryForm:
-    """Fields, pair weights and a constant: log-potentials of binary factors as polynomials in x."""
-
-    n: int
-    constant: float = 0.0
-    fields: Floats = field(default_factory=lambda: np.zeros(0))
-
-    def __post_init__(self) -> None:
-        self.fields = np.zeros(self.n)
-
-    def add(self, sites: Integers, values: Floats) -> None:
-        if values.size == 1 and sites.size == self.n:
-            self.fields += float(values[0])
-        else:
-            self.fields += np.bincount(sites, np.broadcast_to(values, sites.shape), self.n)
-
-
 def _as_polynomials(group: FactorGroup, cards: Ints32) -> tuple[Floats, tuple[Floats, ...], Floats] | None:
     """Return the coefficients of 1, of each x_i, and of the product x_i x_j; None if one is infinite.
 
     There is one row where all factors are equal. Spins need no tables: these are the same numbers.
     """
-    from gibbsite.models.weighted import SpinFactors, one_if_equal
-
-    if isinstance(group, SpinFactors) and group.arity:
+    if isinstance(group, SpinFactors):
         w = one_if_equal(group.weights)
         if not np.isfinite(w).all():
             return None
@@ -67,7 +46,7 @@ def _as_polynomials(group: FactorGroup, cards: Ints32) -> tuple[Floats, tuple[Fl
         return None
     base = tables.reshape(len(tables), -1)[:, 0]
     if group.arity < 2:
-        return base, (tables[:, 1] - base,) * group.arity, base
+        return base, (tables[:, 1] - base,), base
     first, second = tables[:, 1, 0] - base, tables[:, 0, 1] - base
     return base, (first, second), tables[:, 1, 1] - base - first - second
 
@@ -77,22 +56,30 @@ def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
     """Binary sites, factors of at most two sites, no zeros."""
     if not all_binary(model) or any(group.arity > 2 for group in groups_of(model)) or too_many(model):
         return None
-    form = _BinaryForm(model.n_sites)
+    fields, constant = np.zeros(model.n_sites), 0.0
     pair_weights: list[Floats] = []
     for group in groups_of(model):
         found = _as_polynomials(group, model.cards)
         if found is None:
             return None
         base, linear, pair = found
-        form.constant += float(base.sum()) * (group.size if len(base) == 1 else 1)
+        constant += float(base.sum()) * (group.size if len(base) == 1 else 1)
         for member, each in enumerate(linear):
-            form.add(group.scopes[:, member], each)
+            _add(fields, group.scopes[:, member], each)
         if group.arity == 2:
             pair_weights.append(np.broadcast_to(pair, (group.size,)))
     rows = pair_rows(model)
     joined = np.concatenate(pair_weights) if pair_weights else np.zeros(0)
     coupling = joined[rows.source]
-    return IsingGraph(rows.start, rows.neighbour, coupling, form.fields), form.constant
+    return IsingGraph(rows.start, rows.neighbour, coupling, fields), constant
+
+
+def _add(fields: Floats, sites: Integers, values: Floats) -> None:
+    """Add values, or one value for all, to the fields of some sites."""
+    if values.size == 1 and sites.size == fields.size:
+        fields += float(values[0])
+    else:
+        fields += np.bincount(sites, np.broadcast_to(values, sites.shape), fields.size)
 
 
 @implement(log_odds, IsingGraph)

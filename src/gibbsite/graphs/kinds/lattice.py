@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -11,10 +11,8 @@ from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite.graphs.kinds.base import all_binary
 from gibbsite.graphs.local import log_odds, log_potential, log_weights, log_weights_binary, weights, weights_binary
 from gibbsite.graphs.registry import register
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
-    from gibbsite.models.lattice import LatticeFactors
+from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.lattice import FieldFactors, LatticeFactors
 
 Triple = tuple[int, int, int]
 
@@ -72,8 +70,6 @@ class LatticeGraph(NamedTuple):
 @register(name="lattice", rank=0, binary=True, arity=2, group="LatticeFactors")
 def build_lattice(model: FactorGraph) -> tuple[LatticeGraph, float] | None:
     """One binary lattice of at most three dimensions, and fields."""
-    from gibbsite.models.lattice import FieldFactors, LatticeFactors
-
     lattices = [g for g in model.groups if isinstance(g, LatticeFactors)]
     fields = [g for g in model.groups if isinstance(g, FieldFactors)]
     if len(lattices) != 1 or len(fields) > 1 or len(lattices) + len(fields) != len(model.groups):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Codes, Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement
 from gibbsite.graphs.kinds.base import Cells, Tables, groups_of, pair_rows
-from gibbsite.graphs.local import ONE, TINY, from_logs, log_potential, log_weights, weights
+from gibbsite.graphs.local import ONE, TINY, from_logs, log_potential, log_weights, own_weights, weights
 from gibbsite.graphs.registry import register
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
+from gibbsite.models.factorgraph import FactorGraph
 
 
 class PairwiseGraph(NamedTuple):
@@ -44,9 +42,7 @@ def build_pairwise(model: FactorGraph) -> tuple[PairwiseGraph, float] | None:
     forward: list[Ints] = []
     backward: list[Ints] = []
     for group in groups_of(model):
-        if group.arity == 0:
-            tables.constant += float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
-        elif group.arity == 2:
+        if group.arity == 2:
             shifted = tables.add(group, model.cards)
             # seen from the first site the second is the row, so its states must be the outer axis
             forward.append(tables.keep(shifted.swapaxes(1, 2), group.size))
@@ -58,10 +54,7 @@ def build_pairwise(model: FactorGraph) -> tuple[PairwiseGraph, float] | None:
         start=rows.start,
         neighbour=rows.neighbour,
         table=both[rows.side, rows.source],
-        card=np.ascontiguousarray(model.cards),
-        offset=cells.offset,
-        unary=np.exp(cells.log_unary),
-        log_unary=cells.log_unary,
+        **cells.columns(model),
         value=np.exp(logs),
         log_value=logs,
     )
@@ -70,10 +63,7 @@ def build_pairwise(model: FactorGraph) -> tuple[PairwiseGraph, float] | None:
 
 @implement(log_weights, PairwiseGraph)
 def _log_weights_pairwise(arrays: PairwiseGraph, x: Codes, i: Integer, w: Floats) -> Integer:
-    size = np.uintp(arrays.card[i])
-    cell = np.uintp(arrays.offset[i])
-    for a in range(size):
-        w[a] = arrays.log_unary[cell + a]
+    size = own_weights(arrays, arrays.log_unary, i, w)
     for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
         row = np.uintp(arrays.table[k]) + np.uintp(x[np.uintp(arrays.neighbour[k])]) * size
         for a in range(size):
@@ -83,12 +73,8 @@ def _log_weights_pairwise(arrays: PairwiseGraph, x: Codes, i: Integer, w: Floats
 
 @implement(weights, PairwiseGraph)
 def _weights_pairwise(arrays: PairwiseGraph, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
-    size = np.uintp(arrays.card[i])
-    cell = np.uintp(arrays.offset[i])
-    first, last = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
-    for a in range(size):
-        w[a] = arrays.unary[cell + a]
-    for k in range(first, last):
+    size = own_weights(arrays, arrays.unary, i, w)
+    for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
         row = np.uintp(arrays.table[k]) + np.uintp(x[np.uintp(arrays.neighbour[k])]) * size
         for a in range(size):
             w[a] *= arrays.value[row + a]

@@ -1,23 +1,24 @@
-"""Sites with equally many states whose pairs ask whether their states agree, in compressed rows."""
+"""Sites with the same number of states, and pairs that depend on whether states agree, in compressed rows."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Bools, Codes, Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement
 from gibbsite.graphs.kinds.base import Cells, groups_of, pair_rows, too_many
-from gibbsite.graphs.local import ONE, from_logs, log_potential, log_weights, weights
+from gibbsite.graphs.local import ONE, from_logs, log_potential, log_weights, own_weights, weights
 from gibbsite.graphs.registry import register
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
+from gibbsite.models.distance import DistanceFactors
+from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.lattice import LatticeFactors
+from gibbsite.models.weighted import AgreementFactors
 
 
 class PottsGraph(NamedTuple):
-    """Sites with equally many states whose pairs only ask whether their states agree, in compressed rows.
+    """Sites with the same number of states, and pairs that depend on whether states agree, in compressed rows.
 
     The log-weight of state a at site i is ``log_unary[offset[i] + a]`` plus the sum of ``coupling[step * k]`` over the
     neighbours k of its row that are in state a; ``factor`` is exp(coupling). Both have length one (step 0) where all
@@ -45,17 +46,12 @@ _DENSE = 0.25  # share of coupled pairs from which on the couplings are kept as 
 
 @register(name="potts", rank=2, arity=2)
 def build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
-    """Equal cardinalities, pairs that reward or punish agreement, any factors of single sites."""
-    from gibbsite.models import AgreementFactors, DistanceFactors, LatticeFactors
-
+    """Equal numbers of states, pairs that depend on agreement, any factors of single sites."""
     if too_many(model) or (model.n_sites and (model.cards != model.cards[0]).any()):
         return None
     weights: list[Floats] = []
-    constant = 0.0
     for group in groups_of(model):
-        if group.arity == 0:
-            constant += float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
-        elif isinstance(group, AgreementFactors):
+        if isinstance(group, AgreementFactors):
             weights.append(group.weights)
         elif isinstance(group, DistanceFactors) or (isinstance(group, LatticeFactors) and not group.spin):
             weights.append(group.edge_weights())
@@ -79,20 +75,14 @@ def build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
         factor=np.exp(np.clip(coupling, -_STEEP, _STEEP)),
         steep=np.bincount(site, np.abs(each), n) > _STEEP,
         dense=dense,
-        card=np.ascontiguousarray(model.cards),
-        offset=cells.offset,
-        unary=np.exp(cells.log_unary),
-        log_unary=cells.log_unary,
+        **cells.columns(model),
     )
-    return arrays, cells.constant + constant
+    return arrays, cells.constant
 
 
 @implement(log_weights, PottsGraph)
 def _log_weights_potts(arrays: PottsGraph, x: Codes, i: Integer, w: Floats) -> Integer:
-    size = np.uintp(arrays.card[i])
-    cell, step = np.uintp(arrays.offset[i]), np.uintp(arrays.step)
-    for a in range(size):
-        w[a] = arrays.log_unary[cell + a]
+    size, step = own_weights(arrays, arrays.log_unary, i, w), np.uintp(arrays.step)
     for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
         w[np.uintp(x[np.uintp(arrays.neighbour[k])])] += arrays.coupling[step * k]
     return np.int64(size)
@@ -100,17 +90,14 @@ def _log_weights_potts(arrays: PottsGraph, x: Codes, i: Integer, w: Floats) -> I
 
 @implement(weights, PottsGraph)
 def _weights_potts(arrays: PottsGraph, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
-    size = np.uintp(arrays.card[i])
-    cell, step = np.uintp(arrays.offset[i]), np.uintp(arrays.step)
-    first, last = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
+    size, step = np.uintp(arrays.card[i]), np.uintp(arrays.step)
     total = 0.0
     if arrays.steep[i]:
         log_weights(arrays, x, i, w)
         total = from_logs(w, size)
     else:
-        for a in range(size):
-            w[a] = arrays.unary[cell + a]
-        for k in range(first, last):
+        own_weights(arrays, arrays.unary, i, w)
+        for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
             w[np.uintp(x[np.uintp(arrays.neighbour[k])])] *= arrays.factor[step * k]
         for a in range(size):
             total += w[a]

@@ -9,22 +9,23 @@ import numpy as np
 from gibbsite._common.arrays import Codes, Floats, Ints, Words32
 from gibbsite._numba.intrinsic import fetch
 from gibbsite._numba.jit import Integer, implement, inlined
-from gibbsite.graphs.column import Repeated, code, entry_at, fetch_entry
+from gibbsite.graphs.graph import Graph, graph_of
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import ONE, from_logs, log_odds, log_potential, log_weights, weights
-from gibbsite.graphs.registry import CompiledModel, register
+from gibbsite.graphs.registry import register
+from gibbsite.graphs.rows import Repeated, code, entry_at, fetch_entry
 from gibbsite.models.stored import OFFSET, WHICH, StoredPairs, StoredPotts
 
-# How many entries ahead of a row are asked for: entries themselves, in lines of the cache, and the states
-# that entries name. Measured on rows of 20 entries; from 48 to 128 and from 128 to 512 it is all the same.
+# States and entries are prefetched this many entries ahead of a row; a line of the cache has 16 entries. Measured on
+# rows of 20 entries; speed is the same from 48 to 128 states, and from 128 to 512 entries.
 _STATES, _ENTRIES, _LINE = np.uintp(64), np.uintp(256), np.uintp(16)
 
 
 class StoredGraph(IsingGraph):
-    """An Ising graph in files, whose sites are visited in order: the next rows are known in time.
+    """An Ising graph in files, whose sites are visited in order.
 
-    Its states are too many for the caches near the processor, and which of them a row needs, the processor
-    cannot foretell. So every row asks for what rows some way ahead will need.
+    Its states exceed the caches of the processor, which cannot predict the states that a row needs. So each update
+    prefetches the entries and states of later rows.
     """
 
 
@@ -32,7 +33,7 @@ class StoredPottsGraph(NamedTuple):
     """A Potts graph in files.
 
     The log-weight of state a at site i is ``field[own * offset[i] + a]`` plus the sum of the couplings of
-    those neighbours of its row that are in state a; ``own`` is 0 where the fields are those of all sites.
+    the neighbours in its row that are in state a; ``own`` is 0 if all sites have the same fields.
     """
 
     start: Words32
@@ -45,14 +46,14 @@ class StoredPottsGraph(NamedTuple):
 
 
 @register(name="ising", binary=True, model="StoredPairs")
-def compile_stored(model: StoredPairs) -> CompiledModel:
+def compile_stored(model: StoredPairs) -> Graph:
     """Map the arrays of a stored Ising model."""
     arrays = StoredGraph(model.array("start"), model.array("neighbour"), _column(model), model.array("field"))
-    return CompiledModel("ising", arrays, log_offset=model.log_offset, on_disk=True)
+    return graph_of(model, "ising", arrays, log_offset=model.log_offset, on_disk=True)
 
 
 @register(name="potts", model="StoredPotts")
-def compile_stored_potts(model: StoredPotts) -> CompiledModel:
+def compile_stored_potts(model: StoredPotts) -> Graph:
     """Map the arrays of a stored Potts model."""
     field = model.array("field")
     arrays = StoredPottsGraph(
@@ -64,7 +65,7 @@ def compile_stored_potts(model: StoredPotts) -> CompiledModel:
         int(field.size > model.n_states),
         model.n_states,
     )
-    return CompiledModel("potts", arrays, log_offset=model.log_offset, on_disk=True)
+    return graph_of(model, "potts", arrays, log_offset=model.log_offset, on_disk=True)
 
 
 def _column(model: StoredPairs) -> Any:
@@ -77,7 +78,7 @@ def _column(model: StoredPairs) -> Any:
 
 @inlined
 def _look_ahead(arrays: Any, begin: Integer) -> None:
-    """Ask for the entries of rows some way ahead."""
+    """Prefetch the entries of later rows."""
     for line in range(2):
         ahead = begin + _ENTRIES + np.uintp(line) * _LINE
         fetch(arrays.neighbour, ahead)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Codes, Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite.graphs.kinds.base import Cells, Tables, groups_of
-from gibbsite.graphs.local import ONE, TINY, from_logs, log_potential, log_weights, weights
+from gibbsite.graphs.local import ONE, TINY, from_logs, log_potential, log_weights, own_weights, weights
 from gibbsite.graphs.registry import register
 from gibbsite.graphs.rows import row_starts
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
+from gibbsite.models.factorgraph import FactorGraph
 
 
 class TableGraph(NamedTuple):
@@ -59,9 +57,7 @@ def build_table(model: FactorGraph) -> tuple[TableGraph, float]:
     strides: list[Ints] = []
     widths: list[Ints] = []
     for group in groups_of(model):
-        if group.arity == 0:
-            tables.constant += float(np.broadcast_to(group.log_tables(model.cards), group.size).sum())
-        elif group.arity >= 2:
+        if group.arity >= 2:
             shifted = tables.add(group, model.cards)
             starts.append(tables.keep(shifted, group.size))
             members.append(group.scopes.ravel())
@@ -86,10 +82,7 @@ def build_table(model: FactorGraph) -> tuple[TableGraph, float]:
         member=member.astype(np.uint32),
         stride=stride,
         table=np.concatenate(starts) if starts else np.zeros(0, np.int64),
-        card=np.ascontiguousarray(model.cards),
-        offset=cells.offset,
-        unary=np.exp(cells.log_unary),
-        log_unary=cells.log_unary,
+        **cells.columns(model),
         value=np.exp(logs),
         log_value=logs,
     )
@@ -107,11 +100,7 @@ def entry_of(arrays: TableGraph, x: Codes, f: Integer) -> Integer:
 
 @implement(log_weights, TableGraph)
 def _log_weights_table(arrays: TableGraph, x: Codes, i: Integer, w: Floats) -> Integer:
-    size = np.uintp(arrays.card[i])
-    cell = np.uintp(arrays.offset[i])
-    now = np.uintp(x[i])
-    for a in range(size):
-        w[a] = arrays.log_unary[cell + a]
+    size, now = own_weights(arrays, arrays.log_unary, i, w), np.uintp(x[i])
     for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
         own = np.uintp(arrays.own_stride[k])
         entry = entry_of(arrays, x, np.uintp(arrays.factor[k])) - own * now
@@ -122,13 +111,8 @@ def _log_weights_table(arrays: TableGraph, x: Codes, i: Integer, w: Floats) -> I
 
 @implement(weights, TableGraph)
 def _weights_table(arrays: TableGraph, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
-    size = np.uintp(arrays.card[i])
-    cell = np.uintp(arrays.offset[i])
-    first, last = np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])
-    now = np.uintp(x[i])
-    for a in range(size):
-        w[a] = arrays.unary[cell + a]
-    for k in range(first, last):
+    size, now = own_weights(arrays, arrays.unary, i, w), np.uintp(x[i])
+    for k in range(np.uintp(arrays.start[i]), np.uintp(arrays.start[i + ONE])):
         own = np.uintp(arrays.own_stride[k])
         entry = entry_of(arrays, x, np.uintp(arrays.factor[k])) - own * now
         for a in range(size):

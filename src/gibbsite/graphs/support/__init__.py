@@ -1,5 +1,5 @@
-"""Zeros: which states are possible, how a start is found, and what single-site moves can reach.
+"""Zeros: which states are possible, how a start is found, and which states single-site moves can reach.
 
-``possible`` excludes states, ``start`` finds states of positive probability by drawing
-forward, repair and backtracking, ``reach`` finds out which states single-site moves connect.
+``possible`` excludes states; ``start`` finds states of positive probability by forward draws, repair and backtracking;
+``reach`` finds out which states single-site moves connect.
 """

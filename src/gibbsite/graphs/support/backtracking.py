@@ -1,8 +1,8 @@
-"""The last resort for a start: randomised backtracking that keeps the tables consistent.
+"""The last method for finding a start: randomised backtracking that keeps the tables consistent.
 
-After every decision all factors with zeros are propagated, so what is left is a sampler that never walks into a dead
-end it could see. Sites are chosen near the last changes, by few living states and by the failures their factors have
-caused (dom/wdeg: Boussemart et al. 2004); the search restarts with growing limits and keeps what it learnt.
+After every decision the zeros of all factors are propagated, so dead ends that propagation can detect are avoided.
+Sites are chosen near the last changes, preferring few living states and factors that have caused failures (dom/wdeg:
+Boussemart et al. 2004). The search restarts with growing limits and keeps the weights of factors.
 """
 
 from __future__ import annotations

@@ -1,30 +1,28 @@
-"""Which states can occur at all, as far as propagating zeros from factor to factor tells.
+"""States that propagation of zeros from factor to factor does not exclude.
 
-A state of a site dies when some factor has no positive entry left that contains it and otherwise only living states
-(generalised arc consistency on tables). The algorithm is a worklist over factors that remembers for every (factor,
-member, state) the entry that supported it last, and looks for a new one only when that entry has died, from there on
-and once around (AC-3 with residues: Lecoutre and Hemery 2007). Between two deaths a table is read at most once per
-member and state, however often its factor is visited.
+A state of a site dies when some factor has no positive entry that contains it and otherwise only living states
+(generalised arc consistency on tables). The algorithm is a worklist over factors. It remembers for every (factor,
+member, state) the entry that supported it last, and searches for a new one, from there on and once around, only when
+that entry has died (AC-3 with residues: Lecoutre and Hemery 2007). Between two deaths a table is read at most once per
+member and state.
 
-A dead state never occurs in a state of positive probability. Whether a living one does takes a search
+A dead state never occurs in a state of positive probability. Whether a living one occurs is decided by a search
 (:mod:`gibbsite.graphs.support.start`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gibbsite._common.arrays import Array, Bools, Codes, Ints
+from gibbsite._common.arrays import Array, Bools, Codes, Ints, Positions
 from gibbsite._numba.jit import called, compiled_loop, interpreted
 from gibbsite.errors import SupportError
 from gibbsite.graphs.compile import as_tables
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.rows import row_lengths, row_starts
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
+from gibbsite.models.factorgraph import FactorGraph
 
 Whole: TypeAlias = int | np.int64  # an integer in compiled code
 
@@ -32,10 +30,10 @@ _STEPS = 20.0  # of plain Python, for each state and table entry
 
 
 class Support(NamedTuple):
-    """The factors with zeros of a graph, what survives their propagation, and which sites that concerns.
+    """The factors with zeros of a graph, and the states that survive their propagation.
 
-    ``touched`` are the sites that have more than one living state and zeros around them, ``steps`` is about how many
-    steps of plain Python it takes to propagate a zero.
+    ``touched`` are the sites that have more than one living state and a factor with zeros; ``steps`` is an estimate of
+    the steps of plain Python for propagating a zero.
     """
 
     constraints: Constraints
@@ -70,7 +68,7 @@ class Constraints(NamedTuple):
 
 
 class LiveStates(NamedTuple):
-    """What is still possible, and how it came about: everything propagation writes.
+    """The states that are still possible, and everything else that propagation writes.
 
     ``alive`` is by cell, ``living`` counts by site. ``trail`` lists the dead cells in the order of their
     death, ``killer`` the factor that excluded each, ``residue`` the last known support of each slot.
@@ -90,7 +88,7 @@ class LiveStates(NamedTuple):
 
 
 def has_zeros(graph: Graph) -> bool:
-    """Whether some log-potential is minus infinity, so that not every state is possible."""
+    """Return whether some log-potential is minus infinity, so that not every state is possible."""
     kept = graph.cache.get(_Zeros)
     if kept is None:
         found = False
@@ -103,7 +101,7 @@ def has_zeros(graph: Graph) -> bool:
 
 
 def _known(graph: Graph) -> Graph:
-    """Return a graph of many-state sites whose zeros can be found: itself, or its model as tables."""
+    """Return a graph of many-state sites in which zeros can be found: itself, or its model as tables."""
     return graph if graph.kind in ("pairwise", "table", "potts", "distance") else as_tables(graph)
 
 
@@ -115,10 +113,7 @@ def alive_states(graph: Graph, model: FactorGraph | None = None) -> Bools:
 
 
 def find_support(graph: Graph, model: FactorGraph | None = None) -> Support:
-    """Propagate the zeros of a graph, once.
-
-    Parameters and errors are those of :func:`alive_states`.
-    """
+    """Propagate the zeros of a graph, once; the model is for messages."""
     kept = graph.cache.get(Support)
     if kept is None:
         constraints = find_constraints(graph)
@@ -177,7 +172,7 @@ def find_constraints(graph: Graph) -> Constraints:
 
 
 def _with_zeros(member: Array, table: Ints, width: Ints, allowed: Bools, card: Ints) -> Bools:
-    """Which factors have at least one zero entry."""
+    """Return which factors have at least one zero entry."""
     if not table.size:
         return np.zeros(0, np.bool_)
     size = np.multiply.reduceat(card[member], row_starts(width)[:-1])
@@ -187,7 +182,7 @@ def _with_zeros(member: Array, table: Ints, width: Ints, allowed: Bools, card: I
 
 
 def new_live(constraints: Constraints, graph: Graph) -> LiveStates:
-    """Make a board on which the states with positive weights of their own are alive."""
+    """Return a board on which the states with positive weights of their own are alive."""
     arrays: Any = _known(graph).arrays
     alive = arrays.log_unary > -np.inf
     n_factors, n_sites = constraints.table.size, graph.n_sites
@@ -218,7 +213,7 @@ def scope_text(constraints: Constraints, f: int, model: FactorGraph | None) -> s
 
 
 def site_name(i: int, model: FactorGraph | None) -> str:
-    """Return what a message calls a site."""
+    """Return the name of a site for a message."""
     return str(i) if model is None else model.sites[i]
 
 
@@ -246,10 +241,7 @@ TRAIL, HEAD, QUEUED, WORK = range(4)
 
 @compiled_loop
 def tighten(c: Constraints, b: LiveStates, i: Whole, a: Whole) -> Whole:
-    """Give site i the state a (a = -1: nothing is given) and propagate.
-
-    Return -1, or the first site without a state.
-    """
+    """Give site i the state a, if it is not -1, and propagate; return -1, or the first site without a state."""
     if a >= 0:
         give(c, b, i, a)
     else:
@@ -258,12 +250,12 @@ def tighten(c: Constraints, b: LiveStates, i: Whole, a: Whole) -> Whole:
     return propagate(c, b)
 
 
-def is_allowed(c: Constraints, x: Codes) -> bool:
-    """Tell whether no factor forbids a state."""
+def broken_factors(c: Constraints, x: Codes) -> Positions:
+    """Return the factors that forbid a state."""
     if not c.table.size:
-        return True
+        return np.zeros(0, np.intp)
     entry = c.table + np.add.reduceat(c.stride * x[c.member], c.member_start[:-1])
-    return bool(c.allowed[entry].all())
+    return np.flatnonzero(~c.allowed[entry])
 
 
 @called
@@ -309,7 +301,7 @@ def revive(b: LiveStates, length: Whole) -> None:
 
 @called
 def propagate(c: Constraints, b: LiveStates) -> Whole:
-    """Work off the list; return -1, or the first site without a state (the list is then empty)."""
+    """Process the worklist until it is empty; return -1, or the first site without a state."""
     wiped = np.int64(-1)
     while b.counters[QUEUED] > 0:
         f = b.queue[b.counters[HEAD]]
@@ -343,10 +335,10 @@ def _next_alive(alive: Bools, cell: Whole, last: Whole, first: Whole) -> Whole:
 
 @called
 def _supported(c: Constraints, b: LiveStates, f: Whole, own: Whole, state: Whole) -> bool:
-    """Whether factor f has a living positive entry in which its member ``own`` has the given state.
+    """Return whether factor f has a living positive entry in which its member ``own`` has the given state.
 
-    The entry that was found last is tried first. From there the living combinations of the other members
-    are counted through like an odometer, once around. An entry found supports the states of all its members.
+    The entry that was found last is tried first, then all other living combinations of the other members in turn. An
+    entry that is found supports the states of all its members.
     """
     first, last = c.member_start[f], c.member_start[f + 1]
     known = b.residue[c.slot[own] + state]

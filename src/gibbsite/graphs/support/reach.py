@@ -14,18 +14,17 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import weights
 
 _TRIES = 4
-_ROUNDS = 200  # how often sites that block each other step aside
+_ROUNDS = 200  # random moves of sites that block each other
 _FEW_ROUNDS = 3  # the same, before anything is compiled
 _STEPS = 40.0  # of plain Python, for the weights of a site
-_MOVES = 100_000  # moves looked at by the search
+_MOVES = 100_000  # moves that the search tries
 
 
 def leads_to(graph: Graph, start: Array, goal: Array, rng: np.random.Generator) -> bool:
-    """Tell whether a path of possible single-site moves from ``start`` to ``goal`` was found.
+    """Return whether a path of possible single-site moves from ``start`` to ``goal`` was found.
 
-    First every differing site is moved to its goal as soon as it can be, sites that block each other
-    stepping aside at random, in several random orders; then a search that prefers states close to the goal,
-    bounded in the number of moves it looks at. True is a proof, False is not.
+    First, differing sites are moved to their goals as soon as possible, in several random orders; sites that block each
+    other are moved at random. Then a bounded search prefers states close to the goal. True is a proof, False is not.
     """
     target = np.asarray(goal, graph.state_dtype)
     work = np.zeros(int(graph.cards.max(initial=1)))
@@ -84,10 +83,7 @@ def _moves(arrays: Any, x: Array, work: Floats, sites: Ints, codes: Ints) -> int
 
 @compiled
 def _walk(arrays: Any, x: Array, goal: Array, order: Ints, work: Floats, words: Words64, rounds: int) -> bool:
-    """Move differing sites to their goal; where they block each other, let them step aside at random.
-
-    Return whether all arrived.
-    """
+    """Move differing sites to their goals, and at random if they block each other; return whether all arrived."""
     rng = load(words)
     left = order.size
     for _ in range(rounds):

@@ -1,11 +1,12 @@
 """Repair by local search: walk from a state outside the support into it.
 
-A random violated factor is picked and one of its members moved, in one of two ways, as some models yield
-only to one of them. Greedy: the move that leaves the fewest violated factors (min-conflicts: Minton et al.
-1992), rarely a random one. Otherwise: the move that breaks the fewest factors and mends this one, and unless
-it is free often a random one that mends it (WalkSAT: Selman, Kautz and Cohen 1994).
+At each step a random violated factor is chosen and one of its members moved. There are two rules, because some models
+are solved by one of them only. The greedy rule takes the move that leaves the fewest violated factors (min-conflicts:
+Minton et al. 1992), and rarely a random one. The other rule takes the move that satisfies this factor and violates the
+fewest others; if it violates some, a random move that satisfies the factor is often taken (WalkSAT: Selman, Kautz and
+Cohen 1994).
 
-Nothing is recomputed: every factor knows its current entry, and the violated ones form a list with known positions.
+Updates are incremental: the current entry of every factor is stored, and the violated factors are a list.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _STAYS_BROKEN = 2**30  # the cost of a move that leaves its own factor violated
 
 
 class _Walk(NamedTuple):
-    """Current entry of each factor; the violated factors, and where each stands in their list (-1: not)."""
+    """Current entry of each factor; the list of violated factors, and the place of each factor in it (-1: none)."""
 
     entry: Ints
     violated: Ints
@@ -35,11 +36,10 @@ class _Walk(NamedTuple):
 def repair(
     constraints: Constraints, board: LiveStates, x: Array, words: Words64, patience: int, greedy: bool, culprits: Ints
 ) -> int:
-    """Walk until nothing is violated or ``patience`` table entries brought no progress.
+    """Walk until no factor is violated or ``patience`` table entries brought no progress.
 
-    ``x``, a state of living codes, is changed in place. Greedy walks judge moves by all factors they mend, others by
-    those they break. Return the fewest violated factors; zero means that ``x`` is in the support. ``culprits`` receives
-    some of the factors that were violated then, -1 after the last.
+    ``x``, a state of living codes, is changed in place. Return the smallest number of violated factors; zero means that
+    ``x`` is in the support. ``culprits`` receives some of the factors that were violated then, and -1 after the last.
     """
     n = constraints.table.size
     entry, violated, place = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1)
@@ -49,7 +49,7 @@ def repair(
 
 @called
 def _mark(c: Constraints, w: _Walk, f: Whole) -> None:
-    """Put factor f on the list of violated ones or take it off, according to its entry."""
+    """Add factor f to the list of violated factors or remove it, according to its entry."""
     bad = not c.allowed[w.entry[f]]
     place = w.place[f]
     if bad and place < 0:
@@ -66,7 +66,7 @@ def _mark(c: Constraints, w: _Walk, f: Whole) -> None:
 
 @called
 def _cost(c: Constraints, w: _Walk, i: Whole, change: Whole, greedy: bool) -> Whole:
-    """How many factors break if the code of site i changes by that much; if greedy, minus those it mends."""
+    """Return the number of factors that a change of site i violates; if greedy, minus those that it satisfies."""
     total = np.int64(0)
     for k in range(c.start[i], c.start[i + 1]):
         entry = w.entry[c.factor[k]]
@@ -82,7 +82,7 @@ def _cost(c: Constraints, w: _Walk, i: Whole, change: Whole, greedy: bool) -> Wh
 def _choose_move(
     c: Constraints, b: LiveStates, w: _Walk, x: Array, f: Whole, greedy: bool, rng: Words
 ) -> tuple[Words, Whole, Whole, Whole]:
-    """Choose a member of f and a living state for it (-1: there is none); also return the work that took."""
+    """Choose a member of f (-1: none) and a living state for it; also return the work of the choice."""
     best: Whole = np.int64(2**62)
     ties, ways, work = 0, 0, np.int64(1)
     site, state, any_site, any_state = np.int64(-1), np.int64(0), np.int64(-1), np.int64(0)

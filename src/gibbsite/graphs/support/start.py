@@ -22,29 +22,28 @@ from gibbsite.graphs.support.possible import (
     LiveStates,
     Support,
     Whole,
+    broken_factors,
     copy_live,
     evidence_text,
     find_support,
     has_zeros,
-    is_allowed,
     scope_text,
     tighten,
 )
+from gibbsite.models.factorgraph import FactorGraph
 
 if TYPE_CHECKING:
     from gibbsite.graphs.kinds.table import TableGraph
-    from gibbsite.models import FactorGraph
-
 
 _TRIES = 4  # rounds of repairs and a search, each with four times the effort of the one before
 _PATIENCE, _PATIENCE_PER_FACTOR = 200_000, 50  # table entries a repair reads without progress
 _SEARCH, _SEARCH_PER_SITE = 1_000_000, 100  # table entries the search reads
 _STEPS_TO_DRAW = 5.0  # of plain Python, for each state and member of a factor
-_OTHERS = 10  # sites at which a start equal to that of another chain is tried to be made different
+_OTHERS = 10  # sites at which a start that equals another one may be changed
 
 
 class DrawOrder(NamedTuple):
-    """Which factor is the conditional table of each site (-1: only its own weights), and an order."""
+    """The factor that is the conditional table of each site (-1 if it has only its own weights), and an order."""
 
     table: Ints32
     order: Ints32
@@ -57,10 +56,7 @@ class _Drawing(NamedTuple):
 
 
 def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries: int = _TRIES) -> Codes:
-    """Return a random state of positive probability.
-
-    Each of the ``tries`` rounds of repair and search makes four times the effort of the one before.
-    """
+    """Return a random state of positive probability, after at most ``tries`` rounds of repair and search."""
     if not has_zeros(graph):
         return _uniform_codes(graph, rng)
     support = find_support(graph, model)
@@ -83,7 +79,7 @@ def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries
 def find_state_with(
     model: FactorGraph, graph: Graph, site: int, code: int, rng: np.random.Generator
 ) -> tuple[Codes | None, bool]:
-    """Return a state of positive probability in which a site has a given state, or None, and whether that is proved."""
+    """Return a state of positive probability in which a site has a given state, or None and whether None is proved."""
     if not has_zeros(graph):
         x = _uniform_codes(graph, rng)
         x[site] = code
@@ -107,7 +103,7 @@ _Answer = tuple[Codes | None, bool, Ints]
 
 
 def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Generator, tries: int) -> _Answer:
-    """Return a possible state that lives on the board, or None, whether that is proved, and culprits."""
+    """Return a possible state of living codes, or None; whether None is proved; and factors in conflict."""
     c = support.constraints
     words = rng.integers(1, 2**64, 4, np.uint64)
     culprits, fewest = np.full(3, -1), c.table.size + 1
@@ -115,12 +111,12 @@ def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Gen
         effort = 4**attempt
         patience = effort * (_PATIENCE + _PATIENCE_PER_FACTOR * c.table.size)
         x = _draw(support, board, graph, rng, words)
-        if is_allowed(c, x):
+        if not broken_factors(c, x).size:
             return x, False, np.full(3, -1)
         from gibbsite.graphs.support.backtracking import FOUND, IMPOSSIBLE, search
         from gibbsite.graphs.support.repair import repair
 
-        with interpreted(np.inf):  # it is not known how long these take
+        with interpreted(np.inf):  # the work cannot be predicted
             for greedy in (False, True):
                 named = np.full(3, -1)
                 left = repair(c, board, x, words, patience, greedy, named)
@@ -128,7 +124,7 @@ def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Gen
                     return x, False, named
                 if left < fewest:
                     fewest, culprits = left, named
-            # where the walk ended only few factors are violated: a good hint for the search
+            # few factors are violated where the walk ended, so its state is a good hint for the search
             budget = effort * (_SEARCH + _SEARCH_PER_SITE * graph.n_sites)
             answer = search(c, copy_live(board), x, words, budget)
         if answer == FOUND:
@@ -167,12 +163,12 @@ def _uniform_codes(graph: Graph, rng: np.random.Generator) -> Codes:
 def start_states(model: Any, graph: Graph, chains: int, start: Any = None, entropy: int = 0) -> list[Array]:
     """Return the start of every chain.
 
-    By default these are random states of positive probability, different ones if possible. "random": all codes are
+    By default these are random states of positive probability, different ones if possible. For "random" all codes are
     uniform. A start can also be a mapping site -> label for every site, or codes (n,) for all chains or (chains, n).
-    Chain c has a generator of its own, whatever the other chains do.
+    Each chain has its own generator.
     """
     if not graph.discrete:
-        from gibbsite.graphs.support.start_values import start_values
+        from gibbsite.graphs.support.given import start_values
 
         return start_values(model, graph, [_chain_rng(entropy, c) for c in range(chains)], start)
     if start is None or (isinstance(start, str) and start == "auto"):
@@ -279,7 +275,7 @@ def _sort_sites(g: TableGraph, table: Ints32, order: Ints32) -> Whole:
 
 @compiled
 def draw_forward(g: TableGraph, network: DrawOrder, alive: Bools, x: Array, words: Words64) -> None:
-    """Draw every site given its parents, among its living states; where all weigh nothing, uniformly."""
+    """Draw every site given its parents, among its living states; uniformly if all their weights are zero."""
     rng = load(words)
     w = np.zeros(np.int64(g.card.max()))
     for place in range(network.order.size):

@@ -22,9 +22,8 @@ from gibbsite._common.arrays import Bools, Codes, Floats, Ints, Ints32, Words32,
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.alias import build_alias_rows, draw_column
 from gibbsite._numba.random.generators import Words, below, uniform
-from gibbsite.graphs.decay import Decay
 from gibbsite.graphs.graph import Graph
-from gibbsite.graphs.kinds.distance import coupling_at
+from gibbsite.graphs.kinds.distance import Decay, coupling_at
 from gibbsite.graphs.kinds.pairwise import PairwiseGraph
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.kinds.stored import StoredPottsGraph

@@ -27,9 +27,9 @@ import numpy as np
 from gibbsite._common.arrays import Array, Bools, Floats, Positions, Words64
 from gibbsite.errors import SamplingError, SupportError
 from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.support.given import start_values
 from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.graphs.support.start import find_start
-from gibbsite.graphs.support.start_values import start_values
 from gibbsite.kernels.base import Kernel
 from gibbsite.kernels.gibbs.gibbs import Gibbs
 from gibbsite.kernels.protocols import Fallible, Stateful

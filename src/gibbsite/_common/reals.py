@@ -1,4 +1,4 @@
-"""Real numbers as users give them: arrays of 64-bit floats, or one sentence about what they are instead."""
+"""Real numbers from users as arrays of 64-bit floats; anything else is refused."""
 
 from __future__ import annotations
 
