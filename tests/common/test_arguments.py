@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gibbsite._common.arguments import check_flags, checked, describe, is_flag, is_iterable, is_number, is_path
+import gibbsite as gs
+from gibbsite._common.arguments import (
+    check_flags,
+    checked,
+    describe,
+    is_flag,
+    is_iterable,
+    is_number,
+    is_path,
+    read_integers,
+)
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError
 
 
@@ -44,6 +56,59 @@ def test_annotations_in_brackets_are_not_read() -> None:
         return len(items or [])
 
     assert count({"a": None}) == 1
+
+
+@checked
+class Study:
+    def add(self, models: Sequence[gs.Model], weight: Floats | None = None, many: int = 1) -> int:
+        return len(models) * many
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"models": 3}, "models must be a list, got 3."),
+        ({"models": [3]}, "models must be a list, got [3]."),
+        ({"models": [], "weight": "x"}, "weight must be an array of numbers or None, got 'x'."),
+        ({"models": [], "many": []}, "many must be a whole number, got []."),
+    ],
+)
+def test_methods_of_a_checked_class(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        Study().add(**arguments)
+    assert str(caught.value) == message
+    assert Study().add([gs.ising_grid((2,))], weight=[0.5], many=2) == 2
+
+
+@pytest.mark.parametrize("wrong", [-1, 0.5, "3", None, [1, [2]], 10**400, np.nan])
+def test_arrays_of_whole_numbers(wrong: Any) -> None:
+    with pytest.raises(ArgumentError, match="sweeps must be whole numbers of at least 0, got"):
+        read_integers("sweeps", wrong)
+    assert read_integers("sweeps", [[1.0, 2]]).tolist() == [[1, 2]]
+
+
+def test_wrong_arguments_of_answers() -> None:
+    grid = gs.ising_grid((2, 2), coupling=0.2)
+    exact, pairs = gs.exact.enumerate(grid), gs.couple(grid, pairs=4, rng=1)
+    calls: list[Any] = [
+        lambda: pairs.bound("soon"),
+        lambda: pairs.mixing_time([]),
+        lambda: exact.number([[0, 0, 0, 2]]),
+        lambda: exact.number("0000"),
+        lambda: exact.draw(10**9, np.random.default_rng(1)),
+        lambda: exact.draw(2, 1),
+        lambda: exact.rank("all"),
+        lambda: exact.joint("0", given=np.zeros(2)),
+        lambda: gs.solve_exact(grid).rank(10**400),
+        lambda: gs.couple(grid, "gibbs"),
+        lambda: gs.formats.write_uai(3, "m.uai"),
+        lambda: gs.applications.read_image(3),
+        lambda: gs.infer(grid).to_dict(["nowhere"]),
+        lambda: gs.Gaussian(np.zeros(2), np.eye(2)).marginal(3),
+    ]
+    for call in calls:
+        with pytest.raises(ArgumentError):
+            call()
 
 
 def test_what_values_are() -> None:

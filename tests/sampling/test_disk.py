@@ -158,7 +158,7 @@ def test_histogram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (table.histogram(5)[0] == last).all()
     with pytest.raises(gs.errors.ArgumentError, match="No site has the state 'perhaps'"):
         table.histogram(state="perhaps")
-    with pytest.raises(gs.errors.ArgumentError, match="bins must be a positive whole number"):
+    with pytest.raises(gs.errors.ArgumentError, match="bins must be a whole number of at least 1"):
         table.histogram(0)
 
 

@@ -14,16 +14,27 @@ from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from math import inf
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from gibbsite._common.arrays import Ints
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST_SHOWN = 60  # characters of a wrong argument
 #: Larger numbers of these are mistakes: lists of that length would fill the memory before anything is drawn.
-_LARGEST = {"chains": 10_000_000, "particles": 100_000_000, "repeats": 10_000_000}
+_LARGEST = {
+    "chains": 10_000_000,
+    "particles": 100_000_000,
+    "repeats": 10_000_000,
+    "size": 100_000_000,
+    "many": 100_000_000,
+    "bins": 10_000_000,
+}
 
 
 def is_path(value: Any) -> bool:
@@ -66,6 +77,16 @@ def is_iterable(value: Any) -> bool:
     return not hasattr(value, "tocsr")
 
 
+def is_numeric(value: Any) -> bool:
+    """Tell whether a value is an array of real numbers or flags, or can be made one."""
+    import numpy as np
+
+    try:
+        return np.asarray(value).dtype.kind in "biuf"
+    except Exception:  # whatever an object raises that is asked for an array
+        return False
+
+
 # By annotation: types that surely fit, a test for values of other types, and the word for messages. Arguments with
 # other annotations are not checked.
 _LISTS: set[type] = {list, tuple, set, frozenset, dict}
@@ -80,24 +101,66 @@ _KNOWN: dict[str, tuple[set[type], Callable[[Any], bool], str]] = {
     "Sequence": (_LISTS, is_iterable, "a list"),
     "Iterable": (_LISTS, is_iterable, "a list"),
     "Collection": (_LISTS, lambda value: isinstance(value, Collection) and is_iterable(value), "a list"),
+    "list": (_LISTS, is_iterable, "a list"),
+    "dict": ({dict}, lambda value: isinstance(value, Mapping), "a mapping"),
+    "int": ({int}, is_number, "a whole number"),
+    **dict.fromkeys(("Array", "Floats", "Ints", "Integers", "Bytes"), (set(), is_numeric, "an array of numbers")),
+}
+# Classes by name, which need not be loaded: the base class by which they are recognised, and the word for messages.
+_CLASSES = {
+    **dict.fromkeys(("Model", "FactorGraph", "ContinuousModel"), ("Model", "a model")),
+    "Kernel": ("Kernel", "a kernel, such as gs.Gibbs()"),
+    "Scan": ("Scan", "a scan, such as gs.Systematic()"),
+    "Result": ("Result", "an answer of gs.sample"),
+    "Document": ("Document", "a document"),
+    "Generator": ("Generator", "a generator of NumPy"),
+    "Enumeration": ("Enumeration", "an answer of gs.exact.enumerate"),
+    "Legend": ("Legend", "an answer of gs.applications.segmentation.make_legend"),
+    "LabelledImages": ("LabelledImages", "labelled images; see gs.applications.segmentation.read_labelled"),
 }
 
 
+def _all(fits: Callable[[Any], bool], value: Iterable[Any]) -> bool:
+    """Tell whether all items of a list fit; an iterator, which can be read once only, passes."""
+    return not isinstance(value, Collection) or all(map(fits, value))
+
+
+def _rule(name: str, items: str = "") -> tuple[set[type], Callable[[Any], bool], str] | None:
+    """Return how arguments of a declared type are recognised; None if this module does not know the type."""
+    item = _rule(items) if items in _CLASSES and name in ("Sequence", "Iterable", "Collection", "list") else None
+    if item is not None:
+        return set(), lambda value: is_iterable(value) and _all(item[1], value), "a list"
+    if name in _KNOWN or name.rpartition(".")[2] not in _CLASSES:
+        return _KNOWN.get(name)
+    base, word = _CLASSES[name.rpartition(".")[2]]
+    return set(), lambda value: any(kind.__name__ == base for kind in type(value).__mro__), word
+
+
 def checked(function: F) -> F:
-    """Make a function refuse arguments that are not of the types it declares, as far as this module knows them."""
+    """Make a function refuse arguments that are not of the types it declares, as far as this module knows them.
+
+    Of a class, all public methods do so.
+    """
+    if isinstance(function, type):
+        for name, method in vars(function).copy().items():
+            if not name.startswith("_") and isinstance(method, FunctionType):
+                setattr(function, name, checked(method))
+        return function
     rules: dict[str, tuple[set[type], list[Callable[[Any], bool]], str]] = {}
     places: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             places.append(parameter.name)
         names = _alternatives(str(parameter.annotation))
-        if all(name in _KNOWN for name in names) and parameter.kind is not parameter.VAR_KEYWORD:
-            # where a path is possible, a text is one
-            found = [_KNOWN[name] for name in names if not (name == "str" and "Path" in names)]
-            words = " or ".join(dict.fromkeys(word for _, _, word in found))
+        # where a path is possible, a text is one
+        items = re.findall(r"\[(?:\w+\.)*(\w+)\]", str(parameter.annotation))
+        found = [_rule(name, *items[:1]) for name in names if not (name == "str" and "Path" in names)]
+        known = [one for one in found if one is not None]
+        if len(known) == len(found) and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            words = " or ".join(dict.fromkeys(word for _, _, word in known))
             rules[parameter.name] = (
-                set().union(*(types for types, _, _ in found)),
-                [fits for _, fits, _ in found],
+                set().union(*(types for types, _, _ in known)),
+                [fits for _, fits, _ in known],
                 words,
             )
 
@@ -174,6 +237,26 @@ def check_integer(name: str, value: Any, least: int) -> int:
     if value > _LARGEST.get(name, math.inf):
         raise ArgumentError(f"{argument(name)} must be at most {_LARGEST[name]:,}, got {describe(value)}.")
     return int(value)
+
+
+def read_integers(name: str, value: Any, least: int = 0, largest: int = sys.maxsize) -> Ints:
+    """Return an array of whole numbers, of any shape, given as an argument.
+
+    Examples
+    --------
+    >>> read_integers("sweeps", [3, 4.0]).tolist()
+    [3, 4]
+    """
+    import numpy as np
+
+    if is_numeric(value):
+        array = np.asarray(value)
+        with np.errstate(invalid="ignore"):
+            whole = array.astype(np.int64)
+        if (whole == array).all() and (whole >= least).all() and (whole <= largest).all():
+            return whole
+    limit = f"at least {least}" if largest == sys.maxsize else f"{least} to {largest}"
+    raise ArgumentError(f"{argument(name)} must be whole numbers of {limit}, got {describe(value)}.")
 
 
 def describe(value: Any) -> str:

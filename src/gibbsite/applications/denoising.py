@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gibbsite as gs
-from gibbsite._common.arguments import check_integer, check_number
+from gibbsite._common.arguments import check_integer, check_number, checked
 from gibbsite._common.arrays import Array, Floats, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import Pixels, nearest_level, read_pixels
@@ -102,6 +102,7 @@ class _Task(NamedTuple):
     flip: float | None
 
 
+@checked
 def denoise(
     image: Any,
     *,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
-from gibbsite._common.arguments import check_integer
+from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.reals import read_real, read_reals
 from gibbsite._common.wording import argument
@@ -148,6 +148,7 @@ class DimodSampler:
         return self.sample(import_extra("dimod").BinaryQuadraticModel.from_qubo(Q), **parameters)
 
 
+@checked
 def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
     """Return draws of a model of two-state sites and at most pairwise factors as a dimod sample set.
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Bytes, Floats, Ints16
 from gibbsite.errors import FormatError, IncompatibleError, ModelError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, save
@@ -30,6 +31,7 @@ def need_pillow() -> Any:
     return Image
 
 
+@checked
 def read_image(path: PathLike) -> Array:
     """Read an image file as an array (height, width); colours become grey, transparency is ignored.
 
@@ -181,6 +183,7 @@ def _load(path: PathLike, convert: Callable[[Any], T]) -> T:
         raise FormatError(f"the image cannot be read: {str(reason) or type(reason).__name__}.", name) from None
 
 
+@checked
 def write_image(image: Array, path: PathLike) -> None:
     """Write an array (height, width) as an image file; the suffix is the format.
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import gibbsite as gs
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.functions import read_scopes
@@ -45,6 +46,7 @@ class LogisticRegression:
     covariance: Floats
 
 
+@checked
 def logistic_regression(
     rows: npt.ArrayLike,
     labels: npt.ArrayLike,

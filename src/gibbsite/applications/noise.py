@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
@@ -24,6 +25,7 @@ _WITHIN = 0.05  # largest variance around dark and bright of a scan
 _SMALLEST = 1e-2  # least sigma
 
 
+@checked
 def estimate_flip(spins: Floats) -> float:
     """Estimate the probability with which pixels of a two-valued image were flipped.
 
@@ -53,6 +55,7 @@ def estimate_flip(spins: Floats) -> float:
     return min(max(flip, _FLIP_RANGE[0]), _FLIP_RANGE[1])
 
 
+@checked
 def estimate_two_levels(image: Floats) -> tuple[float, float, float]:
     """Estimate the dark and the bright level of a two-level image, and the noise around them.
 
@@ -212,6 +215,7 @@ def sigma_around(spins: Floats, levels: str = "the given means") -> float:
     return max(math.sqrt(excess), 2.0 * _SMALLEST)
 
 
+@checked
 def estimate_sigma(image: Floats) -> float:
     """Estimate the noise of a grey image from its roughness.
 

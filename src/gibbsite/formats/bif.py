@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 
+from gibbsite._common.arguments import checked
 from gibbsite.errors import FormatError
 from gibbsite.formats.network import build_network, network_tables
 from gibbsite.formats.parsing.bif_text import Block, Cursor, Resolver, Row, Variable, quoted
@@ -18,6 +19,7 @@ from gibbsite.formats.registry import register
 from gibbsite.models.factorgraph import FactorGraph
 
 
+@checked
 def read_bif(path: PathLike) -> FactorGraph:
     """Read a Bayesian network.
 
@@ -145,6 +147,7 @@ def _read_probability(cursor: Cursor, place: int, blocks: dict[str, Block]) -> N
     blocks[child] = block
 
 
+@checked
 def write_bif(model: FactorGraph, path: PathLike) -> None:
     """Write a Bayesian network.
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Floats, Ints, Ints32
 from gibbsite.formats.objects.bqm import IsingTerms, energy_of, model_in
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
@@ -24,6 +25,7 @@ _BIASES = ("float64", "float32")
 _INDICES = ("int64", "int32", "uint64", "uint32")
 
 
+@checked
 def read_bqm(path: PathLike, *, beta: float = 1.0) -> FactorGraph:
     """Read a file written by ``dimod.BinaryQuadraticModel.to_file``.
 
@@ -151,6 +153,7 @@ def _dtype(source: Source, header: dict[str, Any], key: str, known: tuple[str, .
     return dtype
 
 
+@checked
 def write_bqm(model: FactorGraph, path: PathLike, *, beta: float = 1.0) -> None:
     """Write a model of two-state sites and at most pairwise factors as dimod would.
 

@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
 from gibbsite.formats.objects.bqm import IsingTerms, decimal, energy_of, model_in
 from gibbsite.formats.parsing.numerals import Numbers
@@ -21,6 +22,7 @@ _OFFSET = re.compile(rb"^[ \t\f]*#[ \t]*offset[:=][ \t]*(\S+)", re.MULTILINE)
 _LABEL = re.compile(r"0|[1-9][0-9]{0,14}")
 
 
+@checked
 def read_coo(path: PathLike, *, vartype: str | None = None, beta: float = 1.0) -> FactorGraph:
     r"""Read a binary quadratic model from lines ``i j bias``, a line ``i i bias`` being linear.
 
@@ -96,6 +98,7 @@ def _float(source: Source, match: re.Match[bytes]) -> float:
     return value
 
 
+@checked
 def write_coo(model: FactorGraph, path: PathLike, *, beta: float = 1.0) -> None:
     """Write a model of two-state sites and at most pairwise factors as coordinate text.
 

@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite.errors import IncompatibleError
 from gibbsite.formats.objects.bqm import decimal, edges_of
 from gibbsite.formats.parsing.numerals import read_number
@@ -24,6 +25,7 @@ _COMMENT = re.compile(rb"(?:^|(?<=[\s,;]))[#%].*")
 _WORD = re.compile(rb"[^\s,;]+")
 
 
+@checked
 def read_edges(path: PathLike) -> FactorGraph:
     r"""Read an Ising model from a list of edges.
 
@@ -81,6 +83,7 @@ def parse_edges(source: Source) -> FactorGraph:
     return ising((i, j, np.fromiter(edges.values(), np.float64, len(edges))), sites=names)
 
 
+@checked
 def write_edges(model: FactorGraph, path: PathLike) -> None:
     """Write a model of two-state sites, pairs and no fields as a list of edges.
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite.errors import FormatError, ModelError
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save, shortened
@@ -165,6 +166,7 @@ def _read_json(source: Source, model: FactorGraph) -> dict[str, Finding]:
     return evidence
 
 
+@checked
 def read_uai_evidence(path: PathLike, model: FactorGraph | None = None) -> dict[str, Label]:
     """Read UAI evidence.
 
@@ -239,6 +241,7 @@ def _first_pair(numbers: Numbers) -> int:
     )
 
 
+@checked
 def write_uai_evidence(evidence: Mapping[Any, Label], path: PathLike, model: FactorGraph) -> None:
     """Write evidence in the newer UAI layout.
 

@@ -76,6 +76,7 @@ def is_stored(path: PathLike) -> bool:
     return False
 
 
+@checked
 def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -> None:
     """Write a model to a file.
 

@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite.formats.objects.bqm import IsingTerms, decimal, edges_of, read_beta, spin_model
 from gibbsite.formats.parsing.numerals import Numbers
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
@@ -20,6 +21,7 @@ from gibbsite.models.factorgraph import FactorGraph
 _FREE_VERTICES = 100_000  # most vertices without edges
 
 
+@checked
 def read_rudy(path: PathLike, *, beta: float = 1.0) -> FactorGraph:
     r"""Read a max-cut problem.
 
@@ -90,6 +92,7 @@ def parse_rudy(source: Source, *, beta: float = 1.0) -> FactorGraph:
     return spin_model(range(1, n + 1), (-1, 1), terms, beta)
 
 
+@checked
 def write_rudy(model: FactorGraph, path: PathLike, *, beta: float = 1.0) -> None:
     """Write a model of two-state sites, pairs and no fields as a max-cut problem.
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Bytes, Floats, Floats32, Ints, Words32
 from gibbsite._common.lock import hold
 from gibbsite._common.wording import argument
@@ -36,6 +37,7 @@ _MOST_VALUES = 256  # couplings that a byte can tell apart
 _ENTRY = np.dtype([("here", np.uint32), ("there", np.uint32), ("weight", np.float32)])
 
 
+@checked
 def store_edges(
     edges: Any,
     path: str | Path,

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats, Ints, Ints32, Positions
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
@@ -36,6 +37,7 @@ class _Layout(NamedTuple):
     entry: Ints
 
 
+@checked
 def read_uai(path: PathLike) -> FactorGraph:
     """Read a UAI model.
 
@@ -221,6 +223,7 @@ def _alike(shapes: Ints32) -> list[Positions]:
     return np.split(order, np.flatnonzero(np.diff(inverse[order])) + 1)
 
 
+@checked
 def write_uai(model: FactorGraph, path: PathLike) -> None:
     """Write a model as a UAI file.
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite.errors import ModelError
 from gibbsite.formats.parsing.numerals import Numbers
@@ -26,6 +27,7 @@ from gibbsite.models.factorgraph import FactorGraph
 _TASK = re.compile(rb"\s*(\S*)")
 
 
+@checked
 def read_uai_mar(path: PathLike) -> list[Floats]:
     r"""Read marginals.
 
@@ -90,6 +92,7 @@ def _is_complete(values: Floats) -> bool:
     return bool(at == len(view) and count == view[0])
 
 
+@checked
 def write_uai_mar(
     marginals: Mapping[str, Mapping[Label, float]],
     path: PathLike,
@@ -133,6 +136,7 @@ def write_uai_mar(
     save(path, chain([f"MAR\n{model.n_sites}"], words(), ["\n"]))
 
 
+@checked
 def read_uai_map(path: PathLike, model: FactorGraph | None = None) -> Ints32:
     r"""Read a most probable state.
 
@@ -181,6 +185,7 @@ def parse_uai_map(source: Source, model: FactorGraph | None = None) -> Ints32:
     return codes
 
 
+@checked
 def write_uai_map(
     assignment: Mapping[str, Label], path: PathLike, model: Model, evidence: Mapping[Any, Label] | None = None
 ) -> None:
@@ -214,6 +219,7 @@ def write_uai_map(
     save(path, chain([f"MAP\n{model.n_sites}"], words(), ["\n"]))
 
 
+@checked
 def write_uai_mmap(assignment: Mapping[str, Label], path: PathLike, model: Model) -> None:
     """Write a best state of some variables: how many, then variable and state of each.
 
@@ -238,6 +244,7 @@ def write_uai_mmap(assignment: Mapping[str, Label], path: PathLike, model: Model
     save(path, f"MMAP\n{' '.join(words)}\n")
 
 
+@checked
 def read_uai_pr(path: PathLike) -> float:
     r"""Read a log-partition function and return it as a *natural* logarithm.
 
@@ -262,6 +269,7 @@ def parse_uai_pr(source: Source) -> float:
     return float(numbers.values[at]) * math.log(10.0)
 
 
+@checked
 def write_uai_pr(log_z: float, path: PathLike) -> None:
     """Write a natural log-partition function; the file holds it to base 10.
 

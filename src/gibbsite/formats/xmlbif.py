@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
 from gibbsite.errors import FormatError, IncompatibleError
 from gibbsite.formats.network import MOST_MEMBERS, build_network, find_wrong_row, network_tables
@@ -34,6 +35,7 @@ class _Variable(NamedTuple):
     element: Element
 
 
+@checked
 def read_xmlbif(path: PathLike) -> FactorGraph:
     """Read a Bayesian network.
 
@@ -156,6 +158,7 @@ def _error(source: Source, element: Element, message: str) -> FormatError:
     return FormatError(shortened(message), source.name, element.line, element.column)
 
 
+@checked
 def write_xmlbif(model: FactorGraph, path: PathLike) -> None:
     """Write a Bayesian network.
 

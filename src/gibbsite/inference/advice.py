@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import is_number
+from gibbsite._common.arguments import checked, is_number
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.graphs.compile import compile_graph
@@ -210,6 +210,7 @@ class Advice:
         return self.table()
 
 
+@checked
 def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any = None) -> Advice:
     """Try the methods that apply to a target, and return them by effective draws a second.
 

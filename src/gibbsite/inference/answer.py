@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, describe
 from gibbsite._common.wording import Text, argument, escaped
 from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.results.answer import Answer, Diagnostics
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _PIECE = 1 << 16  # sites whose standard errors are computed together
 
 
+@checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Inference(Answer):
     """An answer and how it was found.
@@ -119,7 +120,6 @@ class Inference(Answer):
         """Return the answer as a pandas table, as the result has it."""
         return super().to_dataframe() if self.task in ("MAP", "MMAP") else self.result.to_dataframe()
 
-    @checked
     def log_probability_of(self, log_potential: float) -> float | None:
         """Return the log of the probability, given the evidence, of a state with a log-potential (MAP, MMAP).
 
@@ -174,13 +174,12 @@ class Inference(Answer):
         if table is None:
             return
         errors = getattr(self.result, "errors_of", lambda names: self.mcse)
-        names = iter(table if sites is None else sites)
+        names = iter(table if sites is None else (_known(table, site) for site in sites))
         while piece := list(islice(names, _PIECE)):
             known: Any = errors(piece)
             for name in piece:
                 yield name, table[name], known[name]
 
-    @checked
     def to_dict(self, sites: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the answer as JSON values, of all or some sites; the schema of ``gibbsite infer --json``."""
         answer: dict[str, Any] = {"task": self.task, "method": self.method, "reason": self.reason}
@@ -221,6 +220,13 @@ class Inference(Answer):
         answer["seconds"] = self.seconds
         answer["plan"] = self.plan
         return answer
+
+
+def _known(table: SiteTable, site: Any) -> Any:
+    """Return a site of a table; refuse others."""
+    if not isinstance(site, str | int) or site not in table:
+        raise ArgumentError(f"{argument('sites')} must be sites of the answer, got {describe(site)}.")
+    return site
 
 
 def _finite(value: Any) -> Any:

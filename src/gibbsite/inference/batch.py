@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, read_query
+from gibbsite._common.arguments import check_integer, checked, read_query
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gibbsite.scans.base import Scan
 
 
+@checked
 def sample_models(
     models: Iterable[Model],
     kernel: Kernel | None = None,

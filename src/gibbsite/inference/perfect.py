@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._common.arguments import check_integer
+from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Integers
 from gibbsite.errors import SamplingError
 from gibbsite.inference.sampling import check_parts, record_chains
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
+@checked
 def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng: Any = None) -> Integers:
     """Return independent draws from a model itself, by coupling from the past.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, is_number
+from gibbsite._common.arguments import check_integer, checked, is_number
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
@@ -30,6 +30,7 @@ _TOLERANCE = 1e-9  # of exact gradients
 _LONG = 1.0  # seconds for an exact gradient that are worth a word
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Fit:
     """A fitted model, and how it came about.
@@ -155,6 +156,7 @@ class Fit:
         return f"Fit({self.statement})"
 
 
+@checked
 def fit_ising(
     data: Any = None,
     structure: Any = "complete",
@@ -230,6 +232,7 @@ def fit_ising(
     return _fit(family, target, None if data is None else codes, -1.0, chosen)
 
 
+@checked
 def fit_pairwise(
     data: Any = None,
     structure: Any = "complete",

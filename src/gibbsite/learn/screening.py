@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, check_number, check_share
+from gibbsite._common.arguments import check_integer, check_number, check_share, checked
 from gibbsite._common.arrays import Floats, Floats32, Ints32
 from gibbsite.learn.arguments import read_codes
 
 _STILL = 1e-6  # change of couplings that ends the minimisation, the resolution of 32-bit sums
 
 
+@checked
 def screen_pairs(
     data: Any, *, risk: float = 0.05, penalty: float | None = None, fields: bool = True, steps: int = 300
 ) -> tuple[Ints32, Floats]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gibbsite._common.arguments import checked, describe
 from gibbsite._common.arrays import Floats
+from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, Interval, make_domains
@@ -25,6 +26,13 @@ class Density(Model, ABC):
     @checked
     def __init__(self, dim: int, bounds: Any, names: Sequence[str] | None) -> None:
         super().__init__(_read_box(dim, bounds, names))
+
+    def _place(self, x: Any) -> Floats:
+        """Return a place given by its coordinates."""
+        place = read_reals(x, "a place")
+        if place.shape != (self.n_sites,):
+            raise ModelError(f"a place must be {self.n_sites} numbers, got an array of shape {place.shape}.")
+        return place
 
     @property
     @abstractmethod

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._common.arguments import describe, is_iterable
 from gibbsite._common.arrays import Floats
 from gibbsite._common.reals import read_reals
+from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, Interval, Label, SiteKey, make_domains
@@ -149,6 +151,8 @@ class Gaussian(Model):
         >>> pair.condition({"a": 1.0}).mean.tolist()
         [0.8]
         """
+        if not isinstance(values, Mapping):
+            raise ArgumentError(f"{argument('values')} must be a mapping of sites to numbers, got {describe(values)}.")
         known = np.array([self.index(site) for site in values], np.intp)
         if known.size != np.unique(known).size or not known.size:
             raise ArgumentError("name the sites that are known, each once.")
@@ -180,6 +184,8 @@ class Gaussian(Model):
         >>> Gaussian(covariance=[[1.0, 0.8], [0.8, 2.0]]).marginal(["1"]).covariance.tolist()
         [[2.0]]
         """
+        if not is_iterable(sites):
+            raise ArgumentError(f"{argument('sites')} must be a list of sites, got {describe(sites)}.")
         kept = np.array([self.index(site) for site in sites], np.intp)
         if kept.size != np.unique(kept).size or not kept.size:
             raise ArgumentError("name the sites to keep, each once.")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Bools, Floats, Ints
 from gibbsite.errors import ArgumentError
 from gibbsite.results.table import SiteTable
@@ -127,6 +128,7 @@ class _Columns(NamedTuple):
     numbers: Bools
 
 
+@checked
 def compare(a: SiteTable | HasMarginals, b: SiteTable | HasMarginals) -> Comparison:
     """Compare the marginals of two answers.
 

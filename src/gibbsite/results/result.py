@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32, Positions
-from gibbsite._common.wording import escaped
+from gibbsite._common.wording import argument, escaped
 from gibbsite.errors import ArgumentError
 from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
@@ -42,6 +43,7 @@ class JointSets:
     n_joint: int
 
 
+@checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(Answer):
     """The result of a sampling run: estimates with standard errors, what was recorded, and the verdict.
@@ -245,6 +247,9 @@ class Result(Answer):
 
         Those of the second cell of other numbers are means of squares.
         """
+        cell = check_integer("cell", cell, 0)
+        if cell >= self.trace.shape[2]:
+            raise ArgumentError(f"{argument('cell')} must be below {self.trace.shape[2]:,}, got {cell}.")
         first = next((c for c in (cell, cell - 1) if c in self._circular), None)
         if first is None:
             return self.trace[:, :, cell]
@@ -433,6 +438,7 @@ class Result(Answer):
         >>> result.at(0.0).marginals["4"][1] < result.at(0.4).marginals["4"][1] < result.marginals["4"][1]
         True
         """
+        beta = float(beta)
         found = self.tempering.at(beta)
         sums, rung = self.kept["sums"], np.flatnonzero(np.isclose(self.tempering.betas, beta, atol=1e-9))
         if not rung.size or not sums.size:

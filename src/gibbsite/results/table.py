@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer, checked, describe
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Interval
+from gibbsite.models.reals import read_reals
 from gibbsite.results.wording import number_text, probability_text, with_sign
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ _PIECE = 1 << 20  # sites looked at at a time
 __all__ = ["SiteTable", "observed_cells", "with_sign"]
 
 
+@checked
 @dataclass(frozen=True, eq=False, repr=False)
 class SiteTable(Mapping[str, dict[Any, float]]):
     """A number for every state of every site, as ``table["A"]["yes"]``.
@@ -170,8 +173,12 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         >>> counts.tolist(), edges.tolist()
         ([1, 0, 0, 1], [0.0, 0.25, 0.5, 0.75, 1.0])
         """
-        if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-            raise ArgumentError(f"{argument('bins')} must be a positive whole number, got {bins!r}.")
+        bins, ends = check_integer("bins", bins, 1), read_reals(within, "within")
+        if ends.shape != (2,) or not -np.inf < ends[0] < ends[1] < np.inf:
+            raise ArgumentError(f"{argument('within')} must be two numbers in order, got {describe(within)}.")
+        low, high = float(ends[0]), float(ends[1])
+        if not isinstance(state, Hashable):
+            raise ArgumentError(f"{argument('state')} must be the label of a state, got {describe(state)}.")
         kinds = self.domains.kinds
         labels = [kind.moments if isinstance(kind, Interval) else kind for kind in kinds]
         codes = np.array(
@@ -179,7 +186,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         )
         if (codes < 0).all():
             raise ArgumentError(f"No site has the state {state!r}; name one of the labels of the sites.")
-        counts, edges = np.zeros(bins, np.int64), np.linspace(*within, bins + 1)
+        counts, edges = np.zeros(bins, np.int64), np.linspace(low, high, bins + 1)
         first = 0 if self.binary else self._offsets()
         for begin in range(0, self.domains.n_sites, _PIECE):
             part = slice(begin, min(begin + _PIECE, self.domains.n_sites))
@@ -190,7 +197,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
                 found = np.where(code[has] == 0, 1.0 - found, found) if self.complement else found
             else:
                 found = self.cells[(first[:-1][part] + code)[has]]  # type: ignore[index]
-            counts += np.histogram(found, bins, within)[0]
+            counts += np.histogram(found, bins, (low, high))[0]
         return counts, edges
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from gibbsite._common.arguments import checked
 from gibbsite.applications.entities.documents import Document, Sentence
 from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import PathLike, load, shortened
@@ -21,6 +22,7 @@ _MOST_TOKEN = 1000  # characters
 _RARE = 1e-3  # largest share of sentences whose labels may violate BIO
 
 
+@checked
 def read_columns(
     path: PathLike, *, labelled: bool | None = None, classes: Mapping[str, str] | None = None, scheme: str | None = None
 ) -> list[Document]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer
+from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Bytes, Floats
 from gibbsite._common.boundary import Wanted, fits, one_of
 from gibbsite._common.wording import unknown
@@ -36,6 +36,7 @@ _HELD_OUT = 4  # every fourth document is held out from the chain with which lin
 _BATCH = 200_000  # largest number of tokens that are labelled together
 
 
+@checked
 class EntityRecognizer:
     """Finds names in text with a conditional random field.
 

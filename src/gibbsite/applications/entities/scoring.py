@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
 from gibbsite.learn.crf.labels import Span, find_spans
 
@@ -69,6 +70,7 @@ class Score:
         return "\n".join(lines)
 
 
+@checked
 def score_labels(
     true: Sequence[Sequence[Sequence[str]]],
     found: Sequence[Sequence[Sequence[str]]],

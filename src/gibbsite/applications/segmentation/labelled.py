@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Bytes, Ints, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import need_pillow, read_photograph
@@ -68,6 +69,7 @@ class LabelledImages:
     colours: Bytes | None = None
 
 
+@checked
 def read_labelled(folder: PathLike, classes: Sequence[str] | None = None) -> LabelledImages:
     """Read a folder of photographs with label maps.
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gibbsite as gs
-from gibbsite._common.arguments import check_integer
+from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Array, Floats, Integers, Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import clock
@@ -145,6 +145,7 @@ class Labelled:
         return highest
 
 
+@checked
 def field_model(fields: Floats, coupling: float = COUPLING, neighbours: int = 4) -> gs.FactorGraph:
     """Return the posterior of labels of patches.
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Bytes
 from gibbsite.applications.images import need_pillow
 from gibbsite.errors import FormatError, ModelError, UnknownFormatError
@@ -66,6 +67,7 @@ class Outputs(NamedTuple):
     overlay: str
 
 
+@checked
 def make_legend(names: Sequence[str], colours: Any = None) -> Legend:
     """Return names of labels with colours.
 
@@ -116,6 +118,7 @@ def check_outputs(path: PathLike) -> Outputs:
     return places
 
 
+@checked
 def write_segmentation(
     path: PathLike, labels: Array, legend: Legend, *, certainty: Array | None = None, image: Array | None = None
 ) -> Outputs:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
-from gibbsite._common.arguments import check_integer, check_number
+from gibbsite._common.arguments import check_integer, check_number, checked
 from gibbsite._common.arrays import Array, Bools, Bytes, Floats32, Ints, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import as_photograph
@@ -154,6 +154,7 @@ class _Solved:
         return bool(getattr(self.result, "interrupted", False))
 
 
+@checked
 def segment_scribbles(
     image: Any,
     scribbles: Any,

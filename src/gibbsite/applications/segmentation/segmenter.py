@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, is_number
+from gibbsite._common.arguments import check_integer, checked, describe, is_number, read_integers
 from gibbsite._common.arrays import Array, Bytes, Floats, Ints
 from gibbsite._common.boundary import Wanted, between, fits, one_of
 from gibbsite._common.wording import argument
@@ -75,6 +75,7 @@ class Segmentation:
         return {self.classes[k]: float(counts[k]) for k in order if counts[k]}
 
 
+@checked
 class Segmenter:
     """Learns classes from images of which only the sets of classes are known, and labels other images.
 
@@ -285,7 +286,10 @@ class Segmenter:
 
     def _patches_in(self, region: tuple[int, int, int, int], height: int, width: int) -> Region:
         """Return the patches whose centres lie in a region of pixels."""
-        left, top, right, bottom = region
+        corners = read_integers("region", region)
+        if corners.shape != (4,):
+            raise ArgumentError(f"{argument('region')} must be x0, y0, x1, y1, got {describe(region)}.")
+        left, top, right, bottom = corners.tolist()
         if not (0 <= left < right <= width and 0 <= top < bottom <= height):
             raise ArgumentError(
                 f"{argument('region')} {left},{top},{right},{bottom} is not in the picture, which has "

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.models.domain import Label
 from gibbsite.models.factorgraph import FactorGraph
 
 
+@checked
 def from_pgmpy(model: Any) -> FactorGraph:
     """Build a model from a pgmpy network.
 

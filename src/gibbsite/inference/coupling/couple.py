@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer
+from gibbsite._common.arguments import check_integer, checked, read_integers
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import Text, argument, part
 from gibbsite._numba.random.generators import stream
@@ -40,6 +40,7 @@ _UPDATES, _LEAST, _MOST = 2.0**31, 1000, 10**6  # default limits: updates of sit
 _BLOCK = 2.0**22  # updates between two checks for Ctrl-C
 
 
+@checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Coupling(Answer):
     """Independent pairs of coupled chains, and unbiased estimates of marginals, which may lie outside of 0 to 1.
@@ -135,9 +136,7 @@ class Coupling(Answer):
 
     def _terms(self, sweeps: Any) -> Floats:
         """Return the term of every pair in the bound (pairs, ...)."""
-        after = np.asarray(sweeps, np.int64)
-        if (after < 0).any():
-            raise ArgumentError(f"{argument('sweeps')} must not be negative, got {sweeps!r}.")
+        after = read_integers("sweeps", sweeps)
         if self.met < self.pairs:
             return np.ones((self.pairs, *after.shape))
         late = self.times.reshape(-1, *(1,) * after.ndim) - self.lag - after
@@ -219,6 +218,7 @@ def _prepare(model: Any, kernel: Kernel | None, scan: Scan | None) -> Setup:
     return setup
 
 
+@checked
 def couple(
     model: FactorGraph,
     kernel: Kernel | None = None,

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer, checked, describe, read_integers
 from gibbsite._common.arrays import Array, Floats, Ints
-from gibbsite.errors import SupportError, TooLargeError
+from gibbsite._common.wording import argument
+from gibbsite.errors import ArgumentError, SupportError, TooLargeError
 from gibbsite.inference.exact.result import ExactResult
 from gibbsite.results.table import SiteTable
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 LIMIT = 1 << 20
 
 
+@checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Enumeration(ExactResult):
     """Exact answers with the whole joint distribution.
@@ -67,11 +70,15 @@ class Enumeration(ExactResult):
 
     def number(self, x: Array) -> Ints:
         """Return the numbers of states given as codes (..., sites)."""
-        numbers: Ints = np.asarray(x, np.int64) @ self.strides
+        codes = read_integers("x", x)
+        if codes.shape[-1:] != self.strides.shape or (codes >= self.law.shape).any():
+            raise ArgumentError(f"{argument('x')} must be codes of states (..., {self.law.ndim}), got {describe(x)}.")
+        numbers: Ints = codes @ self.strides
         return numbers
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Draw independent exact states (size, sites)."""
+        size = check_integer("size", size, 0)
         edges = np.cumsum(self.probabilities)
         numbers = np.searchsorted(edges, rng.random(size) * edges[-1], side="right")
         last = np.flatnonzero(self.probabilities)[-1]  # rounding must not lead past the support
@@ -93,11 +100,13 @@ class Enumeration(ExactResult):
 
     def rank(self, many: int) -> Ints:
         """Return the most probable states in order, as codes (states, sites); possible ones only."""
+        many = check_integer("many", many, 0)
         order = np.argsort(-self.probabilities, kind="stable")[:many]
         ranked: Ints = self.states[order[self.probabilities[order] > 0.0]]
         return ranked
 
 
+@checked
 def enumerate_states(model: FactorGraph, limit: int = LIMIT) -> Enumeration:
     """Compute the joint distribution of a model with at most ``limit`` states.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import unknown
 from gibbsite._numba.jit import interpreted
@@ -34,6 +34,7 @@ _STEPS_PER_ENTRY, _LEAST_STEPS = 80.0, 1e6
 _FEW_OWN = 16.0  # own states of a clique for draws, which enumerate them
 
 
+@checked
 @dataclass(frozen=True, eq=False, repr=False)
 class Elimination(ExactResult):
     """Exact answers from passes over a clique tree, each made when it is first needed."""
@@ -81,7 +82,7 @@ class Elimination(ExactResult):
 
     def rank(self, many: int) -> Ints:
         """Return the most probable states of the free sites in order, as codes; fewer if fewer states are possible."""
-        return self._rank(many, _FEW_OWN)
+        return self._rank(check_integer("many", many, 0), _FEW_OWN)
 
     def _rank(self, many: int, most_own: float) -> Ints:
         """Pass maxima towards the roots of a clique tree, and read off the best states."""
@@ -94,6 +95,7 @@ class Elimination(ExactResult):
 
     def draw(self, size: int, rng: np.random.Generator) -> Ints:
         """Draw independent states of the free sites, as codes (size, sites); later calls reuse the messages."""
+        size = check_integer("size", size, 0)
         plan, ring, pool = self._sampler
         words = rng.integers(0, 2**64, 4, dtype=np.uint64)
         found = np.zeros((size, plan.tree.card.size), np.int64)

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import describe
 from gibbsite._common.arrays import Floats, Ints
+from gibbsite._common.wording import argument
+from gibbsite.errors import ArgumentError
 from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.joint import add_observed, find_free
 from gibbsite.results.table import SiteTable
@@ -101,6 +104,8 @@ class ExactResult(Answer, ABC):
         >>> gs.solve_exact(chain).joint("c", given={"b": 1}).tolist()
         [0.5, 0.5]
         """
+        if given is not None and not isinstance(given, Mapping):
+            raise ArgumentError(f"{argument('given')} must be a mapping of sites to states, got {describe(given)}.")
         if given:
             return self._solve(self.model.observe(given)).joint(*(self._names(sites)))
         evidence, labels = self.model.evidence, self.model.evidence_labels

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import describe, is_number
+from gibbsite._common.arguments import checked, describe, is_number
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
@@ -124,6 +124,7 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+@checked
 def certify(
     model: FactorGraph,
     *,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, check_share
+from gibbsite._common.arguments import check_integer, check_share, checked
 from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.wording import unknown
 from gibbsite._numba.random.generators import stream
@@ -79,6 +79,7 @@ class ShortRuns:
         return f"ShortRuns({self.statement})"
 
 
+@checked
 def short_runs(
     model: FactorGraph,
     *,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Bools, Floats, Ints, Words32
 from gibbsite._numba.jit import compiled, compiled_loop
 from gibbsite.errors import ArgumentError
@@ -52,6 +53,7 @@ class Norms(NamedTuple):
     radius: float
 
 
+@checked
 @dataclass(frozen=True, eq=False)
 class Influence:
     """Upper bounds on the influence of sites on each other, sparse.
@@ -132,6 +134,7 @@ class Influence:
 
     def scaled(self, factor: float) -> Influence:
         """Return looser bounds: all entries times a factor, at most 1."""
+        factor = float(factor)
         if not (np.isfinite(factor) and factor >= 1.0):
             raise ArgumentError(f"Bounds stay bounds only if scaled by a factor of at least 1, got {factor!r}.")
         value = np.minimum(self.value * factor, 1.0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from gibbsite._common.archive import Archive, write_archive
-from gibbsite._common.arguments import describe, is_number
+from gibbsite._common.arguments import checked, describe, is_number
 from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite._common.boundary import Wanted, between, check_header
 from gibbsite._common.wording import argument, unknown
@@ -179,6 +179,7 @@ def dogs(
 ) -> DogsScan: ...
 
 
+@checked
 def dogs(
     model: FactorGraph,
     *,

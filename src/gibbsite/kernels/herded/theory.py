@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gibbsite._common.arguments import describe
+from gibbsite._common.arguments import check_flags, checked, describe
 from gibbsite._common.arrays import Floats, Ints, Words32
 from gibbsite._common.wording import Text, argument, part
 from gibbsite._numba.jit import interpreted
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _MOST_SITES = 9
 
 
+@checked
 @dataclass(frozen=True)
 class HerdingBound:
     """Constants of the theorem, in its notation.
@@ -80,6 +81,8 @@ class HerdingBound:
 
     def burn_in(self, sweeps: float) -> float:
         """Return tau*(T), the sweeps to leave out before T sweeps."""
+        if not 0.0 < sweeps < math.inf:
+            raise ArgumentError(f"{argument('sweeps')} must be a positive number, got {sweeps!r}.")
         return max(0.0, math.log((1.0 - self.eta) * self.l * sweeps / (4.0 * self.n_sites), 2.0 / (1.0 + self.eta)))
 
     def error(self, sweeps: float, *, warmup: bool = True) -> float:
@@ -87,11 +90,13 @@ class HerdingBound:
 
         ``warmup``: whether the burn-in has been left out.
         """
+        check_flags(warmup=warmup)
         if sweeps < self.enough + (0.0 if warmup else self.burn_in(self.enough)):
             return math.inf
         return (self.rate + (0.0 if warmup else self.burn_in(sweeps))) / sweeps
 
 
+@checked
 def herding_bound(model: FactorGraph, scan: Scan | None = None) -> HerdingBound:
     """Compute the constants of the convergence theorem of herded Gibbs.
 

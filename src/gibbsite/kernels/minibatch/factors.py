@@ -33,6 +33,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array, Codes, Floats, Ints, Words64
 from gibbsite._common.wording import argument, part
 from gibbsite._numba.jit import Integer, generic, implement, inlined
@@ -74,6 +75,7 @@ class LocalEnergies:
     degree: int
 
 
+@checked
 def local_energies(model: Model | Graph) -> LocalEnergies:
     """Compute L_i, L, Psi and Delta of a model, which sizes of minibatches are made of.
 

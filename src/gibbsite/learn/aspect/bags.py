@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import describe, is_iterable, is_numeric
 from gibbsite._common.arrays import Floats, Ints
-from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 
 
 class Bags(NamedTuple):
@@ -53,7 +54,11 @@ def read_bags(X: Any) -> Bags:
 
     ``X``: counts (also lists of floats); or the words of every document, (tokens,) or (tokens, kinds).
     """
-    return _from_counts(X) if is_counts(X) else _from_lists(X)
+    if is_counts(X):
+        return _from_counts(X)
+    if isinstance(X, str | bytes) or not is_iterable(X):
+        raise ArgumentError(f"X must be a table of counts or a list of documents, got {describe(X)}.")
+    return _from_lists(X)
 
 
 def _from_counts(X: Any) -> Bags:
@@ -93,6 +98,8 @@ def _from_counts(X: Any) -> Bags:
 def _from_lists(X: Sequence[Any]) -> Bags:
     parts: list[Ints] = []
     for number, document in enumerate(X):
+        if not is_numeric(document):
+            raise ArgumentError(f"document {number} must be a list of the numbers of words, got {describe(document)}.")
         array = np.asarray(document)
         if array.size == 0:
             array = np.zeros((0, 1), np.int64)

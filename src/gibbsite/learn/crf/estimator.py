@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_number
+from gibbsite._common.arguments import check_integer, check_number
 from gibbsite.errors import ModelError
 from gibbsite.learn.crf.chain import Chain, fit_chain
 from gibbsite.learn.crf.sequences import Vocabulary, read_labels
@@ -190,6 +190,7 @@ class ChainCRF(Parameters):
         >>> [labels for labels, p in crf.predict_best([[["a"], ["b"]]], best=2)[0]][0]
         ['x', 'y']
         """
+        best = check_integer("best", best, 1)
         sequences, _ = self._read(X)
         log_z = self._chain.marginals(sequences)[1]
         return [

@@ -1,0 +1,623 @@
+"""Call every public function, class and method with things that are hardly ever a valid argument.
+
+The functions, classes and methods are those that the namespaces list. Each argument is replaced by about sixty
+values, one at a time; the others are valid. A call must return, or raise an error of gibbsite with one sentence.
+Whatever else it raises is printed, and so is a call that takes more than a second.
+
+    python -m tests.campaigns.misuse --spaces formats methods
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import inspect
+import io
+import math
+import signal
+import sys
+import tempfile
+import time
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from inspect import getattr_static
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import gibbsite as gs
+
+Given = dict[str, Any]
+
+
+def nonsense() -> dict[str, Any]:
+    """Return about sixty things that are hardly ever what an argument should be; fresh ones on each call."""
+    import pandas
+
+    own: list[Any] = []
+    own.append(own)
+    return {
+        "None": None,
+        "true": True,
+        "false": False,
+        "zero": 0,
+        "minus one": -1,
+        "half": 0.5,
+        "minus half": -0.5,
+        "nan": math.nan,
+        "inf": math.inf,
+        "minus inf": -math.inf,
+        "billion": 10**9,
+        "huge": 10**18,
+        "beyond floats": 10**400,
+        "complex": 1j,
+        "fraction": Fraction(1, 3),
+        "decimal": Decimal("0.1"),
+        "text": "nonsense",
+        "empty text": "",
+        "null byte": "a\x00b",
+        "surrogate": "\ud800",
+        "number as text": "3",
+        "bytes": b"ab",
+        "bytearray": bytearray(b"ab"),
+        "empty list": [],
+        "empty tuple": (),
+        "empty dict": {},
+        "empty set": set(),
+        "set": {1, 2},
+        "dict": {"a": 1},
+        "dict of objects": {object(): object()},
+        "list": [1, 2, 3],
+        "texts": ["a", "b"],
+        "nested": [[1, 2], [3]],
+        "deep": [[[[1]]]],
+        "list of None": [None],
+        "itself": own,
+        "range": range(3),
+        "slice": slice(None),
+        "ellipsis": ...,
+        "lambda": _nothing,
+        "failing": _fail,
+        "generator": (k for k in (1, 2)),
+        "class": dict,
+        "object": object(),
+        "module": math,
+        "exception": ValueError("no"),
+        "path": Path("/proc/nowhere/at/all"),
+        "NumPy number": np.float32(2.5),
+        "NumPy flag": np.bool_(True),
+        "array of no dimension": np.array(3),
+        "empty array": np.zeros((0, 3)),
+        "array": np.arange(6.0).reshape(2, 3),
+        "flags": np.array([True, False]),
+        "texts of NumPy": np.array(["x", "y"]),
+        "objects of NumPy": np.array([None, {}], object),
+        "times": np.array(["2020-01-01"], "datetime64[D]"),
+        "record": np.zeros(2, [("a", int)]),
+        "series": pandas.Series([1.0, 2.0]),
+        "frame": pandas.DataFrame({"a": [1.0]}),
+        "model": grid(),
+    }
+
+
+def _nothing(*given: Any) -> None:
+    return None
+
+
+def _fail(*given: Any) -> Any:
+    raise ZeroDivisionError("a function of a user went wrong")
+
+
+# ---- public names
+
+#: Namespaces, from the root of the package.
+SPACES = ("", *sorted({"applications.entities", "applications.segmentation", "exact", "factors", "formats"}))
+SPACES += ("graphs", "importance", "inference", "influence", "kernels", "lab", "learn", "log_z", "models", "plots")
+SPACES += ("recorders", "results", "scans", "testing", "applications")
+
+
+def space(name: str) -> Any:
+    """Return a namespace by its name; the root is the empty one."""
+    found: Any = gs
+    for part in filter(None, name.split(".")):
+        found = getattr(found, part)
+    return found
+
+
+def listed(module: Any) -> dict[str, Any]:
+    """Return what a namespace lists as public, other namespaces aside."""
+    names = [one for one in getattr(module, "__all__", None) or dir(module) if not one.startswith("_")]
+    found = {name: getattr(module, name) for name in names}
+    return {name: one for name, one in found.items() if not isinstance(one, types.ModuleType)}
+
+
+@cache
+def callables() -> dict[str, dict[str, Callable[..., Any]]]:
+    """Return all public functions and classes, by the first namespace that has them."""
+    known: set[int] = set()
+    found: dict[str, dict[str, Callable[..., Any]]] = {}
+    for name in SPACES:
+        here = found.setdefault(name, {})
+        for one, value in listed(space(name)).items():
+            if callable(value) and id(value) not in known and _is_ours(value):
+                known.add(id(value))
+                here[one] = value
+    return found
+
+
+def _is_ours(value: Any) -> bool:
+    is_error = isinstance(value, type) and issubclass(value, BaseException)
+    return getattr(value, "__module__", "").startswith("gibbsite") and not is_error
+
+
+def methods(instance: Any) -> dict[str, Callable[..., Any]]:
+    """Return the public methods of an answer or a model."""
+    names = [name for name in dir(type(instance)) if not name.startswith("_")]
+    kinds = (types.FunctionType, classmethod, staticmethod)
+    found = {name: getattr(instance, name) for name in names if isinstance(getattr_static(instance, name), kinds)}
+    return {name: one for name, one in found.items() if _is_ours(inspect.unwrap(one))}
+
+
+def arguments(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the arguments that a function lists."""
+    listed = inspect.signature(function).parameters.values()
+    return [one.name for one in listed if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
+
+
+# ---- valid arguments
+
+
+@cache
+def grid() -> Any:
+    """Return a model of four spins."""
+    return gs.ising_grid((2, 2), coupling=0.2)
+
+
+@cache
+def table() -> Any:
+    """Return a model of two sites with other numbers of states."""
+    return gs.FactorGraph({"a": 2, "b": 3}, [(("a", "b"), [[1, 2, 3], [3, 2, 1]])])
+
+
+def bell(x: Any) -> float:
+    """Return the log-density of a normal."""
+    return -0.5 * float(x[0] ** 2)
+
+
+def _slope(x: Any) -> Any:
+    return -x
+
+
+def _draw(x: Any, rng: Any) -> float:
+    return 0.0
+
+
+def _marks() -> Any:
+    marks = np.zeros((8, 8), np.uint8)
+    marks[0], marks[-1] = 1, 2
+    return marks
+
+
+@cache
+def files() -> Path:
+    """Return a folder with files of many formats."""
+    folder = Path(tempfile.mkdtemp())
+    for name in ("m.uai", "m.bqm", "m.coo", "m.edges", "m.rudy"):
+        gs.write_model(table() if name == "m.uai" else grid(), folder / name)
+    gs.write_model(gs.example("asia"), folder / "m.bif")
+    gs.write_model(gs.example("asia"), folder / "m.xmlbif")
+    gs.save(answers()["Result"], folder / "result")
+    gs.formats.store_edges([([0], [1], [1.0])], folder / "pairs", sites=2)
+    gs.formats.write_uai_evidence({"a": 0}, folder / "m.uai.evid", table())
+    gs.formats.write_uai_map({"a": 0, "b": 0}, folder / "m.map", table())
+    gs.formats.write_uai_mar(answers()["ExactResult"].marginals, folder / "m.mar", table())
+    gs.formats.write_uai_pr(1.0, folder / "m.pr")
+    gs.applications.write_image(np.zeros((4, 4), np.uint8), folder / "m.png")
+    (folder / "pictures").mkdir()
+    for name in ("p.png", "p_GT.png"):
+        gs.applications.write_image(np.zeros((8, 8, 3), np.uint8), folder / "pictures" / name)
+    (folder / "m.conll").write_text("Anna B-PER\nsaw O\n")
+    return folder
+
+
+PAIRS = [[0, 1]]
+SPINS = np.array([[1, -1], [1, 1], [-1, -1], [-1, 1]])
+MISSING = "/nowhere/a-file"
+
+
+def _recogniser() -> Any:
+    from gibbsite.applications.entities import Document, Sentence
+
+    told = Sentence(["Anna", "saw", "Rome", "."], ["B-PER", "O", "B-LOC", "O"])
+    return gs.applications.EntityRecognizer("window").fit([Document("d", [told])])
+
+
+@cache
+def scene() -> Any:
+    """Return pictures with labels."""
+    return gs.applications.segmentation.make_pictures(2, height=24, width=32)
+
+
+@cache
+def continuous() -> list[Any]:
+    """Return models of other kinds than tables."""
+    return [
+        gs.LogDensity(bell, _slope, dim=1),
+        gs.Gaussian(np.zeros(2), np.eye(2)),
+        gs.Conditionals({"a": lambda x, rng: 0.0}),
+        gs.models.continuous_spins(np.zeros((2, 2)), interval=gs.Interval(0.0, 1.0)),
+        gs.DataDensity(bell, lambda x, row: 0.0, np.zeros((3, 1)), dim=1),
+    ]
+
+
+#: What an argument of a name is wherever it must be given.
+USUAL: dict[str, Callable[[], Any]] = {
+    "model": grid,
+    "path": lambda: MISSING,
+    "n": lambda: 2,
+    "graph": lambda: gs.graphs.compile_graph(grid()),
+    "couplings": lambda: ([0], [1], [1.0]),
+    "states": lambda: 3,
+    "shape": lambda: (2, 2),
+    "scopes": lambda: PAIRS,
+    "pairs": lambda: PAIRS,
+    "weights": lambda: 1.0,
+    "name": lambda: "m",
+    "result": lambda: answers()["Result"],
+    "kernel": gs.Gibbs,
+    "scan": gs.Systematic,
+    "exact": lambda: gs.exact.enumerate(grid()),
+    "step": lambda: 0.1,
+    "batch": lambda: 2,
+    "function": lambda: bell,
+    "fn": lambda: bell,
+    "dim": lambda: 1,
+    "image": lambda: np.arange(64.0).reshape(8, 8),
+    "labels": lambda: [0, 1, 1],
+    "rows": lambda: [[1.0], [2.0], [-1.0]],
+    "fields": lambda: np.zeros((6, 8, 2)),
+    "reference": lambda: [0, 0, 0, 0],
+    "sites": lambda: [0],
+    "positions": lambda: np.eye(3),
+}
+#: What is given beside, so that nothing takes long.
+QUICK: Given = {"progress": False, "chains": 2, "sweeps": 8, "draws": 64, "rng": 1, "steps": 4, "threads": 1}
+QUICK |= {"repeats": 2, "particles": 8, "quick": True, "max_iterations": 20, "second_look": False, "runs": 20}
+#: Valid arguments of some functions, by their public name; those of others follow from the names of arguments.
+SPECIAL: dict[str, Callable[[], Given]] = {
+    "AnnealedGibbs": lambda: {"schedule": [0.5, 1.0], "sweeps": None},
+    "Conditionals": lambda: {"draws": {"a": lambda x, rng: 0.0}},
+    "ContinuousModel": lambda: {"sites": {"a": gs.Interval(0, 1)}},
+    "DataDensity": lambda: {"prior": bell, "likelihood": lambda x, row: 0.0, "data": np.zeros((3, 1)), "dim": 1},
+    "FactorGraph": lambda: {"sites": {"a": 2, "b": 2}},
+    "Gaussian": lambda: {"mean": np.zeros(2), "covariance": np.eye(2)},
+    "Observable": lambda: {"name": "m", "function": lambda x: x[0]},
+    "bound_log_z": lambda: {"model": table(), "draws": 64},
+    "certify": lambda: {"model": grid(), "steps": None},
+    "check_conditionals": lambda: {"model": gs.Conditionals({"a": _draw}, log_density=bell), "draws": 64},
+    "compare": lambda: {"a": answers()["ExactResult"], "b": answers()["Inference"]},
+    "couple": lambda: {"model": grid(), "pairs": 4, "sweeps": None},
+    "dogs": lambda: {"model": grid(), "target": 0},
+    "example": lambda: {"name": "asia"},
+    "infer": lambda: {"model": table(), "method": "gibbs"},
+    "load": lambda: {"path": files() / "result"},
+    "open_model": lambda: {"path": files() / "pairs"},
+    "potts_grid": lambda: {"shape": (2, 2), "states": 3, "coupling": 1.0},
+    "rbm": lambda: {"weights": [[1.0, 2.0]]},
+    "read_evidence": lambda: {"path": files() / "m.uai.evid", "model": table()},
+    "read_model": lambda: {"path": files() / "m.uai"},
+    "recommend": lambda: {"model": grid(), "seconds": 0.01},
+    "sample": lambda: {"model": grid(), "steps": None},
+    "sample_batch": lambda: {"model": grid(), "couplings": np.zeros((2, 4)), "record": None},
+    "sample_weighted": lambda: {"model": gs.example("asia")},
+    "save": lambda: {"answer": answers()["Result"], "path": "run.npz"},
+    "write_model": lambda: {"model": table(), "path": "out.uai"},
+    "applications.DimodSampler": dict,
+    "applications.denoise": lambda: {"image": 200.0 * np.tri(8), "sigma": 1.0},
+    "applications.estimate_flip": lambda: {"spins": np.sign(np.tri(8) - 0.5)},
+    "applications.logistic_regression": lambda: {"rows": [[1.0], [2.0], [-1.0]], "labels": [0, 1, 1]},
+    "applications.read_image": lambda: {"path": files() / "m.png"},
+    "applications.to_sampleset": lambda: {"draws": np.zeros((2, 4), int), "model": grid()},
+    "applications.write_image": lambda: {"image": np.zeros((4, 4), np.uint8), "path": "m.png"},
+    "applications.entities.Document": lambda: {"name": "d", "sentences": []},
+    "applications.entities.read_columns": lambda: {"path": files() / "m.conll"},
+    "applications.entities.read_text": lambda: {"text": "Anna saw Rome."},
+    "applications.entities.render": lambda: {"tagged": [], "form": "json"},
+    "applications.entities.score_labels": lambda: {"true": [[["B-PER"]]], "found": [[["O"]]]},
+    "applications.segmentation.aimed_scan": lambda: {"shape": (4, 4), "region": (0, 0, 2, 2)},
+    "applications.segmentation.make_legend": lambda: {"names": ["a", "b"]},
+    "applications.segmentation.make_pictures": lambda: {"count": 1, "height": 24, "width": 32},
+    "applications.segmentation.read_labelled": lambda: {"folder": files() / "pictures"},
+    "applications.segmentation.segment_scribbles": lambda: {
+        "image": np.zeros((8, 8, 3), np.uint8),
+        "scribbles": _marks(),
+    },
+    "applications.segmentation.write_segmentation": lambda: {
+        "path": "s.png",
+        "labels": np.zeros((4, 4), np.uint8),
+        "legend": gs.applications.segmentation.make_legend(["a", "b"]),
+    },
+    "factors.DistanceFactors": lambda: {"positions": np.eye(3), "gamma": 1.0},
+    "factors.FieldFactors": lambda: {"n_sites": 3},
+    "factors.LatticeFactors": lambda: {"shape": (3,), "periodic": (False,)},
+    "factors.TableFactors": lambda: {"scopes": PAIRS, "log_tables": np.zeros((1, 2, 2))},
+    "factors.difference_factors": lambda: {"pairs": PAIRS, "precisions": 1.0},
+    "factors.logistic_factors": lambda: {"scope": [0], "rows": [[1.0]], "labels": [1]},
+    "factors.mixture_factors": lambda: {"scope": [0, 1], "data": [0.0, 1.0], "sd": 1.0},
+    "factors.normal_factors": lambda: {"sites": [0], "mean": 0.0, "sd": 1.0},
+    "factors.product_factors": lambda: {"pairs": PAIRS, "couplings": 1.0},
+    "formats.from_bqm": lambda: {"bqm": gs.formats.to_bqm(grid())},
+    "formats.from_ising": lambda: {"h": {"a": 1.0}, "J": {("a", "b"): 1.0}},
+    "formats.from_networkx": lambda: {"G": gs.formats.to_networkx(grid())},
+    "formats.from_qubo": lambda: {"Q": {("a", "b"): 1.0}},
+    "formats.read_uai_map": lambda: {"model": table()},
+    "formats.store_edges": lambda: {"edges": [([0], [1], [1.0])], "sites": 2, "path": "out.pairs"},
+    "formats.write_uai_evidence": lambda: {"evidence": {"a": 0}, "model": table()},
+    "formats.write_uai_map": lambda: {"assignment": {"a": 0, "b": 0}, "model": table()},
+    "formats.write_uai_mar": lambda: {"marginals": answers()["ExactResult"].marginals, "model": table()},
+    "formats.write_uai_mmap": lambda: {"assignment": {"a": 0, "b": 0}, "model": table()},
+    "formats.write_uai_pr": lambda: {"log_z": 1.0},
+    "inference.sample_models": lambda: {"models": [grid()]},
+    "influence.BlockOrder": lambda: {"blocks": [[0, 1], [2, 3]]},
+    "influence.read_influence": lambda: {"given": np.zeros((2, 2)), "n_sites": 2},
+    "influence.short_runs": lambda: {"model": grid(), "steps": None},
+    "kernels.BlockedGaussianGibbs": lambda: {"blocks": [[0], [1]]},
+    "kernels.Proposal": lambda: {"draw": _draw, "symmetric": True},
+    "kernels.SGLD": lambda: {"step": 0.1, "batch": 2},
+    "lab.Experiment": lambda: {"source": "a", "run": _nothing, "draw": _nothing},
+    "lab.Findings": lambda: {"tables": []},
+    "lab.Table": lambda: {"title": "t", "columns": ["a"], "rows": [[1]]},
+    "lab.find": lambda: {"name": "herded-two-variables"},
+    "learn.fit_ising": lambda: {"data": SPINS},
+    "learn.fit_pairwise": lambda: {"data": SPINS > 0},
+    "learn.screen_pairs": lambda: {"data": SPINS},
+    "models.continuous_spins": lambda: {"couplings": np.zeros((2, 2))},
+    "plots.plot_variation": lambda: {"certificates": answers()["Certificate"]},
+    "recorders.Joint": lambda: {"sets": [["0", "1"]]},
+    "recorders.TwoPoint": lambda: {"most": 1},
+    "scans.FixedOrder": lambda: {"order": [0, 1, 2, 3]},
+    "testing.check_scan": lambda: {"scan": gs.Systematic(), "draws": 100},
+    "testing.law_p_value": lambda: {"exact": answers()["Enumeration"], "states": np.zeros((4, 2), int)},
+    "testing.scans": lambda: {"n_units": 2},
+}
+#: The same of methods, by the name of an answer and a method, or by that of a method of any answer.
+METHODS: dict[str, Callable[[], Given]] = {
+    "save": lambda: {"path": "saved.npz"},
+    "certify": lambda: {"model": grid()},
+    "errors_of": lambda: {"sites": ["0"]},
+    "load": lambda: {"path": "missing"},
+    "at": lambda: {"beta": 0.5},
+    "batch_means": lambda: {"cell": 0},
+    "draw": lambda: {"size": 2, "rng": np.random.default_rng(1)},
+    "rank": lambda: {"many": 2},
+    "number": lambda: {"x": [[0, 0]]},
+    "scaled": lambda: {"factor": 1.5},
+    "log_probability_of": lambda: {"log_potential": 0.0},
+    "texts": lambda: {"site": "0", "errors": answers()["Result"].mcse},
+    "is_number": lambda: {"site": "0"},
+    "get": lambda: {"key": "0"},
+    "code": lambda: {"site": 0, "label": 0},
+    "index": lambda: {"site": 0},
+    "labels": lambda: {"site": 0},
+    "observe": lambda: {"evidence": {}},
+    "group": lambda: {"name": "couplings"},
+    "condition": lambda: {"values": {0: 1.0}},
+    "marginal": lambda: {"sites": [0]},
+    "FactorGraph.log_potential": lambda: {"x": [0, 0]},
+    "log_potential": lambda: {"x": [0.0]},
+    "Segmenter.fit": lambda: {"images": scene()},
+    "Segmenter.score": lambda: {"images": scene(), "rounds": 3},
+    "Segmenter.fields": lambda: {"image": scene().examples[0].image},
+    "Segmenter.segment": lambda: {"image": scene().examples[0].image, "rounds": 3},
+    "EntityRecognizer.tag": lambda: {"text": "Anna saw Rome."},
+    "ChainCRF.fit": lambda: {"X": [[["a"], ["b"]]], "y": [["x", "y"]]},
+    "ChainCRF.score": lambda: {"X": [[["a"], ["b"]]], "y": [["x", "y"]]},
+    "ChainCRF": lambda: {"X": [[["a"], ["b"]]]},
+    "AspectModel.from_words": lambda: {"words": [[[0.9, 0.1], [0.2, 0.8]]], "classes": ["day", "night"]},
+    "AspectModel": lambda: {"X": np.eye(4)},
+    "EntityRecognizer": lambda: {"documents": [gs.applications.entities.read_text("Anna saw Rome.")]},
+}
+#: What is no call of a user, or cannot be called a thousand times in a second.
+ENDS = {"uai_evidence": "m.uai.evid", "uai_map": "m.map", "uai_mar": "m.mar", "uai_pr": "m.pr"}
+#: Classes that functions answer with: their methods are tried, and users do not make them.
+ANSWERS = {
+    "Advice",
+    "AnnealedEstimate",
+    "Answer",
+    "BeliefResult",
+    "Certificate",
+    "Check",
+    "Comparison",
+    "Compatibility",
+}
+ANSWERS |= {"Coupling", "Denoised", "Diagnostics", "Domains", "DogsScan", "Entity", "Enumeration", "ExactCost"}
+ANSWERS |= {"ExactResult", "Example", "Finding", "Fit", "Folding", "Graph", "HammingScore", "HerdingBound", "Inference"}
+ANSWERS |= {"Influence", "Labelled", "LabelledImages", "Legend", "LocalEnergies", "LogZInterval", "LogisticRegression"}
+ANSWERS |= {"MeanFieldResult", "Norms", "ParticleEstimate", "Report", "Result", "Segmentation", "Segmented", "Sentence"}
+ANSWERS |= {"ShortRuns", "SiteTable", "StoredPairs", "StoredPotts", "Tagged", "WeightedResult"}
+LEFT_OUT = {
+    **dict.fromkeys(("draw_start", "place_text"), "kernels and messages call these methods of models"),
+    **dict.fromkeys(("buffer", "cycle", "chances", "left_out", "mixture", "schedule", "visits"), "for kernels"),
+    **dict.fromkeys(("judged", "measure", "fields_of", "reweight"), "for other parts of gibbsite"),
+    "testing.check_kernel": "runs for half a minute",
+    "testing.check_invariance": "has the conditions of check_kernel",
+    "lab.run": "an experiment takes seconds",
+    "formats.from_pgmpy": "pgmpy is not installed with the tests",
+}
+
+
+@cache
+def answers() -> dict[str, Any]:
+    """Return an object of every public class whose methods are tried."""
+    how: Given = {"sweeps": 40, "rng": 1, "progress": False, "chains": 2, "second_look": False}
+    quick: Given = {"rng": 1, "progress": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = {
+            "Result": gs.sample(grid(), record=["marginals", "draws", "best", "energy"], **how),
+            "Result of numbers": gs.sample(continuous()[1], record=["marginals", "draws"], **how),
+            "Result of a ladder": gs.sample(grid(), gs.Tempered(ladder=(0.0, 0.5, 1.0)), **how),
+            "ExactResult": gs.solve_exact(table()),
+            "Inference": gs.infer(table(), **quick),
+            "WeightedResult": gs.sample_weighted(gs.example("asia"), draws=64, **quick),
+            "LogZInterval": gs.bound_log_z(table(), draws=64, **quick),
+            "Coupling": gs.couple(grid(), pairs=4, rng=1),
+            "Enumeration": gs.exact.enumerate(table()),
+            "MeanFieldResult": gs.mean_field(table(), rng=1),
+            "BeliefResult": gs.belief_propagation(table()),
+            "Advice": gs.recommend(grid(), seconds=0.01, rng=1),
+            "PersistentChains": gs.PersistentChains(grid(), chains=2, rng=1),
+            "Certificate": gs.certify(grid(), sweeps=2),
+            "DogsScan": gs.dogs(grid(), target=0, steps=4),
+            "Influence": gs.influence.bound_influence(grid()),
+            "HerdingBound": gs.kernels.herding_bound(grid()),
+            "Segmenter": gs.applications.segmentation.Segmenter(10, 4).fit(scene()),
+            "EntityRecognizer": _recogniser(),
+            "ChainCRF": gs.learn.ChainCRF().fit([[["a"], ["b"]]] * 2, [["x", "y"]] * 2),
+            "AspectModel": gs.learn.AspectModel(2, iterations=3).fit(np.eye(4)),
+            "Interval": gs.Interval(0, 1),
+            "Fit": gs.learn.fit_ising(np.array([[1, -1], [1, 1], [-1, -1], [-1, 1]]), rng=1),
+        }
+    found["SiteTable"] = found["Result"].marginals
+    found["Comparison"] = gs.compare(found["Result"], found["Result"])
+    found["Diagnostics"] = found["Result"].diagnostics
+    for one in (grid(), table(), *continuous()):
+        found[type(one).__name__] = one
+    return found
+
+
+# ---- calls
+
+
+def calls(space_name: str) -> Iterator[tuple[str, Callable[..., Any], Given]]:
+    """Yield name, function and valid arguments of everything in a namespace."""
+    for name, function in callables()[space_name].items():
+        place = f"{space_name}.{name}".lstrip(".")
+        if place not in LEFT_OUT and name not in ANSWERS and arguments(function):
+            yield place, running(function), valid(place, function)
+
+
+def valid(place: str, function: Callable[..., Any]) -> Given:
+    """Return valid arguments of a function."""
+    listed = inspect.signature(function).parameters
+    given = SPECIAL.get(place, dict)()
+    way, _, form = place.removeprefix("formats.").partition("_")
+    if way in ("read", "write"):
+        usual: Given = {"path": files() / ENDS.get(form, f"m.{form}") if way == "read" else f"out.{form}"}
+        usual |= {"model": gs.example("asia") if "bif" in form else grid()}
+        given = {name: usual[name] for name in usual if name in listed} | given
+    for one in listed.values():
+        if one.name in given or one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL):
+            continue
+        if one.default is one.empty and one.name in USUAL:
+            given[one.name] = USUAL[one.name]()
+        elif one.name in QUICK:
+            given[one.name] = QUICK[one.name]
+    return given
+
+
+def method_calls() -> Iterator[tuple[str, Callable[..., Any], Given]]:
+    """Yield name, function and valid arguments of the public methods of answers and models."""
+    for name, instance in answers().items():
+        kind = type(instance).__name__
+        for method, function in methods(instance).items():
+            if method not in LEFT_OUT and arguments(function):
+                key = next((key for key in (f"{kind}.{method}", method, kind) if key in METHODS), "")
+                listed = inspect.signature(function).parameters
+                given = {n: one for n, one in METHODS[key]().items() if n in listed} if key else {}
+                yield f"{name}.{method}", function, {n: QUICK[n] for n in QUICK if n in listed} | given
+
+
+def running(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes a kernel, a scan or a recorder and runs it; others as they are."""
+    roles = {"kernel": gs.kernels.Kernel, "scan": gs.scans.Scan, "record": gs.recorders.base.Recorder}
+    role = next((r for r, base in roles.items() if isinstance(function, type) and issubclass(function, base)), None)
+    if role is None:
+        return function
+    fast: Given = {"sweeps": 8, "rng": 1, "progress": False, "chains": 2, "second_look": False}
+
+    def call(**given: Any) -> Any:
+        made = function(**given)
+        for model in (grid(), *continuous()):
+            with contextlib.suppress(gs.errors.IncompatibleError):
+                return gs.sample(model, **{role: made}, **fast)
+        raise gs.errors.IncompatibleError("No model fits.")
+
+    call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return call
+
+
+def wrong(function: Callable[..., Any], given: Given) -> str:
+    """Call a function; return what went wrong otherwise than by an error of ours, or nothing."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", gs.ConvergenceWarning)
+        try:
+            found = function(**given)
+            if isinstance(found, Iterator):
+                list(zip(found, range(3), strict=False))
+        except gs.GibbsiteError:
+            return ""
+        except (Exception, Warning) as error:
+            ours = isinstance(error, ZeroDivisionError) and "of a user" in str(error)
+            return "" if ours else f"{type(error).__name__}: {error}"[:200]
+    return ""
+
+
+# ---- the campaign
+
+#: A huge number of these is nonsense, but not an error.
+LASTING = ("sweeps", "draws", "steps", "seconds", "warmup", "thin", "iterations", "runs", "rounds", "max_iterations")
+PATIENCE = 5  # seconds that a call may take
+
+
+def try_all(name: str, function: Callable[..., Any], given: Given, say: Callable[[str], None]) -> tuple[int, int]:
+    """Replace every argument of a function by every kind of nonsense; return the numbers of calls and raw errors."""
+    inspect.signature(function).bind(**given)
+    tried = raw = 0
+    for argument in arguments(function):
+        for what, value in nonsense().items():
+            if what in ("billion", "huge", "beyond floats") and argument in LASTING:
+                continue
+            begun = time.monotonic()
+            signal.alarm(PATIENCE)
+            found = wrong(function, {**given, argument: value})
+            signal.alarm(0)
+            tried, raw = tried + 1, raw + bool(found)
+            if found:
+                say(f"{name}({argument}={what}): {found}")
+            elif time.monotonic() - begun > 1.0:
+                say(f"{name}({argument}={what}) took {time.monotonic() - begun:.1f} s")
+    return tried, raw
+
+
+def _interrupt(*given: Any) -> None:
+    raise TimeoutError(f"more than {PATIENCE} s")
+
+
+def main() -> int:
+    """Run the campaign."""
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("--spaces", nargs="+", default=[*SPACES, "methods"], help="namespaces, or methods of answers")
+    spaces = reader.parse_args().spaces
+    signal.signal(signal.SIGALRM, _interrupt)
+    failed = False
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for one in spaces:
+            counts = [
+                try_all(name, function, given, print)
+                for name, function, given in (method_calls() if one == "methods" else calls(one))
+            ]
+            tried, raw = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+            print(f"{one or 'gibbsite'}: {tried:,} calls, {raw:,} raw errors", flush=True)
+            failed = failed or raw > 0
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
