@@ -10,10 +10,10 @@ import numpy as np
 
 from gibbsite._common.arguments import check_integer, checked, describe
 from gibbsite._common.arrays import Floats, Ints
+from gibbsite._common.reals import read_reals
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Interval
-from gibbsite.models.reals import read_reals
 from gibbsite.results.wording import number_text, probability_text, with_sign
 
 if TYPE_CHECKING:
