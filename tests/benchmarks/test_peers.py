@@ -85,11 +85,11 @@ def test_a_contest_without_a_peer_is_a_line_and_no_promise(
     json.dumps(section.data)
 
 
-def test_the_extra_lists_all_peers() -> None:
+def test_the_group_of_dependencies_lists_all_peers() -> None:
     rooms = (spins, machines, programs, networks, densities)
     racing = {name for room in rooms for held in room.contests(True) for name in held.peers}
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {re.match(r"[\w-]+", line)[0] for line in extras["peers"]} == racing  # type: ignore[index]
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    assert {re.match(r"[\w-]+", line)[0] for line in groups["peers"]} == racing  # type: ignore[index]
 
 
 def test_bundles_of_one_contest_are_different_chains() -> None:

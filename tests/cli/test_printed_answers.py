@@ -218,5 +218,5 @@ def test_a_state_put_together_from_several_chains_is_not_found_by_none() -> None
 
     found = gs.infer(gs.ising_grid((3, 3), coupling=0.3), "MAP", method="annealed", sweeps=50, rng=1)
     joined = replace(found.result, found=0, hits=0)
-    assert "0 of" not in joined.line() and "put together" in joined.line()
-    assert "put together" in joined.reasons[0]
+    assert " 0 of" not in joined.line() and "combined from" in joined.line()
+    assert "combined from" in joined.reasons[0]

@@ -11,9 +11,9 @@ import pytest
 
 import gibbsite as gs
 from gibbsite._common.loading import load_modules
-from gibbsite._numba.jit import Integer, implement
+from gibbsite._numba.jit import implement
 from gibbsite.graphs.local import log_potential
-from gibbsite.kernels.base import MOST_MEMBERS, Nothing
+from gibbsite.kernels.base import MOST_MEMBERS, Nothing, Span
 from gibbsite.kernels.batched import base
 from gibbsite.kernels.batched.base import PackedModel, Permutation
 from gibbsite.sampling.layout import choose_scan_and_layout
@@ -44,21 +44,9 @@ def _nothing(arrays: FlipArrays, x: Any) -> float:
 
 
 def _flip(
-    parameters: Any,
-    arrays: Any,
-    schedule: Any,
-    memory: Any,
-    x: Any,
-    order: Any,
-    where: Integer,
-    stop: Integer,
-    turn: Integer,
-    rng: Any,
-    cond: Any,
-    keep: bool,
-    team: Any,
+    parameters: Any, arrays: Any, schedule: Any, memory: Any, x: Any, span: Span, rng: Any, cond: Any, keep: bool
 ) -> Any:
-    for p in range(where, stop):
+    for p in range(span.where, span.stop):
         x[p] = 1 - x[p]
     return rng
 

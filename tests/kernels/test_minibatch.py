@@ -32,7 +32,7 @@ def test_sizes_are_positive_numbers(kernel: Any, size: Any) -> None:
 
 @pytest.mark.parametrize("size", [0, 2.5, "auto", True])
 def test_subsets_have_whole_sizes(size: Any) -> None:
-    with pytest.raises(gs.errors.ModelError, match="whole number of at least 1"):
+    with pytest.raises(gs.errors.ModelError, match="must be a whole number"):
         gs.sample(MODEL, gs.kernels.LocalMinibatchGibbs(size), progress=False)
 
 

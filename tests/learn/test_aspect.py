@@ -196,7 +196,7 @@ def test_it_can_be_cloned_changed_and_shown() -> None:
     [
         ([[0, 1]], [["a"], ["b"]], "1 documents and classes of 2"),
         ([[0, 1], [1]], [["a"], []], "document 1 has no class"),
-        ([["a"]], None, "document 0 must be an array"),
+        ([["a"]], None, "document 0 must be"),
         ([[[0, 1]], [[0, 1, 2]]], None, "2 and 3 kinds"),
         ([[-1]], None, "numbered from 0"),
         ([], None, "there is no document"),

@@ -31,7 +31,7 @@ def test_the_maximum_is_found_with_fewer_updates_than_by_uniform_scans(side: int
     how = {"fields": False, "ridge": 1.0, "box": 0.2, "step_size": 0.1, **QUIET}
     best = fit_ising(data, grid, gradient="exact", **how)
     assert best.error_bound < 1e-8
-    how |= {"sweeps": gs.Steps(46), "chains": 1533, "confidence": 1 - 1e-7, "rng": 1}
+    how |= {"steps": 46, "chains": 1533, "confidence": 1 - 1e-7, "rng": 1}
     fits = {
         "paper": fit_ising(data, grid, scan="uniform", updates=updates, **how),
         "uniform": fit_ising(data, grid, scan="uniform", **how),
@@ -136,7 +136,7 @@ def press_ctrl_c(at: int, times: int = 1) -> Any:
 @pytest.mark.parametrize("gradient", ["exact", "sampled"])
 def test_ctrl_c_returns_the_fit_so_far(gradient: str) -> None:
     data = np.random.default_rng(0).choice([-1, 1], (5, 9))
-    how: dict[str, Any] = {"ridge": 1.0, "box": 0.2, "step_size": 0.1, "sweeps": gs.Steps(46), "chains": 1533, "rng": 1}
+    how: dict[str, Any] = {"ridge": 1.0, "box": 0.2, "step_size": 0.1, "steps": 46, "chains": 1533, "rng": 1}
     how |= {"fields": False, "gradient": gradient, "structure": gs.ising_grid((3, 3))}
     before = signal.getsignal(signal.SIGINT)
     early = fit_ising(data, progress=press_ctrl_c(7), **how)
@@ -209,7 +209,7 @@ def test_without_pairs_there_are_fields() -> None:
 def test_names_progress_and_seeds() -> None:
     data = np.random.default_rng(1).choice([-1, 1], (50, 3))
     seen: list[Any] = []
-    how = {"sites": ["a", "b", "c"], "ridge": 1.0, "sweeps": gs.Steps(3), "chains": 300}
+    how = {"sites": ["a", "b", "c"], "ridge": 1.0, "steps": 3, "chains": 300}
     fit = fit_ising(data, [("b", "a"), ("a", "c")], rng=1, progress=seen.append, threads=1, **how)
     again = fit_ising(data, [("b", "a"), ("a", "c")], rng=1, progress=False, threads=2, **how)
     assert (fit.path == again.path).all()

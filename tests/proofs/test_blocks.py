@@ -247,7 +247,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"blocks": [["a", "seen"], ["b", "c"]]}, "'seen', which is observed"),
     ({"covers": 0}, "covers must be a number of at least 1"),
     ({"entries": 2}, "entries must be at least 4"),
-    ({"entries": "many"}, "entries must be a number"),
+    ({"entries": "many"}, "entries must be a whole number"),
 ]
 
 

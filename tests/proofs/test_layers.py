@@ -303,9 +303,9 @@ def test_mistakes_are_caught_by_the_law() -> None:
         p, _ = law_p_value(exact, Runner(spoiled(form, weight=weight, margin=none), starts).run(2).states())
         assert p < FALSE_ALARM, mistake
     # both layers from the state before the sweep
-    first, second = Runner(form, starts).run(1, sweeps=gs.Steps(4)), Runner(form, starts)
+    first, second = Runner(form, starts).run(1, steps=4), Runner(form, starts)
     second.state.position[0] = 4
-    second.run(1, sweeps=gs.Steps(4))
+    second.run(1, steps=4)
     color = color_sites(form.graph)
     p, _ = law_p_value(exact, np.where(color == 0, first.states(), second.states()))
     assert p < FALSE_ALARM
@@ -327,7 +327,7 @@ def test_parts_of_sweeps_add_up() -> None:
     n, starts, form = model.n_sites, random_starts(model, 5), layered(model)
     whole, parts = Runner(form, starts).run(3), Runner(form, starts)
     for steps in (1, 9, TILE, 119, n - 2, 2 * n + 2 - 137):
-        parts.run(1, sweeps=gs.Steps(steps))
+        parts.run(1, steps=steps)
     assert parts.state.position.tolist() == [0, 3]
     assert (whole.states() == parts.states()).all()
 

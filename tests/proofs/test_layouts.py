@@ -325,10 +325,10 @@ def test_parts_of_sweeps_add_up(name: str) -> None:
     for form in forms(model, 1):
         whole, parts = Runner(form, start).run(3), Runner(form, start)
         for steps in (1, BLOCK, n - 7, 3 * n - (1 + BLOCK + n - 7)):
-            parts.run(1, sweeps=gs.Steps(steps))
+            parts.run(1, steps=steps)
         assert (whole.states() == parts.states()).all(), label(form)
         # a round that is no whole number of sweeps counts states instead of adding conditionals up
-        counted = Runner(form, start).run(1, keep=True, sweeps=gs.Steps(n + 5))
+        counted = Runner(form, start).run(1, keep=True, steps=n + 5)
         states = np.arange(model.cards[0])
         indicators = counted.states()[0][:, None] == states
         assert (by_state(form.graph, counted.sums()[0]) == indicators).all()

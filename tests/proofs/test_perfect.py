@@ -114,7 +114,7 @@ def test_states_that_no_draw_was_in_have_an_error() -> None:
 
 @pytest.mark.parametrize("wrong", [0, -3, 2.5, "far", True])
 def test_pasts_that_make_no_sense(wrong: Any) -> None:
-    with pytest.raises(gs.errors.ArgumentError, match="sweeps must be a whole number of at least 1"):
+    with pytest.raises(gs.errors.ArgumentError, match="sweeps must be a whole number"):
         gs.perfect_draws(TINY["grid"], 2, sweeps=wrong)
 
 

@@ -80,7 +80,7 @@ def test_draws_that_are_not_random_have_errors_from_chains_alone(result: gs.Resu
         (lambda r: r.quantiles("u", "half"), "between 0 and 1, got 'half'"),
         (lambda r: r.quantiles("u", []), "between 0 and 1"),
         (lambda r: r.hdi("u", 95), "between 0 and 1, got 95"),
-        (lambda r: r.hdi("u", None), "between 0 and 1, got None"),
+        (lambda r: r.hdi("u", None), "must be a number, got None"),
     ],
 )
 def test_mistakes_are_named(ask: Any, message: str, result: gs.Result):

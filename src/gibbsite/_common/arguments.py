@@ -133,7 +133,7 @@ def _rule(name: str, items: str = "") -> tuple[set[type], Callable[[Any], bool],
     if name in _KNOWN or name.rpartition(".")[2] not in _CLASSES:
         return _KNOWN.get(name)
     base, word = _CLASSES[name.rpartition(".")[2]]
-    return set(), lambda value: any(kind.__name__ == base for kind in type(value).__mro__), word
+    return set(), lambda value: base in [kind.__name__ for kind in type(value).__mro__], word
 
 
 def checked(function: F) -> F:
@@ -148,6 +148,7 @@ def checked(function: F) -> F:
         return function
     rules: dict[str, tuple[set[type], list[Callable[[Any], bool]], str]] = {}
     places: list[str] = []
+    of_class: set[str] = set()  # arguments whose type alone says whether they fit
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             places.append(parameter.name)
@@ -158,6 +159,8 @@ def checked(function: F) -> F:
         known = [one for one in found if one is not None]
         if len(known) == len(found) and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             words = " or ".join(dict.fromkeys(word for _, _, word in known))
+            if all(name.rpartition(".")[2] in _CLASSES for name in names):
+                of_class.add(parameter.name)
             rules[parameter.name] = (
                 set().union(*(types for types, _, _ in known)),
                 [fits for _, fits, _ in known],
@@ -169,8 +172,11 @@ def checked(function: F) -> F:
         for name, value in (*zip(places, args, strict=False), *given.items()):
             if name in rules:
                 types, tests, words = rules[name]
-                if type(value) not in types and not any(fits(value) for fits in tests):
-                    raise ArgumentError(f"{argument(name)} must be {words}, got {describe(value)}.")
+                if type(value) not in types:
+                    if not any(fits(value) for fits in tests):
+                        raise ArgumentError(f"{argument(name)} must be {words}, got {describe(value)}.")
+                    if name in of_class:
+                        types.add(type(value))
         return function(*args, **given)
 
     return call  # type: ignore[return-value]

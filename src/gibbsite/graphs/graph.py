@@ -33,12 +33,15 @@ def seal(arrays: Arrays) -> Arrays:
     return arrays
 
 
-def count_bytes(arrays: tuple[Any, ...]) -> int:
-    """Return the bytes of all arrays of nested tuples."""
-    return sum(
-        each.nbytes if isinstance(each, np.ndarray) else count_bytes(each) if isinstance(each, tuple) else 0
-        for each in arrays
-    )
+def count_bytes(arrays: tuple[Any, ...], own: bool = False) -> int:
+    """Return the bytes of all arrays of nested tuples; ``own`` leaves out those that cannot be written."""
+    found = 0
+    for each in arrays:
+        if isinstance(each, tuple):
+            found += count_bytes(each, own)
+        elif isinstance(each, np.ndarray) and not (own and not each.flags.writeable):
+            found += each.nbytes
+    return found
 
 
 def graph_of(

@@ -127,7 +127,7 @@ class Kernel(ABC):
 
     def memory_bytes(self, graph: Graph) -> int:
         """Return the bytes that :meth:`memory` allocates; kernels override this where allocating takes long."""
-        return count_bytes(self.memory(graph, np.ones(4, np.uint64)))
+        return count_bytes(self.memory(graph, np.ones(4, np.uint64)), own=True)
 
     def warnings(self, model: Any, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
         """Return warnings about properties of the result that its numbers do not show."""

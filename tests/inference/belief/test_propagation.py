@@ -385,7 +385,7 @@ def test_what_beliefs_do_not_know() -> None:
     assert list(maxima.to_dataframe().columns) == ["site", "state"]
     with pytest.raises(gs.errors.ArgumentError, match="No factor contains the sites 'x1' and 'x4'"):
         sums.joint("x1", "x4")
-    with pytest.raises(gs.errors.ArgumentError, match="needs a model"):
+    with pytest.raises(gs.errors.ArgumentError, match="must be a model"):
         gs.belief_propagation("asia")  # type: ignore[arg-type]
     assert list(sums.to_dataframe().columns) == ["site", "state", "probability", "mcse", "observed"]
 

@@ -320,7 +320,7 @@ def test_bad_arguments(case: str) -> None:
 
 
 def test_what_is_no_model() -> None:
-    with pytest.raises(gs.errors.ModelError, match="needs a model, got str"):
+    with pytest.raises(gs.errors.ModelError, match="must be a model, got"):
         gs.mean_field("ising")  # type: ignore[arg-type]
     contradiction = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), np.eye(2)), (("a", "b"), 1 - np.eye(2))])
     with pytest.raises(gs.errors.SupportError):

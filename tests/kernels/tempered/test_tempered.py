@@ -148,7 +148,7 @@ def test_frustrated_models_are_refused_around_cluster_moves() -> None:
 
 
 def test_other_bad_input() -> None:
-    with pytest.raises(gs.errors.ArgumentError, match="needs a kernel"):
+    with pytest.raises(gs.errors.ArgumentError, match="must be a kernel"):
         tempered(gs.ising_grid((2, 2)), gs.Tempered("gibbs"))  # type: ignore[arg-type]
     with pytest.raises(gs.errors.ArgumentError, match="reference"):
         tempered(gs.ising_grid((2, 2)), gs.Tempered(reference="best"))

@@ -138,7 +138,7 @@ def test_the_best_state_alone_is_judged_by_it() -> None:
 def test_no_run_stops_early_without_the_check() -> None:
     """An early stop is asked for at 256 draws, and refused as long as short chains disagree."""
     model = two_modes()
-    result = sample(model, start=dict.fromkeys(model.sites, 0), record="draws", criteria=gs.Criteria(accuracy=1.2))
+    result = sample(model, start=dict.fromkeys(model.sites, 0), record="draws", criteria=gs.Criteria(accuracy=0.99))
     assert result.draws == 2000
     assert not result.diagnostics.converged
 
@@ -380,7 +380,7 @@ def test_early_stops_need_round_trips() -> None:
     assert count_round_trips(np.ones((4, 64))) is None
     slow = two_modes(strength=5.0, bias=0.0)
     answer = sample(
-        slow, sweeps=20000, criteria=gs.Criteria(accuracy=1.6)
+        slow, sweeps=20000, criteria=gs.Criteria(accuracy=0.99)
     )  # crossings are rare: small errors are not enough
     trips = count_round_trips(answer.pulse)
     assert trips is None or trips >= 10 or answer.draws == 20000

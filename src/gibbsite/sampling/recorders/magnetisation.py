@@ -25,7 +25,7 @@ def _moments(x: Any, memory: Any) -> None:
     Behind these four numbers stand: which magnetisation it is, the number of sites (observed ones included),
     and what observed sites contribute. For a mean, that is their sum; for directions the length of a turn,
     and their sums of cosines and of sines; for states their number, how many observed sites are in each, and
-    the same number of counters.
+    as much room to count in.
     """
     kind, n = int(memory[4]), memory[5]
     m = 0.0
