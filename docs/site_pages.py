@@ -17,8 +17,10 @@ SPACES = {
     "models": "Models",
     "formats": "Files and other libraries",
     "kernels": "Kernels",
+    "kernels.lfsr": "Numbers for quasi-Monte Carlo",
     "scans": "Scans",
     "recorders": "Recorders",
+    "recorders.base": "Recorders of your own",
     "results": "Results",
     "plots": "Plots",
     "inference": "Inference",
@@ -27,7 +29,10 @@ SPACES = {
     "log_z": "Log-partition functions",
     "influence": "Bounds on the bias of scans",
     "learn": "Learning",
+    "lab": "Experiments of papers",
     "applications": "Applications",
+    "applications.entities": "Named entities",
+    "applications.segmentation": "Segmentation of images",
     "graphs": "Compiled graphs",
     "random": "Random numbers in compiled functions",
     "testing": "Verification",
@@ -36,17 +41,10 @@ SPACES = {
 
 
 def public_names(space: str) -> list[str]:
-    """Return the public functions and classes of a namespace, with the namespace in front."""
-    if not space:
-        return sorted(name for name in gs.__all__ if not inspect.ismodule(getattr(gs, name)))
-    home = getattr(gs, space)
-    names = getattr(home, "__all__", None) or [
-        name
-        for name, value in vars(home).items()
-        if not name.startswith("_") and getattr(value, "__module__", "") == home.__name__ and callable(value)
-    ]
-    found = (name for name in names if not inspect.ismodule(getattr(home, name)))
-    return sorted(f"{space}.{name}" for name in found if name not in gs.__all__)
+    """Return the public names of a namespace that are not modules, with the namespace in front."""
+    home = attrgetter(space)(gs) if space else gs
+    names = [name for name in home.__all__ if not inspect.ismodule(getattr(home, name))]
+    return sorted(f"{space}.{name}" if space else name for name in names if not space or name not in gs.__all__)
 
 
 def write_api_pages(folder: Path) -> None:

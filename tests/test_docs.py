@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 import types
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -158,3 +160,26 @@ def test_there_are_scripts_for_everybody_in_the_gallery() -> None:
     for script in scripts:
         title, rule = script.read_text(encoding="utf-8").splitlines()[1:3]
         assert len(title) == len(rule), f"{script}: the title of a page is underlined in full"
+
+
+def public_objects(home: types.ModuleType, name: str = "gs") -> dict[str, Any]:
+    """Return what a namespace and those inside of it list as public, with the names that users write."""
+    listed = {f"{name}.{each}": getattr(home, each) for each in {*home.__all__, *(dir(home) if home is gs else ())}}
+    found = {each: value for each, value in listed.items() if not isinstance(value, types.ModuleType)}
+    for each, value in listed.items():
+        if isinstance(value, types.ModuleType):
+            found |= public_objects(value, each)
+    return {each: value for each, value in found.items() if not each.startswith("gs.__")}
+
+
+def test_every_public_name_is_on_a_page_of_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    site_pages = importlib.import_module("site_pages")
+    site_pages.write_api_pages(tmp_path)
+    pages = [page.read_text(encoding="utf-8") for page in tmp_path.glob("*.md")]
+    names = [name for page in pages for name in re.findall(r"^   ([\w.]+)$", page, re.M)]
+    assert len(names) == len(set(names))
+    described = [attrgetter(name)(gs) for name in names]
+    objects = public_objects(gs)
+    assert len(objects) > 200
+    assert [name for name, value in objects.items() if not any(value is other for other in described)] == []

@@ -62,7 +62,14 @@ def test_a_large_lattice_is_an_image_of_its_fields() -> None:
     (image,) = axes.images
     assert np.allclose(image.get_array(), 2 * field)
     coupling = np.random.default_rng(2).normal(size=(2, 40, 50))
-    assert len(gs.plot_model(gs.ising_grid((40, 50), coupling=coupling)).images) == 1
+    (image,) = gs.plot_model(gs.ising_grid((40, 50), coupling=coupling)).images
+    assert np.ptp(image.get_array()) > 1.0, "the sums of the couplings differ"
+
+
+def test_couplings_of_a_lattice_are_colored_by_their_sign() -> None:
+    signs = np.where(np.arange(24).reshape(2, 3, 4) % 2 == 0, 1.0, -1.0)
+    lines = gs.plot_model(gs.ising_grid((3, 4), coupling=signs)).collections[0]
+    assert len(np.unique(lines.get_colors(), axis=0)) == 2
 
 
 def test_values_of_an_answer_color_the_sites() -> None:

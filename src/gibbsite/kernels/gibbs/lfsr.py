@@ -36,6 +36,8 @@ from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import Integer, compiled, inlined
 from gibbsite.errors import ArgumentError
 
+__all__ = ["variates"]
+
 _BITS = 32  # of a number
 _TO_UNIT = 2.0**-32
 _U = np.uintp

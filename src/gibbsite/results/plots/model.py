@@ -230,7 +230,7 @@ def _pair_weights(group: Any) -> Floats | None:
     """Return how much each factor of two sites favours equal states; None where that is not known."""
     if group.arity != 2:
         return None
-    weights = getattr(group, "edge_weights", getattr(group, "weights", None))
+    weights = group.edge_weights() if hasattr(group, "edge_weights") else getattr(group, "weights", None)
     if not isinstance(weights, np.ndarray):
         return None
     if weights.ndim == 1:
