@@ -38,7 +38,7 @@ print(answer.summary())
 # %%
 # ``sample`` runs a Gibbs sampler. Every probability comes with a standard error.
 
-result = gs.sample(wet, gs.Gibbs(), sweeps=4000, rng=1, progress=False)
+result = gs.sample(wet, gs.Gibbs(), sweeps=40_000, rng=1, progress=False)
 print(result.summary())
 
 # %%
@@ -56,7 +56,8 @@ axes = gs.plots.plot_comparison(answer, result, labels=("exact", "sampled"))
 # Look at what was drawn
 # ----------------------
 #
-# Plots are matplotlib plots: they take ``ax=`` or ``figure=`` and return axes.
+# Plots are matplotlib plots: they take ``ax=`` or ``figure=`` and return axes. In this picture, running means of the
+# chains meet, R-hat is below its limit (the orange line), and the number of effective draws is above it.
 
 axes = gs.plot_convergence(result)
 

@@ -7,6 +7,8 @@ output mean. On the way we meet prior and posterior probabilities, the most prob
 of the evidence.
 """
 
+import math
+
 import matplotlib.pyplot as plt
 
 import gibbsite as gs
@@ -44,7 +46,7 @@ print({name: best.assignment[name] for name in most})
 # The log-partition function of a Bayesian network with evidence is the logarithm of the probability of that evidence.
 
 evidence = gs.infer(patient, task="PR")
-print(f"P(evidence) = {2.718281828459045**evidence.log_z:.4g}")
+print(f"P(evidence) = {math.exp(evidence.log_z):.4g}")
 
 # %%
 # Sampling instead of solving
@@ -53,7 +55,7 @@ print(f"P(evidence) = {2.718281828459045**evidence.log_z:.4g}")
 # Exact inference is impossible in large networks of many loops. Plain Gibbs sampling struggles on ALARM, because some
 # of its tables are nearly deterministic; ``recommend`` tries the methods that apply and says which one is best.
 
-advice = gs.recommend(patient, seconds=4, rng=1, progress=False)
+advice = gs.recommend(patient, seconds=3, rng=1)
 print(advice)
 
 # %%

@@ -52,7 +52,11 @@ def log_density(x):
 schools = tuple(f"school {k}" for k in "ABCDEFGH")
 model = gs.Conditionals(
     {schools: draw_effects, "mean": draw_mean, "precision": draw_precision},
-    {"precision": gs.Interval(0, np.inf)},
+    {
+        **dict.fromkeys(schools, gs.Interval()),
+        "mean": gs.Interval(),
+        "precision": gs.Interval(0, np.inf),
+    },  # in this order
     log_density=log_density,
 )
 

@@ -26,7 +26,7 @@ for name in ("asia", "alarm"):
 # variables you ask for.
 
 lattice = gs.ising_grid((32, 32), coupling=0.43, field=0.001)
-advice = gs.recommend(lattice, seconds=4, rng=1, progress=False)
+advice = gs.recommend(lattice, seconds=3, rng=1)
 print(advice)
 
 # %%
@@ -43,6 +43,7 @@ for number, kernel in enumerate(kernels.values()):
     run = gs.sample(model, kernel, sweeps=2000, rng=1, progress=False)
     axes.barh(number, gs.compare(run, exact).max_abs)
 axes.set_yticks(range(len(kernels)), list(kernels))
+axes.invert_yaxis()
 axes.set(xlabel="largest error of a marginal after 2,000 sweeps")
 
 # %%

@@ -20,6 +20,6 @@ print(f"estimated noise {done.flip:.3f}, wrong pixels {done.error['wrong_before'
 figure, panels = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
 images = {"noisy": noisy, "restored": done.image, "probability of bright": done.probability}
 for axes, (title, image) in zip(panels, images.items(), strict=True):
-    axes.imshow(image, cmap="gray")
+    axes.imshow(image, cmap="gray", interpolation="nearest")
     axes.set_title(title, fontsize=9)
     axes.set_axis_off()

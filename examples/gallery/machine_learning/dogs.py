@@ -21,4 +21,5 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4), layout="constraine
 gs.plots.plot_variation(certificates, ax=left)
 image = right.imshow(np.bincount(scan.order, minlength=400).reshape(20, 20), cmap="viridis")
 figure.colorbar(image, ax=right, label="updates of a site")
+right.set_title("DoGS updates the target and its surroundings", loc="left", fontsize=9)
 right.set_axis_off()

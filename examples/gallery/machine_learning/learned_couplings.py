@@ -17,7 +17,7 @@ pairs = np.concatenate([group.scopes for group in grid.groups if group.arity == 
 couplings = rng.normal(0, 0.4, len(pairs))
 true = gs.ising((pairs[:, 0], pairs[:, 1], couplings))
 draws = gs.solve_exact(true).draw(4000, rng)
-fit = gs.learn.fit_ising(draws, true, rng=1, progress=False)
+fit = gs.learn.fit_ising(draws, true, updates=500, rng=1, progress=False)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 gs.plots.plot_fit(fit, ax=left)

@@ -2,8 +2,8 @@
 Named entities with probabilities
 =================================
 
-A conditional random field finds persons, places and organisations. Mentions of the same words are linked (a
-skip-chain), and Gibbs sampling gives the probability of each.
+A conditional random field finds persons (PER), places (LOC) and organisations (ORG). Mentions of the same words are
+linked (a skip-chain), and Gibbs sampling gives the probability of each label.
 """
 
 import matplotlib.pyplot as plt
@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 from gibbsite.applications import EntityRecognizer
 
 recognizer = EntityRecognizer.shipped()
-tagged = recognizer.tag("Angela Merkel met Tim Cook of Apple in Berlin. Merkel then left for Paris.")
+tagged = recognizer.tag("Boris Becker beat Michael Chang in Frankfurt. Becker then flew to Reuters in Paris.")
 names = [tagged.text[e.start : e.end] for e in tagged.entities]
 sure = [e.probability for e in tagged.entities]
 figure, axes = plt.subplots(figsize=(6.5, 3), layout="constrained")

@@ -11,13 +11,13 @@ import numpy as np
 
 import gibbsite as gs
 
-side, hidden, rate = 4, 16, 0.1
+side, hidden, rate = 4, 16, 0.05
 rows = np.array([[(k >> r) & 1 for r in range(side)] for k in range(2**side)])
 images = np.concatenate([np.repeat(rows, side, axis=1), np.tile(rows, (1, side))]).astype(float)
 rng = np.random.default_rng(1)
 w, b, c = 0.05 * rng.normal(size=(side * side, hidden)), np.zeros(side * side), np.zeros(hidden)
 chains = gs.PersistentChains(gs.rbm(w, b, c), gs.Gibbs(), chains=128, rng=1)
-for _ in range(1500):
+for _ in range(6000):
     fields = np.concatenate([b / 2 + w.sum(axis=1) / 4, c / 2 + w.sum(axis=0) / 4])
     states = chains.reweight(couplings=w.ravel() / 4, fields=fields).run(1).states
     seen = 1 / (1 + np.exp(-(images @ w + c)))

@@ -2,8 +2,9 @@
 Bounds of the log-partition function
 ====================================
 
-Certain lower and upper bounds of log Z, an estimate with its error, and the exact value, as the couplings of a
-lattice grow.
+Certain lower and upper bounds of log Z (mean field and tree-reweighted belief propagation) widen as the couplings of a
+lattice grow. Annealed importance sampling, forwards and backwards, gives a much narrower interval that contains log Z
+with a probability of 95 percent. All are shown as differences from the exact value.
 """
 
 import matplotlib.pyplot as plt
@@ -17,9 +18,10 @@ for coupling in couplings:
     exact = gs.solve_exact(model).log_z
     lower = gs.mean_field(model).log_z_bounds[0]
     upper = gs.belief_propagation(model, kind="tree-reweighted").log_z_bounds[1]
-    estimate = gs.log_z.annealed_importance(model, rng=1, progress=False)
+    estimate = gs.log_z.annealed_importance(model, rng=1)
     axes.plot([coupling, coupling], [lower - exact, upper - exact], color="#0072B2", lw=6, alpha=0.3)
-    axes.errorbar(coupling, estimate.log_z - exact, yerr=2 * estimate.log_z_error, fmt="o", color="#D55E00", capsize=3)
+    error = [[estimate.log_z - estimate.lower], [estimate.upper - estimate.log_z]]
+    axes.errorbar(coupling, estimate.log_z - exact, yerr=error, fmt="o", ms=4, color="#D55E00", capsize=3)
 axes.axhline(0.0, color="black", lw=0.8)
 axes.set(xlabel="coupling", ylabel="difference from the exact log Z", xticks=couplings)
-axes.set_title("bars: mean field to tree-reweighted bound; points: annealed importance sampling", fontsize=9)
+axes.set_title("bars: certain bounds; points: annealed importance sampling with its interval", fontsize=9)

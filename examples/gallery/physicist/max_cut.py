@@ -3,7 +3,7 @@ Max-cut
 =======
 
 The largest cut of a graph is the ground state of an antiferromagnet. Independent annealed chains that agree on the
-best state are the evidence that it is the best.
+best state are evidence, but no proof, that it is the best. In the picture, the sites of the two sides have two colors.
 """
 
 import networkx as nx

@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 
 import gibbsite as gs
 
-model = gs.ising_grid((10, 10), coupling=0.7, field=0.005)
-result = gs.sample(model, gs.Tempered(), sweeps=3000, rng=1, record=["marginals", "magnetisation"], progress=False)
+model = gs.ising_grid((8, 8), coupling=0.6, field=0.005)
+result = gs.sample(model, gs.Tempered(), sweeps=12_000, rng=1, record=["marginals", "magnetisation"], progress=False)
 print(result.diagnostics.line())
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
 gs.plots.plot_round_trips(result, ax=left)

@@ -12,16 +12,17 @@ import numpy as np
 
 import gibbsite as gs
 
-normal = gs.Gaussian([1.0, 0.0], [[1.0, 0.9], [0.9, 1.0]], names=["a", "b"])
+normal = gs.Gaussian([1.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], names=["a", "b"])
 result = gs.sample(
     normal, gs.kernels.GaussianGibbs(), sweeps=1000, record=["marginals", "draws"], rng=1, progress=False
 )
 data = result.to_arviz()
-az.plot_rank(data, figsize=(10, 3))
+az.plot_rank(data, figure_kwargs={"figsize": (10, 4), "layout": "constrained"})
 
 # %%
-az.plot_ess(data, kind="evolution", figsize=(10, 3))
+az.plot_ess(data, kind="evolution", figure_kwargs={"figsize": (10, 4), "layout": "constrained"})
 
 # %%
-# gibbsite's own effective sizes come from batch means; they are of the same size.
+# gibbsite's own effective sizes are of the same order. They come from batch means of conditional expectations, which
+# vary less than the draws themselves.
 print(result.ess["a"]["mean"], np.asarray(az.ess(data)["a"]))

@@ -11,7 +11,7 @@ model = gs.FactorGraph(
     {"rain": ["no", "yes"], "level": ["low", "middle", "high"], "alarm": ["off", "on"]},
     [(("rain", "level"), [[4, 1, 0.2], [0.2, 1, 3]]), (("level", "alarm"), [[5, 1], [2, 1], [1, 4]])],
 )
-result = gs.sample(model, sweeps=300, record=["marginals", "draws", "energy"], rng=1, progress=False)
+result = gs.sample(model, sweeps=600, record=["marginals", "draws", "energy"], rng=1, progress=False)
 axes = gs.plot_trace(result)
 
 # %%

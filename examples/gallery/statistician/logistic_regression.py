@@ -2,8 +2,8 @@
 Logistic regression from minibatches
 ====================================
 
-Poisson-minibatching Metropolis-Hastings samples the exact posterior of a regression although it looks at a few
-hundred rows at a step.
+Poisson-minibatching Metropolis-Hastings samples the exact posterior of a regression although it looks at only about a
+tenth of the rows at a step. Dashed lines are the coefficients that the data were made with.
 """
 
 import numpy as np
@@ -19,4 +19,6 @@ regression = logistic_regression(rows, labels)
 kernel = gs.kernels.PoissonMH(covariance=regression.covariance)
 result = gs.sample(regression.model, kernel, sweeps=2000, record=["marginals", "draws"], rng=1, progress=False)
 print(result.report)
-axes = gs.plot_marginals(result)
+panels = gs.plot_marginals(result)
+for axes, coefficient in zip(panels.ravel(), true, strict=False):
+    axes.axvline(coefficient, color="black", lw=1, ls="--")

@@ -3,7 +3,8 @@ Evidence that is not certain
 ============================
 
 A reader of X-rays says "abnormal", but is right only in some cases. Such *soft evidence* is given as likelihoods: how
-probable the report is for each true state.
+probable the report is for each state of the X-ray. Here the reader is right with the same probability in both states;
+at one half the report says nothing.
 """
 
 import matplotlib.pyplot as plt
