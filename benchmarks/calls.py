@@ -56,7 +56,7 @@ def measure(*, quick: bool = False) -> Section:
     steps = gs.PersistentChains(layers, gs.Gibbs(), chains=100, rng=1)
     dense = np.asarray(layers.group("couplings").weights)
     trained = _median(lambda: steps.run(model=layers.reweight(couplings=dense)), repetitions // 10)
-    keep("move 100 chains of 784 x 64 units by a sweep, with new couplings before", trained, 4.0)
+    keep("move 100 chains of 784 x 64 units by a sweep, with new couplings before", trained, 2.5)
 
     many = 50 if quick else 300
     fields = np.random.default_rng(2).normal(size=(many, SITES))

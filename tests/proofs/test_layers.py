@@ -13,12 +13,16 @@ import pytest
 import gibbsite as gs
 from gibbsite._numba.jit import compiled
 from gibbsite._numba.random.generators import WORDS, chain_key, philox, stream
+from gibbsite.graphs import color
 from gibbsite.graphs.color import color_sites
+from gibbsite.graphs.kinds import base as rows_of_pairs
 from gibbsite.graphs.local import log_odds
 from gibbsite.inference.exact.enumeration import Enumeration, enumerate_states
+from gibbsite.kernels.batched import base as batched
 from gibbsite.kernels.batched import layers
 from gibbsite.kernels.batched.heatbath import exponential, unit
 from gibbsite.kernels.batched.layers import DRAW_ERROR, PIECE, TILE, LayeredGraph, pack_layers
+from gibbsite.models import weighted
 from gibbsite.sampling import executor
 from gibbsite.sampling.batched_layouts import ReplicatedLayout
 from gibbsite.sampling.layout import choose_scan_and_layout
@@ -439,6 +443,58 @@ def test_chains_that_came_into_layers_by_new_weights_are_pickled_as_they_are() -
     chains.reweight(couplings=w.ravel() / 5).run(1)
     copy = pickle.loads(pickle.dumps(chains))
     assert (chains.run(5).states == copy.run(5).states).all()
+
+
+def test_couplings_of_a_pair_with_several_factors_are_added_up() -> None:
+    w, b, c = machine()
+    once = gs.rbm(w, b, c)
+    pairs, fields = once.group("couplings"), once.group("fields")
+    assert isinstance(pairs, gs.factors.SpinFactors)
+    rows = np.random.default_rng(4).permutation(len(pairs.scopes))
+    parts = [
+        gs.factors.SpinFactors(pairs.scopes[rows][:, ::-1], 0.25 * pairs.weights[rows]),
+        gs.factors.SpinFactors(pairs.scopes, 0.75 * pairs.weights, "rest"),
+        fields,
+    ]
+    several = gs.FactorGraph(once.sites, groups=parts, states=2)
+    for model in (several, several.reweight(rest=0.75 * pairs.weights)):
+        found, wanted = pack_layers(gs.graphs.compile_graph(model)), pack_layers(gs.graphs.compile_graph(once))
+        assert found is not None and wanted is not None
+        assert np.allclose(found.arrays.weight, wanted.arrays.weight, rtol=1e-6, atol=1e-9)
+        assert (found.arrays.margin >= 0.999 * wanted.arrays.margin).all()
+
+
+def test_new_weights_repeat_no_work_that_depends_on_the_structure_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    w, b, c = machine()
+    model = gs.rbm(w, b, c)
+    chains = gs.PersistentChains(model, gs.Gibbs(), chains=64, rng=1).run(1)
+    weights = np.asarray(model.group("couplings").weights)
+    chains.reweight(couplings=0.5 * weights).run(1)  # keeps the source of each stored coupling
+    done: list[str] = []
+
+    def count(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def call(*args: Any) -> Any:
+            done.append(name)
+            return real(*args)
+
+        monkeypatch.setattr(module, name, call)
+
+    for module, name in (
+        (layers, "_find_structure"),
+        (rows_of_pairs, "build_rows"),
+        (color, "_two_colors"),
+        (weighted, "check_scopes"),
+        (batched, "read_declarations"),
+    ):
+        count(module, name)
+    for share in (0.25, 0.75):
+        chains.reweight(couplings=share * weights).run(1)
+        chains.run(1, model=model.reweight(couplings=-share * weights))
+    assert not done
+    gs.PersistentChains(gs.rbm(w, b, c), gs.Gibbs(), chains=64, rng=1)  # another structure
+    assert done == ["check_scopes", "check_scopes", "build_rows", "_two_colors", "_find_structure"]
 
 
 def test_layers_are_found_and_chosen() -> None:

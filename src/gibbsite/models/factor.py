@@ -71,6 +71,9 @@ class FactorGroup(Protocol):
     def check(self, domains: Domains) -> None:
         """Raise `ModelError`, naming site or factor, unless the group fits the sites."""
 
+    def check_weights(self, domains: Domains) -> None:
+        """Do the same for a group that :meth:`reweighted` has made from one that fits the sites."""
+
     def reweighted(self, weights: Any) -> FactorGroup:
         """Return the same structure with other weights; the scopes are not copied."""
 
@@ -100,6 +103,11 @@ class WeightedGroup:
     def directed(self) -> bool:
         """Never a conditional table."""
         return False
+
+    def check_weights(self, domains: Domains) -> None:
+        """Raise `ModelError` unless the group fits the sites; its scopes are known to do so."""
+        record: Any = self
+        record.check(domains)
 
     def reweighted(self, weights: Any) -> Any:
         """Return the group with other weights, given as in the constructor."""
@@ -182,6 +190,10 @@ class TableFactors:
         if not fits.all():
             k = int(np.argmin(fits.all(axis=1)))
             raise _wrong_shape(factor_text(self, k, domains), shape, self.scopes[k], domains)
+        self.check_weights(domains)
+
+    def check_weights(self, domains: Domains) -> None:
+        """Raise `ModelError` unless every factor is possible, and normalised where it is conditional."""
         check_values(self.weights, domains, self.scopes, lambda k: factor_text(self, k, domains), log=True)
         if self.directed:
             check_rows(self.weights, domains, self.scopes, lambda k: factor_text(self, k, domains))

@@ -272,7 +272,7 @@ class FactorGraph(Model):
         for group in self._groups:
             if group.name is not None and group.name in weights:
                 group = group.reweighted(weights[group.name])
-                group.check(self._domains)
+                group.check_weights(self._domains)
             groups.append(group)
         return _restore(
             self._domains, tuple(groups), self._log_offset, self._evidence, self._evidence_labels, self.shared

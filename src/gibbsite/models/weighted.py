@@ -78,6 +78,10 @@ class SpinFactors(WeightedGroup):
                 f"the site {domains.names[site]!r} has {domains.cards[site]} states, but spin factors "
                 "need two; use TableFactors or AgreementFactors."
             )
+        self.check_weights(domains)
+
+    def check_weights(self, domains: Domains) -> None:
+        """Raise `ModelError` unless every weight is finite."""
         _check_weights(self, self.weights, domains)
 
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
@@ -151,6 +155,10 @@ class AgreementFactors(WeightedGroup):
                 f"{factor_text(self, k, domains)} joins sites of {cards[k, 0]} and {cards[k, 1]} "
                 f"states in a group of {cards[0, 0]} states; agreement needs equal numbers."
             )
+        self.check_weights(domains)
+
+    def check_weights(self, domains: Domains) -> None:
+        """Raise `ModelError` unless every weight is finite."""
         _check_weights(self, self.weights, domains)
 
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:

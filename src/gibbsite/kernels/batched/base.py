@@ -23,6 +23,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -292,14 +293,20 @@ def find_batched_update(
     >>> find_batched_update(gs.Gibbs("suwa-todo"), model, graph) is None
     True
     """
-    names = {base.__name__ for base in type(kernel).__mro__}
-    kinds = {graph.kind, "binary"} if graph.binary else {graph.kind}
-    for given in read_declarations("kernels/batched", "@register_batched"):
-        if given["kernel"] in names and not kinds.isdisjoint(given["kinds"]):
-            import_downwards(given["module"])
+    _import_updates(type(kernel), graph.kind, graph.binary)
     for update in sorted(_REGISTERED, key=lambda each: each.rank):
         if (update.lanes > 1) == chains:
             packed = update.prepare(kernel, model, graph)
             if packed is not None:
                 return update, packed
     return None
+
+
+@cache
+def _import_updates(kernel: type, kind: str, binary: bool) -> None:
+    """Import the batched updates that are declared for a kernel and a kind of graph."""
+    names = {base.__name__ for base in kernel.__mro__}
+    kinds = {kind, "binary"} if binary else {kind}
+    for given in read_declarations("kernels/batched", "@register_batched"):
+        if given["kernel"] in names and not kinds.isdisjoint(given["kinds"]):
+            import_downwards(given["module"])

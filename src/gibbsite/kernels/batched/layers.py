@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats, Floats32, Ints, Ints8, Ints32, Words32
+from gibbsite._common.arrays import Floats, Floats32, Integers, Ints, Ints8, Ints32, Words32
 from gibbsite._numba.intrinsic import VECTOR
-from gibbsite._numba.jit import DISABLED, Integer, called, compiled, implement, inlined, interpreted, intrinsic_for
+from gibbsite._numba.jit import DISABLED, Integer, called, implement, inlined, intrinsic_for
 from gibbsite._numba.random.generators import WORDS, Words
 from gibbsite.graphs.color import color_sites
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
+from gibbsite.graphs.rows import row_lengths
 from gibbsite.kernels.base import Kernel, Span
 from gibbsite.kernels.batched.base import PackedModel, Permutation, Streams, register_batched
 from gibbsite.kernels.batched.heatbath import MOST, HeatBath, add_chances, exponential, unit
@@ -87,25 +88,22 @@ def pack_layers(graph: Graph, least_layer: int = LEAST_LAYER) -> PackedModel | N
     pairs = rows.neighbour.size // 2
     if sizes.size > 2 or sizes.min() < least_layer or pairs < LEAST_SHARE * sizes[0] * sizes[1]:
         return None
-    order = np.argsort(color, kind="stable").astype(np.int32)
-    position = np.empty_like(order)
-    position[order] = np.arange(order.size, dtype=np.int32)
-    weights, reach = np.zeros((sizes[0], sizes[1])), np.zeros(order.size)
-    with interpreted(rows.neighbour.size):
-        _add_couplings(rows.start, rows.neighbour, rows.coupling, position, weights, reach)
-    margin = _margins(np.abs(rows.field) + reach, sizes[1 - color])
+    structure = graph.shared.get(_Structure) or graph.shared.put(_find_structure(rows, color))
+    order, coupling = structure.order, np.asarray(rows.coupling)
+    margin = _margins(np.abs(rows.field) + _row_sums(rows.start, np.abs(coupling)), sizes[1 - color])
     if margin is None:
         return None
-    tiles = [_tiles(weights), _tiles(weights.T)]
+    if structure.cell.size:  # the couplings of a pair with several factors are added up
+        coupling = np.bincount(structure.cell, coupling)
     arrays = LayeredGraph(
         start=np.array([0, sizes[0], order.size], np.int64),
-        tile_start=np.array([0, tiles[0].size], np.int64),
-        weight=np.concatenate(tiles),
+        tile_start=np.array([0, structure.second], np.int64),
+        weight=np.append(coupling.astype(np.float32), np.float32(0.0))[structure.slot],
         field=rows.field[order].astype(np.float32),
         margin=margin[order],
         rows=rows,
         site=order,
-        position=position,
+        position=structure.position,
         chains=1,
     )
     return PackedModel(arrays, Permutation(order), int(sizes.max()), graph.log_offset)
@@ -116,27 +114,56 @@ def _may_be_dense(sites: int, entries: int, least: int) -> bool:
     return sites >= 2 * least > 0 and entries >= 2 * LEAST_SHARE * least * (sites - least)
 
 
-@compiled
-def _add_couplings(
-    start: Words32, neighbour: Words32, coupling: Floats, position: Ints32, weights: Floats, reach: Floats
-) -> None:
-    """Add up the couplings of the first layer to the second one, and the absolute ones of every site."""
-    size = weights.shape[0]
-    for i in range(reach.size):
-        at = position[i]
-        for k in range(start[i], start[i + 1]):
-            reach[i] += abs(coupling[k])
-            if at < size:
-                weights[at, position[neighbour[k]] - size] += coupling[k]
+class _Structure(NamedTuple):
+    """What the layouts of all models that differ only in their weights have in common.
+
+    Weight t is that of stored coupling ``slot[t]``, or zero if there are not as many. Where a pair has several
+    factors, ``cell`` numbers the entries of both matrices of couplings; ``slot`` then refers to the sums of the cells.
+    The weights of the second layer begin at ``second``.
+    """
+
+    order: Ints32
+    position: Ints32
+    slot: Integers
+    cell: Ints
+    second: int
 
 
-def _tiles(weights: Floats) -> Floats32:
-    """Return couplings (sites, inputs) tile by tile, the sites of a tile side by side."""
-    sites, inputs = weights.shape
+def _find_structure(rows: IsingGraph, color: Ints32) -> _Structure:
+    """Find out where each coupling of a graph of two layers stands among the weights."""
+    order = np.argsort(color, kind="stable").astype(np.int32)
+    position = np.empty_like(order)
+    position[order] = np.arange(order.size, dtype=np.int32)
+    first = order.size - int(np.count_nonzero(color))
+    shape, total = (first, order.size - first), rows.neighbour.size
+    at = np.repeat(position, row_lengths(rows.start)).astype(np.int64)
+    other = position[rows.neighbour]
+    cell = np.where(at < first, at * shape[1] + other - first, (first + other) * shape[1] + at - first)
+    number = np.full((2, *shape), total)
+    number.ravel()[cell] = np.arange(total)
+    if np.count_nonzero(number < total) == total:
+        cell = np.zeros(0, np.int64)
+    else:
+        total = int(cell.max()) + 1
+        number = np.where(number < rows.neighbour.size, np.arange(number.size).reshape(number.shape), total)
+    tiles = [_tiles(number[0], total), _tiles(number[1].T, total)]
+    slot = np.concatenate(tiles).astype(np.min_scalar_type(total))
+    return _Structure(order, position, slot, cell, tiles[0].size)
+
+
+def _tiles(values: Ints, absent: int) -> Ints:
+    """Return entries (sites, inputs) tile by tile, the sites of a tile side by side."""
+    sites, inputs = values.shape
     count = -(-sites // TILE)
-    padded = np.zeros((count * TILE, inputs), np.float32)
-    padded[:sites] = weights
-    return np.ascontiguousarray(padded.reshape(count, TILE, inputs).transpose(0, 2, 1)).ravel()
+    padded = np.full((count * TILE, inputs), absent)
+    padded[:sites] = values
+    return padded.reshape(count, TILE, inputs).transpose(0, 2, 1).ravel()
+
+
+def _row_sums(start: Words32, values: Floats) -> Floats:
+    """Return the sum of each row; some rows may be empty, but not all."""
+    sums: Floats = np.add.reduceat(values, np.minimum(start[:-1], values.size - 1))
+    return np.where(start[1:] > start[:-1], sums, 0.0)
 
 
 def _margins(reach: Floats, inputs: Ints) -> Floats32 | None:
