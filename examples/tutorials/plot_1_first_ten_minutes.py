@@ -57,7 +57,8 @@ axes = gs.plots.plot_comparison(answer, result, labels=("exact", "sampled"))
 # ----------------------
 #
 # Plots are matplotlib plots: they take ``ax=`` or ``figure=`` and return axes. In this picture, running means of the
-# chains meet, R-hat is below its limit (the orange line), and the number of effective draws is above it.
+# chains come close to each other, R-hat is below its limit (the orange line), and the number of effective draws is
+# above it.
 
 axes = gs.plot_convergence(result)
 

@@ -55,7 +55,7 @@ print(f"P(evidence) = {math.exp(evidence.log_z):.4g}")
 # Exact inference is impossible in large networks of many loops. Plain Gibbs sampling struggles on ALARM, because some
 # of its tables are nearly deterministic; ``recommend`` tries the methods that apply and says which one is best.
 
-advice = gs.recommend(patient, seconds=3, rng=1)
+advice = gs.recommend(patient, seconds=2, rng=1)
 print(advice)
 
 # %%

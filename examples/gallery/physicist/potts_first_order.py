@@ -3,9 +3,9 @@ Two phases of the ten-state Potts model
 =======================================
 
 At its first-order transition the ten-state Potts model is ordered or disordered, and seldom between. Replica exchange
-visits both phases. On a lattice of 12 x 12 sites they are equally probable at a slightly higher temperature than on the
-infinite one. The dashed lines are the exact energies of the two phases of the infinite lattice at its transition
-(Baxter, 1973).
+visits both phases. On a lattice of 12 x 12 sites both are frequent at a temperature slightly above the transition of
+the infinite lattice, which is taken here. The dashed lines are the exact energies of the two phases of the infinite
+lattice at its transition (Baxter, 1973).
 """
 
 import math

@@ -4,7 +4,7 @@ Rotors on a lattice
 
 The XY model: every site is an angle, and neighbours want to be parallel. Around a vortex the angle turns once: red
 points turn to the left, blue ones to the right. Vortices are free at a coupling of 0.7; above the
-Kosterlitz-Thouless transition at 1.12 few are left, in pairs that cancel.
+Kosterlitz-Thouless transition at 1.12 hardly any are left, and those are bound in pairs that cancel.
 """
 
 import warnings

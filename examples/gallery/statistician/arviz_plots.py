@@ -17,10 +17,10 @@ result = gs.sample(
     normal, gs.kernels.GaussianGibbs(), sweeps=1000, record=["marginals", "draws"], rng=1, progress=False
 )
 data = result.to_arviz()
-az.plot_rank(data, figure_kwargs={"figsize": (10, 4), "layout": "constrained"})
+az.plot_rank(data, figsize=(10, 4), backend_kwargs={"layout": "constrained"})
 
 # %%
-az.plot_ess(data, kind="evolution", figure_kwargs={"figsize": (10, 4), "layout": "constrained"})
+az.plot_ess(data, kind="evolution", figsize=(10, 4), backend_kwargs={"layout": "constrained"})
 
 # %%
 # gibbsite's own effective sizes are of the same order. They come from batch means of conditional expectations, which

@@ -49,6 +49,10 @@ def read_evidence(path: PathLike, model: FactorGraph) -> dict[str, Finding]:
     FormatError
         With file, line and column, and what was expected there: also for unknown sites and states.
 
+    See Also
+    --------
+    read_model : Read a model from a file.
+
     Examples
     --------
     >>> import tempfile, pathlib

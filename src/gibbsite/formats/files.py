@@ -41,6 +41,12 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
     FormatError
         With file, line and column, and what was expected there.
 
+    See Also
+    --------
+    write_model : Write a model to a file.
+    example : Networks that come with the package.
+    read_evidence : Read observations.
+
     Examples
     --------
     >>> import tempfile, pathlib
@@ -96,6 +102,11 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
         When the format is not known or the file cannot be written.
     IncompatibleError
         When the format cannot hold the model.
+
+    See Also
+    --------
+    read_model : Read a model from a file.
+    save : Save answers.
 
     Examples
     --------
@@ -169,6 +180,10 @@ def example(name: str) -> FactorGraph:
     -------
     FactorGraph
         The model.
+
+    See Also
+    --------
+    read_model : Read a model from a file.
 
     Notes
     -----

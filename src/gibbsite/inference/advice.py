@@ -231,6 +231,11 @@ def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any =
     -------
     Advice
 
+    See Also
+    --------
+    infer : Choose a method by rules.
+    exact.predict_exact : Time and memory of an exact solution.
+
     Examples
     --------
     >>> import gibbsite as gs

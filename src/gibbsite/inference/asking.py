@@ -114,6 +114,13 @@ def infer(
     TooLargeError
         If an exact answer is demanded and would be too large.
 
+    See Also
+    --------
+    sample : Run a Gibbs sampler or another kernel.
+    solve_exact : Solve a model exactly.
+    belief_propagation : Approximate marginals.
+    recommend : Measure which method suits a model.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -127,6 +127,11 @@ def sample_batch(model: FactorGraph, kernel: Kernel | None = None, *, rng: Any =
     list of Result
         One for each row.
 
+    See Also
+    --------
+    sample : Sample one model.
+    PersistentChains : Chains whose model changes.
+
     Examples
     --------
     >>> import gibbsite as gs

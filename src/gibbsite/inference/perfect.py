@@ -44,6 +44,15 @@ def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng:
     SamplingError
         If a draw takes more sweeps; ``error.result`` has the draws before it, if any.
 
+    See Also
+    --------
+    couple : Bounds from pairs of chains that meet.
+    sample : Many dependent draws.
+
+    References
+    ----------
+    Propp and Wilson (1996), Exact sampling with coupled Markov chains and applications to statistical mechanics.
+
     Examples
     --------
     >>> import gibbsite as gs

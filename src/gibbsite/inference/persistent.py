@@ -53,9 +53,18 @@ class PersistentChains:
         What to record of the latest call, as in :func:`gibbsite.sample`; marginals by default, without means
         of batches.
 
+    See Also
+    --------
+    sample : One run of a fixed model.
+    rbm : A restricted Boltzmann machine.
+
     Notes
     -----
     Chains are pickled with everything they need to go on bit for bit.
+
+    References
+    ----------
+    Tieleman (2008), Training restricted Boltzmann machines using approximations to the likelihood gradient.
 
     Examples
     --------

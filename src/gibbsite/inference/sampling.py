@@ -110,6 +110,13 @@ def sample(
     ConvergenceWarning
         If the chains have not converged, or the kernel has a grave remark on its results.
 
+    See Also
+    --------
+    infer : Choose a method and use it.
+    sample_batch : Sample several observations of one model.
+    sample_weighted : Weighted draws of Bayesian networks.
+    recommend : Measure which method suits a model.
+
     Examples
     --------
     >>> import gibbsite as gs

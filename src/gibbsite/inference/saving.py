@@ -41,6 +41,11 @@ def save(answer: Any, path: str | Path) -> None:
     CheckpointError
         If the file cannot be written.
 
+    See Also
+    --------
+    load : Load what was saved.
+    write_model : Write a model in a standard format.
+
     Examples
     --------
     >>> import gibbsite as gs, tempfile
@@ -75,6 +80,10 @@ def load(path: str | Path) -> Any:
     ------
     FormatError
         If there is no such file, or it is damaged or of another kind.
+
+    See Also
+    --------
+    save : Save an answer or a scan.
 
     Examples
     --------

@@ -33,6 +33,11 @@ class Conditionals(Model):
         Joint log-density ``f(x)``, up to a constant: needed for sites without sampler, for recording the
         energy, and for :func:`gibbsite.inference.check_conditionals`.
 
+    See Also
+    --------
+    inference.check_conditionals : Compare conditionals with a joint density.
+    LogDensity : A density given by one function.
+
     Notes
     -----
     In Python, ``rng`` is a NumPy generator. A function decorated with ``numba.njit`` gets an array of words

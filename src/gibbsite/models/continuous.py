@@ -31,6 +31,12 @@ class ContinuousModel(Model):
     states : Interval, labels or int, optional
         The values of all sites, when ``sites`` is a number.
 
+    See Also
+    --------
+    LogDensity : A density given by one function.
+    Gaussian : A normal distribution.
+    Conditionals : A model given by its full conditionals.
+
     Notes
     -----
     A site that has states is seen by functions as its code 0, 1, ... . Factors may be minus infinity where

@@ -63,6 +63,11 @@ class LogDensity(Density):
     names : sequence of str, optional
         Names of the coordinates; "0", "1", ... by default.
 
+    See Also
+    --------
+    ContinuousModel : A density given by factors.
+    DataDensity : A sum over rows of data.
+
     Notes
     -----
     Compiled code keeps the values that global variables and closures had when it was compiled.

@@ -52,6 +52,13 @@ class FactorGraph(Model):
     ModelError
         When something does not fit; the message names the site or the factor.
 
+    See Also
+    --------
+    ising : Two states and pairs.
+    potts : Several states and pairs.
+    read_model : Read a model from a file.
+    ContinuousModel : Sites with numbers.
+
     Examples
     --------
     >>> model = FactorGraph(

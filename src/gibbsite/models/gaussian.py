@@ -40,6 +40,11 @@ class Gaussian(Model):
     ModelError
         If the matrix is not symmetric or not positive definite; the message names entry or eigenvalue.
 
+    See Also
+    --------
+    kernels.GaussianGibbs : One site after another.
+    kernels.ExactGaussian : Independent draws.
+
     Examples
     --------
     >>> target = Gaussian(mean=[1.0, 0.0], covariance=[[1.0, 0.8], [0.8, 2.0]])

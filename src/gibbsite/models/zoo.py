@@ -47,6 +47,12 @@ def ising(
         sparse matrix, zeros among them included) and "fields" (one per site). ``reweight(couplings=...)`` takes one
         weight per row of ``group("couplings").scopes``. State labels are -1 (code 0) and 1 (code 1).
 
+    See Also
+    --------
+    ising_grid : Lattices.
+    potts : More than two states.
+    FactorGraph : Any factors.
+
     Examples
     --------
     >>> model = ising([[0.0, 0.5], [0.5, 0.0]], fields=[0.1, 0.0])
@@ -88,6 +94,11 @@ def potts(
     -------
     FactorGraph
         With the groups "couplings" and "fields", ordered as for `ising`.
+
+    See Also
+    --------
+    potts_grid : Lattices.
+    ising : Two states.
 
     Examples
     --------
@@ -255,6 +266,11 @@ def ising_grid(
         With the groups "couplings" (`LatticeFactors`) and "fields" (`FieldFactors`); `reweight`
         takes what this function takes.
 
+    See Also
+    --------
+    ising : Any graph.
+    potts_grid : More than two states.
+
     Examples
     --------
     >>> ising_grid((1000, 1000), coupling=0.4)
@@ -294,6 +310,11 @@ def potts_grid(
     -------
     FactorGraph
         With the groups "couplings" (`LatticeFactors`) and "fields" (`FieldFactors`).
+
+    See Also
+    --------
+    potts : Any graph.
+    ising_grid : Two states.
 
     Examples
     --------

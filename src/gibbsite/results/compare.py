@@ -148,6 +148,11 @@ def compare(a: SiteTable | HasMarginals, b: SiteTable | HasMarginals) -> Compari
     ModelError
         If the sites or the states of a site differ.
 
+    See Also
+    --------
+    plots.plot_comparison : Draw the two answers against each other.
+    Result : What a run returns.
+
     Examples
     --------
     >>> import gibbsite as gs

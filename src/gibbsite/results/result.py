@@ -101,6 +101,10 @@ class Result(Answer):
         Time of the run and its verdict, without compiling; not saved, so that a saved result depends on the
         plan alone.
 
+    References
+    ----------
+    Vehtari et al. (2021), Rank-normalization, folding, and localization: an improved R-hat.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -145,6 +145,10 @@ class Checkpoint:
         Continue from the file if it exists; the result equals that of an uninterrupted run. Otherwise a file
         that exists is refused.
 
+    See Also
+    --------
+    sample : The function that takes it.
+
     Examples
     --------
     >>> import tempfile

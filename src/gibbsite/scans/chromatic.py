@@ -25,6 +25,10 @@ from gibbsite.scans.registry import register
 class Chromatic(Scan):
     """Every site once per sweep, color by color.
 
+    References
+    ----------
+    Gonzalez et al. (2011), Parallel Gibbs sampling: from colored fields to thin junction trees.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -111,10 +111,19 @@ def belief_propagation(
     ConvergenceWarning
         If messages have not converged, or the decoded state is impossible.
 
+    See Also
+    --------
+    mean_field : Approximate marginals and a lower bound of log Z.
+    solve_exact : Exact marginals.
+
     Notes
     -----
     Factors over the same sites are multiplied first. Zeros of the model are propagated first, and states that they
     exclude have probability zero.
+
+    References
+    ----------
+    Wainwright, Jaakkola and Willsky (2005), A new class of upper bounds on the log partition function.
 
     Examples
     --------

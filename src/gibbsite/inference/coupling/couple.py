@@ -269,6 +269,15 @@ def couple(
     ConvergenceWarning
         If some pairs have not met; then the bound is one, and there are no marginals.
 
+    See Also
+    --------
+    certify : A bound that needs no simulation.
+    perfect_draws : Draws without bias.
+
+    References
+    ----------
+    Biswas, Jacob and Vanetti (2019), Estimating convergence of Markov chains with L-lag couplings.
+
     Examples
     --------
     >>> import gibbsite as gs

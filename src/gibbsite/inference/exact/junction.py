@@ -212,11 +212,22 @@ def solve_exact(
     SupportError
         If no state is possible.
 
+    See Also
+    --------
+    exact.predict_exact : Time and memory of an exact solution.
+    infer : Choose a method and use it.
+    exact.enumerate : Go through all states of a small model.
+
     Notes
     -----
     States that can never occur are removed first (generalised arc consistency). The elimination order is the best
     of several greedy tries. The clique tree is passed twice in scaled arithmetic, and again in logarithms if
     floating-point numbers could have underflowed.
+
+    References
+    ----------
+    Lauritzen and Spiegelhalter (1988), Local computations with probabilities on graphical structures and their
+    application to expert systems.
 
     Examples
     --------

@@ -87,6 +87,12 @@ def sample_weighted(
     SupportError
         If the evidence is found to be impossible.
 
+    See Also
+    --------
+    solve_exact : Exact marginals.
+    sample : Markov chains.
+    importance.bound_log_z : Bounds on log Z from weighted draws.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -48,6 +48,10 @@ def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | No
     -------
     Influence
 
+    References
+    ----------
+    Mitliagkas and Mackey (2017), Improving Gibbs sampler scan quality with DoGS.
+
     Examples
     --------
     >>> import gibbsite as gs

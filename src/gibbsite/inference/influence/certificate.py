@@ -159,11 +159,20 @@ def certify(
     -------
     Certificate
 
+    See Also
+    --------
+    dogs : Optimise a scan for variables of interest.
+    couple : Bounds from pairs of chains that meet.
+
     Notes
     -----
     The bound is the Dobrushin variation (Mitliagkas and Mackey 2017, theorem 8). It holds for the heat bath,
     ``gs.Gibbs()`` with its default rule, started from any state. Shuffled scans are bounded for all orders at once, by
     whole sweeps.
+
+    References
+    ----------
+    Mitliagkas and Mackey (2017), Improving Gibbs sampler scan quality with DoGS.
 
     Examples
     --------

@@ -228,10 +228,19 @@ def dogs(
     ModelError
         If no scan of the allowed length reaches the accuracy; the message has the best reached.
 
+    See Also
+    --------
+    certify : Bound the bias of a scan.
+    influence.bound_influence : The matrix that both use.
+
     Notes
     -----
     Coordinate descent on the Dobrushin variation, one pass from the last step to the first (Mitliagkas and Mackey 2017,
     algorithm 2, corrected), O(degree log sites) per step. The guarantee is about the heat bath.
+
+    References
+    ----------
+    Mitliagkas and Mackey (2017), Improving Gibbs sampler scan quality with DoGS.
 
     Examples
     --------

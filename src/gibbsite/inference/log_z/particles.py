@@ -216,6 +216,10 @@ def annealed_importance(
     -------
     AnnealedEstimate
 
+    References
+    ----------
+    Neal (2001), Annealed importance sampling.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -241,6 +241,11 @@ def mean_field(
     ConvergenceWarning
         If the iteration has not converged.
 
+    See Also
+    --------
+    belief_propagation : Approximate marginals, often better ones.
+    solve_exact : Exact marginals.
+
     Notes
     -----
     There can be many fixed points, and the start decides which one is reached; the one with the larger ``log_z`` is

@@ -90,11 +90,20 @@ class CutsetGibbs(Kernel):
     cutsets : int
         Number of cutsets, with as little in common as possible, that take turns, unless the first one is empty.
 
+    See Also
+    --------
+    BlockGibbs : Draw blocks of sites jointly.
+    solve_exact : Sum all sites out.
+
     Notes
     -----
     A step draws every site of a cutset once, then all other sites at once; scans order cutsets as they order
     sites. Draws are states of all sites. The marginals of other sites are exact given the cutset, those of a
     cutset site are exact given the rest of the cutset.
+
+    References
+    ----------
+    Bidyuk and Dechter (2007), Cutset sampling for Bayesian networks.
 
     Examples
     --------

@@ -92,10 +92,19 @@ class BlockGibbs(Kernel):
         Refuse blocks that do not contain all sites. Otherwise the others keep their start, which is meant for short
         runs.
 
+    See Also
+    --------
+    Gibbs : One site at a time.
+    CutsetGibbs : Draw a few sites and sum the others out.
+
     Notes
     -----
     A step draws a block; scans order blocks as they order sites. Marginals are those of whole blocks given
     the rest, so a block of all sites gives exact answers after one sweep.
+
+    References
+    ----------
+    Jensen, Kong and Kjaerulff (1995), Blocking Gibbs sampling in very large probabilistic expert systems.
 
     Examples
     --------

@@ -96,6 +96,10 @@ def lay_out_bonds(found: Agreements) -> Bonds:
 class SwendsenWang(Kernel):
     """Cluster moves of Swendsen and Wang, for models whose pairs ask for agreement.
 
+    See Also
+    --------
+    Wolff : One cluster at a time.
+
     Notes
     -----
     Couplings may have any strength, and factors of single sites may be any. Two-state models with couplings
@@ -105,6 +109,10 @@ class SwendsenWang(Kernel):
 
     A step is a sweep: bonds and clusters of all sites. Chains near a phase transition decorrelate many times
     faster than by single sites; with strong fields of both signs they may not.
+
+    References
+    ----------
+    Swendsen and Wang (1987), Nonuniversal critical dynamics in Monte Carlo simulations.
 
     Examples
     --------

@@ -96,10 +96,18 @@ class Wolff(Kernel):
         measured before a run, once for each model, and all chains have the same number. In the warmup a
         sweep goes on until clusters have this many sites.
 
+    See Also
+    --------
+    SwendsenWang : All clusters at once.
+
     Notes
     -----
     Models are those of :class:`SwendsenWang`. Large clusters are chosen more often, so that fewer moves are
     needed; marginals are counts of states, not averages of conditional distributions.
+
+    References
+    ----------
+    Wolff (1989), Collective Monte Carlo updating for spin systems.
 
     Examples
     --------

@@ -99,6 +99,10 @@ class SGLD(WalkingKernel):
     control_variates : array (n,), optional
         A fixed place near the mode, at which the gradients of all rows are added up once.
 
+    References
+    ----------
+    Welling and Teh (2011), Bayesian learning via stochastic gradient Langevin dynamics.
+
     Examples
     --------
     >>> import warnings

@@ -51,6 +51,10 @@ class Slice(WalkingKernel):
         First width of intervals, about as wide as the conditional distribution of a coordinate. Without one it
         is learned in the warmup, as twice the mean distance of a move.
 
+    References
+    ----------
+    Neal (2003), Slice sampling.
+
     Examples
     --------
     >>> import gibbsite as gs

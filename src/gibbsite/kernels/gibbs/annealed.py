@@ -103,6 +103,11 @@ class AnnealedGibbs(Kernel):
         Of the exponential schedule; by default the last temperature is a hundredth of ``start``, or, where
         that is left to the model, so low that single sites of it are frozen.
 
+    See Also
+    --------
+    infer : With ``task="MAP"``.
+    Tempered : Sample at several temperatures.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -55,6 +55,20 @@ class Gibbs(Kernel):
     rule : {"heat-bath", "metropolised", "suwa-todo"}
         How the new value is drawn from the conditional.
 
+    See Also
+    --------
+    BlockGibbs : Draw many sites jointly.
+    HerdedGibbs : The deterministic counterpart.
+    Tempered : Several temperatures, for several modes.
+
+    References
+    ----------
+    Geman and Geman (1984), Stochastic relaxation, Gibbs distributions, and the Bayesian restoration of images.
+
+    Liu (1996), Peskun's theorem and a modified discrete-state Gibbs sampler.
+
+    Suwa and Todo (2010), Markov chain Monte Carlo method without detailed balance.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -79,6 +79,16 @@ class HerdedGibbs(Kernel):
     memory_limit : int
         Most bytes for the weights of a chain.
 
+    See Also
+    --------
+    Gibbs : Random updates.
+    kernels.herding_bound : What is proved about the errors.
+    kernels.QuasiGibbs : Random numbers that are evenly distributed.
+
+    References
+    ----------
+    Bornn et al. (2013), Herded Gibbs sampling.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -114,6 +114,10 @@ def herding_bound(model: FactorGraph, scan: Scan | None = None) -> HerdingBound:
     -------
     HerdingBound
 
+    References
+    ----------
+    Bornn et al. (2013), Herded Gibbs sampling.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -176,6 +176,12 @@ class PoissonMH(MinibatchMetropolis):
         Lambda, the mean number of factors drawn whatever the state; "auto": Psi^2, or a tenth of all factors if that is
         less, but no fewer than Psi; where that is more than there are factors, all of them are evaluated.
 
+    References
+    ----------
+    Zhang and De Sa (2019), Poisson-minibatching for Gibbs sampling with convergence rate guarantees.
+
+    Zhang, Cooper and De Sa (2020), Asymptotically optimal exact minibatch Metropolis-Hastings.
+
     Examples
     --------
     >>> import gibbsite as gs
@@ -282,6 +288,10 @@ class TunaMH(MinibatchMetropolis):
     chi : float
         How many more factors are drawn than the least: chi C^2 d^2 for moves of length d, if C is the sum of
         all slopes. More of them cost time and make acceptance more likely.
+
+    References
+    ----------
+    Zhang, Cooper and De Sa (2020), Asymptotically optimal exact minibatch Metropolis-Hastings.
 
     Examples
     --------

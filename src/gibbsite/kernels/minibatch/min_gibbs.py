@@ -104,6 +104,10 @@ class MGPMH(MinibatchKernel):
     minibatch : float or "auto"
         Lambda, the mean size of the minibatch at the site with the largest energy L; L^2 by default.
 
+    References
+    ----------
+    De Sa, Chen and Wong (2018), Minibatch Gibbs sampling on large graphical models.
+
     Examples
     --------
     >>> import gibbsite as gs
@@ -285,6 +289,10 @@ class MinGibbs(EstimatingKernel):
         Lambda, the mean number of factors of an estimate; Psi^2 by default, where Psi is the sum of the
         bounds of all factors.
 
+    References
+    ----------
+    De Sa, Chen and Wong (2018), Minibatch Gibbs sampling on large graphical models.
+
     Examples
     --------
     >>> import gibbsite as gs
@@ -347,6 +355,10 @@ class DoubleMinGibbs(EstimatingKernel):
         Lambda of proposals; L^2 by default.
     second : float or "auto"
         Mean number of factors of an estimate; Psi^2 by default.
+
+    References
+    ----------
+    De Sa, Chen and Wong (2018), Minibatch Gibbs sampling on large graphical models.
 
     Examples
     --------

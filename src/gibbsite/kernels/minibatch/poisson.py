@@ -92,6 +92,15 @@ class PoissonGibbs(MinibatchKernel):
         Lambda, the mean number of factors drawn whatever the state at the site with the largest sum of bounds L.
         ``"auto"`` takes the larger of L^2 and 2 L, and updates a site in full where that is cheaper.
 
+    See Also
+    --------
+    kernels.MGPMH : Propose from a minibatch, accept by all factors.
+    kernels.PoissonMH : Minibatches of data.
+
+    References
+    ----------
+    Zhang and De Sa (2019), Poisson-minibatching for Gibbs sampling with convergence rate guarantees.
+
     Examples
     --------
     >>> import gibbsite as gs
@@ -200,6 +209,10 @@ class LocalMinibatchGibbs(MinibatchKernel):
     ----------
     minibatch : int
         Size of the subset; sites with fewer factors are updated in full.
+
+    References
+    ----------
+    De Sa, Chen and Wong (2018), Minibatch Gibbs sampling on large graphical models.
 
     Examples
     --------

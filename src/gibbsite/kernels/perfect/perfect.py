@@ -87,6 +87,10 @@ class Perfect(Kernel):
 
     Draws that were taken before one was given up are, strictly, draws given that they came in time.
 
+    References
+    ----------
+    Propp and Wilson (1996), Exact sampling with coupled Markov chains and applications to statistical mechanics.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -84,12 +84,23 @@ class Tempered(Kernel):
     keep : {"target", "all"}
         Whose marginals are recorded; those of other rungs are ``result.at(beta).marginals``.
 
+    See Also
+    --------
+    kernels.PairedTempered : Replicas that also exchange clusters.
+    AnnealedGibbs : Search for the most probable state.
+
     Notes
     -----
     A sweep is one of every rung, and swaps; it costs as many sweeps as there are rungs. Results are about the
     target, the last rung; ``result.tempering`` describes the others, and ``result.log_z`` is the
     log-partition function. Zeros of factors of several sites are softened on the way, and are zeros at the
     target.
+
+    References
+    ----------
+    Hukushima and Nemoto (1996), Exchange Monte Carlo method and application to spin glass simulations.
+
+    Syed et al. (2022), Non-reversible parallel tempering.
 
     Examples
     --------

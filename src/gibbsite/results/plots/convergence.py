@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,11 @@ def plot_convergence(
     GibbsiteError
         If matplotlib is not installed, or marginals were not recorded.
 
+    See Also
+    --------
+    plot_trace : What the chains did.
+    plot_marginals : The marginals.
+
     Examples
     --------
     >>> import gibbsite as gs
@@ -88,7 +94,8 @@ def plot_convergence(
         count = f"{judged.size:,} {_kinds_of_cells(result)}"
         _draw_rhat(place.add_subplot(grid[0, -1]), rhat[judged], count)
         _draw_ess(place.add_subplot(grid[1, -1]), ess[judged], count)
-    title = verdict.line().replace(": ", "\n", 1)
+    kind, _, figures = verdict.line().partition(": ")
+    title = "\n".join([kind, *textwrap.wrap(figures, 120)])
     place.suptitle(title, fontsize=9.5, color=_GOOD if verdict.converged else _BAD, ha="left", x=0.01)
     return finish_panels(place.axes[before:], path)
 
@@ -180,4 +187,4 @@ def _draw_limit(axes: Axes, limit: float, title: str, xlabel: str, size: int) ->
         axes.set_yscale("log")
     else:
         axes.locator_params(axis="y", integer=True, nbins=5)
-    tidy(axes, title, xlabel, "how many")
+    tidy(axes, title, xlabel, "number")

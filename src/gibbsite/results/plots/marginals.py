@@ -68,6 +68,11 @@ def plot_marginals(
     GibbsiteError
         If matplotlib is not installed, a site is unknown, or the shape does not fit.
 
+    See Also
+    --------
+    plots.plot_comparison : Two answers against each other.
+    plot_convergence : Is a run good enough?
+
     Examples
     --------
     >>> import gibbsite as gs

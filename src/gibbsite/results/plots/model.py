@@ -82,6 +82,10 @@ def plot_model(
     GibbsiteError
         If matplotlib is not installed, the model has no factors to draw, or too many sites are asked for.
 
+    See Also
+    --------
+    plot_marginals : The marginals of a model.
+
     Examples
     --------
     >>> import gibbsite as gs

@@ -76,6 +76,11 @@ def plot_trace(
     GibbsiteError
         If matplotlib is not installed, or nothing was recorded that has a trace.
 
+    See Also
+    --------
+    plots.plot_autocorrelation : How long draws depend on each other.
+    plot_convergence : Is a run good enough?
+
     Examples
     --------
     >>> import gibbsite as gs

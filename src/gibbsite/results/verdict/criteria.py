@@ -34,6 +34,10 @@ class Criteria:
         Whether chains are compared with 64 short chains from other starts before they are called converged,
         for at most 15 % of the cost of the run (the dispersed-start check). Without it, the verdict says so.
 
+    See Also
+    --------
+    sample : The function that takes it.
+
     Examples
     --------
     >>> import gibbsite as gs

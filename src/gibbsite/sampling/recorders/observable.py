@@ -82,6 +82,11 @@ class Observable(OpenRecorder):
         Keep the value of every draw, too. Otherwise there are means of at most 2,048 bins, however long the
         run.
 
+    See Also
+    --------
+    recorders.Magnetisation : The magnetisation and its moments.
+    Draws : Keep the states.
+
     Examples
     --------
     >>> import gibbsite as gs
