@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import cache
 from typing import Any
@@ -13,6 +14,7 @@ from scipy import stats
 import gibbsite as gs
 import numba
 from gibbsite.inference import compatibility
+from gibbsite.inference.panels import find_panels
 from gibbsite.models import random
 from tests.proofs.density_laws import FALSE_ALARM, Floats, Normal, move_each, p_value
 
@@ -266,18 +268,59 @@ def test_a_place_that_no_draw_comes_to_has_its_mass() -> None:
     assert found.verdict == "incompatible"
 
 
-def test_the_check_asks_for_the_density_about_twice_for_each_draw() -> None:
+@pytest.mark.parametrize(
+    "law", [stats.norm(), stats.gamma(3.0), stats.laplace(), stats.t(4.0)], ids=lambda law: law.dist.name
+)
+def test_the_check_asks_for_the_density_less_often_than_it_draws(law: Any) -> None:
     """Calls of Python functions are nearly all of the time that the check takes."""
     calls = []
 
     def density(x: Any) -> float:
         calls.append(1)
-        return next(value for value in [-0.5 * float(x[0]) ** 2])  # Numba compiles no generators
+        return float(law.logpdf(x[0]))
+
+    sites = {"a": gs.Interval(*law.support())}
+    model = gs.Conditionals({"a": lambda x, rng: law.rvs(random_state=rng)}, sites, log_density=density)
+    found = gs.inference.check_conditionals(model, places=2, draws=1000, start=[1.0], tolerance=0.5)
+    assert found.verdict == "compatible"
+    assert found.draws == 2000
+    assert len(calls) < 0.6 * found.draws
+
+
+@pytest.mark.parametrize("width", [0.05, 0.2, 1.0])
+def test_a_gap_in_the_density_where_values_are_drawn_is_noticed(width: float) -> None:
+    def density(x: Any) -> float:
+        return -math.inf if 0.3 < x[0] < 0.3 + width else -0.5 * float(x[0]) ** 2
 
     model = gs.Conditionals({"a": lambda x, rng: rng.normal()}, log_density=density)
-    found = gs.inference.check_conditionals(model, places=2, draws=1000)
-    assert found.draws == 2000
-    assert 2000 < len(calls) < 2.2 * found.draws
+    found = gs.inference.check_conditionals(model, places=2, draws=1000, start=[0.0])
+    assert "density is zero where 'a' was drawn" in found.evidence
+
+
+def test_a_density_that_is_rough_everywhere_is_asked_for_a_limited_number_of_times() -> None:
+    calls, rng = 0, np.random.default_rng(1)
+
+    def noise(x: Floats) -> Floats:
+        nonlocal calls
+        calls += x.size
+        return rng.normal(size=x.size)
+
+    panels = find_panels(noise, np.linspace(0.0, 1.0, 17))
+    assert panels is not None
+    assert calls < 20_000
+    assert abs(panels.below(np.array([0.5]))[0][0] / panels.mass.sum() - 0.5) < 0.05
+
+
+@pytest.mark.parametrize(("pause", "lines"), [(0.0, 0), (3.0, 1)])
+def test_the_check_writes_a_line_after_two_seconds(
+    pause: float, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter(np.arange(0.0, 1000.0) * pause / 3)
+    monkeypatch.setattr(compatibility.time, "monotonic", lambda: float(next(clock)))
+    functions = {name: (lambda x, rng: rng.normal(0.0, 1.0)) for name in "abc"}
+    model = gs.Conditionals(functions, log_density=lambda x: -0.5 * (x**2).sum())
+    gs.inference.check_conditionals(model, places=2, draws=50)
+    assert capsys.readouterr().err.count("checking conditionals") == lines
 
 
 def test_the_check_tells_what_fails() -> None:

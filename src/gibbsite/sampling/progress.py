@@ -179,11 +179,11 @@ def name_kernel(kernel: object | None) -> str:
     return "the default kernel" if kernel is None else f"the {type(kernel).__name__} kernel"
 
 
-def choose_progress(progress: Any) -> Progress:
+def choose_progress(progress: Any, first: float | None = None) -> Progress:
     """Turn the ``progress`` argument into a display.
 
     None: live on a terminal, lines elsewhere; True: the same; False: silent; a function: called with every
-    :class:`Status`.
+    :class:`Status`. ``first`` is the number of seconds before the first line in a log.
 
     Examples
     --------
@@ -197,7 +197,11 @@ def choose_progress(progress: Any) -> Progress:
     if progress is False:
         return Silent()
     if progress is None or progress is True:
-        return Live() if sys.stderr is not None and sys.stderr.isatty() else Lines()
+        return (
+            Live()
+            if sys.stderr is not None and sys.stderr.isatty()
+            else Lines(0.0 if first is None else first - _LOG_SECONDS)
+        )
     if callable(progress):
         return Callback(progress)
     raise ArgumentError(f"{argument('progress')} must be True, False, None or a function, got {progress!r}.")
