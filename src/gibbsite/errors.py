@@ -25,7 +25,7 @@ class GibbsiteError(Exception):
 
     @property
     def text(self) -> Text:
-        """The message, which knows what arguments and kernels it names."""
+        """The message, with marks around the arguments and kernels that it names."""
         return Text(self.args[0] if self.args else "")
 
 

@@ -66,7 +66,13 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
 @click.option("--sweeps", type=COUNT, help="Number of sweeps of each chain after the warmup.")
 @click.option("--draws", type=COUNT, help="Number of weighted draws.")
 @click.option("--seconds", type=POSITIVE, help="Time limit of sampling. [default: 10, unless --sweeps or --draws]")
-@click.option("--accuracy", type=BELOW_ONE, default=0.01, show_default=True, help="Largest error to allow (MAR).")
+@click.option(
+    "--accuracy",
+    type=BELOW_ONE,
+    default=0.01,
+    show_default=True,
+    help="Largest error of a marginal to allow, as four standard errors (MAR).",
+)
 @click.option("--best", type=COUNT, default=1, metavar="N", help="Give the N best states (MAP).")
 @click.option("--warmup", type=click.IntRange(0), help="Sweeps before recording. [default: a tenth]")
 @click.option("--chains", type=COUNT, default=4, show_default=True)

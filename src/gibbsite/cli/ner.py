@@ -221,8 +221,8 @@ def _find_model(model: str | None, texts: tuple[str, ...]) -> tuple[str, list[st
     return (model, ["-"]) if is_model else (SHIPPED, [model])
 
 
-def _compare_classes(known: list[str], documents: list[Document]) -> None:
-    """Name the classes of files that a model does not have, and suggest how to rename them."""
+def _report_unknown_classes(known: list[str], documents: list[Document]) -> None:
+    """Tell the user which classes of the files are unknown to the model, and suggest how to rename them."""
     labels = {label for document in documents for one in document.sentences for label in one.labels or ()}
     strange = sorted({label[2:] for label in labels if label != "O"} - {*known})
     if not strange:
@@ -272,7 +272,7 @@ def score(**given: Any) -> None:
         classes = read_classes(given["renamed"])
         documents = read_all(given["files"], labelled=True, classes=classes, scheme=given["file_scheme"])
     if not given["quiet"]:
-        _compare_classes(recognizer.classes, documents)
+        _report_unknown_classes(recognizer.classes, documents)
     begun = time.monotonic()
     with note_on_compiling(given["quiet"]):
         tagged = recognizer.tag_documents(documents, method=given["method"], sweeps=given["sweeps"], rng=given["rng"])

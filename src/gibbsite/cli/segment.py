@@ -96,8 +96,8 @@ def _labels_images(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _options(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of labelling; refuse those without effect."""
+def _labelling_options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of how images are labelled; refuse those without effect."""
     method = given["method"]
     if method != "dogs":
         parameters.refuse(["region"], f"with --method {method}")
@@ -178,7 +178,7 @@ def score(**given: Any) -> None:
     from gibbsite.applications.segmentation import Segmenter, read_labelled
     from gibbsite.formats.parsing.plain_json import write_json
 
-    how = _options(given)
+    how = _labelling_options(given)
     segmenter, images = Segmenter.load(given["model"]), read_labelled(given["folder"])
     begun = time.monotonic()
     with note_on_compiling(given["quiet"]):
@@ -223,7 +223,7 @@ def apply(**given: Any) -> None:
     from gibbsite.applications.segmentation.rendering import check_outputs
     from gibbsite.formats.parsing.plain_json import write_json
 
-    how = _options(given)
+    how = _labelling_options(given)
     check_outputs(given["out"])
     segmenter, image = Segmenter.load(given["model"]), read_photograph(given["image"])
     with note_on_compiling(given["quiet"]):

@@ -53,10 +53,11 @@ def sample(
     model : Model
         The model, with evidence folded in.
     kernel : Kernel, optional
-        How a site moves; ``Gibbs()`` by default, ``ContinuousGibbs()`` where factors are functions.
+        The algorithm that updates a site; ``Gibbs()`` by default, ``ContinuousGibbs()`` where factors are
+        functions.
     scan : Scan, optional
-        In which order; by default ``Chromatic()`` where many sites or chains can move at once (large binary
-        models and Potts lattices), otherwise ``Systematic()``.
+        The order in which sites are updated; by default ``Chromatic()`` where many sites or chains can move at
+        once (large binary models and Potts lattices), otherwise ``Systematic()``.
     sweeps : int, Sweeps or Steps, optional
         Sweeps of each chain after the warmup; a sweep has as many steps as there are free sites. 1000 by
         default, if there is no time limit either; kernels that need a certain number, for example for all of
@@ -108,7 +109,7 @@ def sample(
     Warns
     -----
     ConvergenceWarning
-        If the chains have not converged, or the kernel has a grave remark on its results.
+        If the chains have not converged, or if the kernel warns that a number of the result is biased.
 
     See Also
     --------
@@ -199,9 +200,9 @@ def try_out(
     start: Any = None,
     threads: int | None = None,
 ) -> Result:
-    """Sample for a short time, to see how a kernel does; what costs time is not asked about the result.
+    """Sample for a short time, to see how well a kernel works; only the cheap checks of the verdict are made.
 
-    An interrupt raises KeyboardInterrupt: nothing is known from half of a trial.
+    An interrupt raises KeyboardInterrupt, because half of a trial says nothing about the kernel.
 
     Examples
     --------
@@ -239,7 +240,7 @@ def record_chains(
     executor : Executor, optional
         Where the chains run, if not on threads of this process.
     judge : Judge, optional
-        Decides whether the answer is good enough, and how much of a time limit the verdict needs.
+        Decides whether the run may end early, and how much of a time limit is reserved for the verdict.
     saving : Saving, optional
         The checkpoint.
     begun : float, optional

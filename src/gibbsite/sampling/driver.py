@@ -38,7 +38,7 @@ _LOOKING = 0.75  # share of the reserved time that the dispersed-start check tak
 _FORESIGHT_BATCHES, _FORESIGHT_SHARE = 8, 0.25
 # Draws before the answer is first examined; of independent draws.
 _FIRST_CHECK, _FIRST_INDEPENDENT = 256, 16
-# The budget of chains whose caller decides how far they go.
+# The budget where the caller decides how far the chains go.
 _ENDLESS = Budget(0, None, 0, 0, math.inf)
 
 
@@ -46,7 +46,9 @@ _ENDLESS = Budget(0, None, 0, 0, math.inf)
 class Recording:
     """The outcome of a run: states and tapes chain by chain, sites in the model's order.
 
-    ``memories`` are those of the bundles of chains; they change when the run continues.
+    ``memories`` are the kernel memories of the bundles of chains; they change when the run continues. ``meetings``
+    has what the recorders that see all chains together have returned, and ``kept`` the arrays that a replicated kernel
+    adds to the result.
     """
 
     setup: Setup
@@ -82,7 +84,7 @@ class Driver:
     threads : int
         Threads of this process.
     first : int
-        Number of the first chain's stream of random numbers.
+        Number of the random stream of the first chain.
     share : int
         If positive, only this many bundles are ever moved at the same time (see :meth:`part`): each bundle
         shares its tape, and scratch memory, with every ``share``-th one.
@@ -107,7 +109,7 @@ class Driver:
         self.tapes: list[Tape] = []
         for k, size in enumerate(self.sizes):
             self.tapes.append(self.tapes[k % share] if share and k >= share else self.layout.tape(size))
-        self.counts, self._safe = Counts(), Counts()  # now; when all states and tapes were last here
+        self.counts, self._safe = Counts(), Counts()  # now; when this process last had all states and tapes
         self.meetings: tuple[list[Floats], ...] = ()
         if setup.record.meetings:
             self.meetings = tuple([] for _ in setup.record.meetings)

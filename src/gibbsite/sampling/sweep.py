@@ -43,8 +43,8 @@ class State(NamedTuple):
     x : int (n,)
         State codes.
     cond : float (cells,) or empty
-        The latest conditional probabilities of each site, where they are recorded; a single entry where the
-        walk adds them to the tape itself.
+        The latest conditional of each site, where conditionals are recorded: log-odds on two-state kinds, otherwise
+        probabilities. It has a single entry where a batched update adds them to the tape itself.
     rng : uint64 (4,)
         The generator.
     position : int64 (2,)
@@ -112,7 +112,7 @@ def sweep_sites(
     team: Team,
     writer: Writer,
 ) -> None:
-    """Make steps (see :func:`sweep_chain`); ``cond`` is where conditionals are written, or added up."""
+    """Make steps (see :func:`sweep_chain`); conditionals are written to ``cond``, or added to it."""
     rng = load(words)
     where, turn = np.uintp(position[0]), position[1]
     cycle = np.uintp(period(schedule))

@@ -1,9 +1,9 @@
 """What compiled code writes during a run: sums, batch means, and short traces.
 
 One named tuple holds everything that can be recorded; what was not asked for is an empty array. Loops over
-steps see a book of these arrays (:mod:`gibbsite._numba.book`), and call what records by its address
-(:func:`find_writer`): one function for marginals, whatever the kind of graph, and another one, compiled
-where it is asked for, for everything else.
+steps see a table of pointers to these arrays, the *book* (:mod:`gibbsite._numba.book`), and call the recording
+function by its address (:func:`find_writer`). One function records marginals for every kind of graph; a second
+one, compiled when it is first needed, records everything else.
 
 A *cell* is one probability: of a state of a site, or of a configuration of a small set of sites. For all
 cells the tape keeps the total and a bounded trace of batch means. When the trace is full, neighbouring
@@ -28,19 +28,20 @@ from gibbsite.sampling.observed import Observed, observe, observed_arrays
 # 1/11!, 1/10!, ..., 1/0!
 _FACTORIALS = tuple(1.0 / math.factorial(k) for k in range(11, -1, -1))
 
-# Draws whose sum is taken in 32-bit floats: the rounding errors of their mean are below 1e-6.
+# Number of draws that are summed in 32-bit floats: the rounding error of their mean is below 1e-6.
 SPELL = 64
 
-# Length of a batch that is never closed, where no means of batches are kept.
+# Length of a batch that is never closed, for runs that keep no batch means.
 NEVER = 1 << 62
 
 # positions in ``counters``
 DRAWS, FILL, BATCHES, LENGTH = range(4)
 
-# Where marginals of a draw come from: its state, conditionals of the chain, or they have been added up.
+# How a draw contributes to marginals: its state is counted, the conditionals of the chain are added now, or the update
+# has already added them.
 COUNT, CONDITIONAL, ADDED = range(3)
 
-# Batches from one value of ``pulse`` to the next: their log-potentials cost next to nothing.
+# Batches from one value of ``pulse`` to the next: computing one log-potential in eight batches costs almost no time.
 PULSE = 8
 
 
@@ -62,13 +63,14 @@ class Tape(NamedTuple):
     open_batch, total : float64 (cells,)
         Sums over the open batch, and over everything before it.
     recent : float32 (marginal cells,) or empty
-        Sums over the latest draws of the open batch, not yet in ``open_batch``, where walks add conditionals
-        up themselves: memory read and written at every visit, so it is short, and moved on in time.
+        Sums over the latest draws of the open batch, not yet in ``open_batch``, where updates add conditionals
+        up themselves. Every visit reads and writes these sums, so they are 32-bit floats, and they are added to
+        ``open_batch`` before rounding errors matter.
     trace : float32, with numbers float64 (batches, cells)
         Means of the closed batches.
     angular : float64 (n,) or empty
-        What the two cells of sites are that are numbers, if any: 0: the value and its square; otherwise
-        cosine and sine of the value times this; NaN for sites that have states.
+        What the two cells of a site that is a number hold. 0: the value and its square; another number: cosine and
+        sine of the value times this number. NaN for sites that have states; empty if no site is a number.
     sites, values
         Sites whose draws are kept, and the draws (draws, sites).
     energy : float64 (draws,)
@@ -119,7 +121,7 @@ class Tape(NamedTuple):
         return ("values", "energy")
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of a tape from a file lie."""
+        """Return the limits between which the entries of a tape that was read from a file must lie."""
         most, rows = int(cards.max(initial=1)) - 1, len(self.trace)
         draws, fill, _, length = self.counters.tolist()
         low, high = np.array([0, 0, 0, 1]), np.array([NEVER, max(length - 1, 0), max(rows - 1, 0), NEVER])
@@ -133,7 +135,7 @@ class Tape(NamedTuple):
 
 
 def write_indicators(tape: Tape, x: Array, cond: Floats) -> None:
-    """Set ``cond`` to the state itself: the estimate of a site that has not been visited yet."""
+    """Set ``cond`` to the indicators of the state, which are used for sites that have not been visited yet."""
     if tape.offset.size == 0:
         cond[:] = np.where(x != 0, np.inf, -np.inf)
     else:
@@ -302,7 +304,7 @@ NEVER_NEEDED, FOR_PULSE, EVERY_DRAW = range(3)
 
 
 class Writer(NamedTuple):
-    """How compiled loops record draws on a tape: what they call, with which book; when to know potentials."""
+    """How compiled loops record draws on a tape: address of the function, its book, and when log-potentials are due."""
 
     address: int
     book: Ints
@@ -310,7 +312,7 @@ class Writer(NamedTuple):
 
 
 _NO_WRITER = Writer(0, np.zeros(0, np.int64), NEVER_NEEDED)
-# The latest answer, with what it was given for: short loops ask again and again with the same arrays.
+# The latest writer, with the tape and conditionals it belongs to: short loops ask for the same one again and again.
 _latest: tuple[Any, Any, Writer] = (None, None, _NO_WRITER)
 _LONG, _INT, _DOUBLE, _FLOAT = (np.dtype(kind) for kind in (np.int64, np.int32, np.float64, np.float32))
 _NOTHING = np.zeros(0, np.float32)

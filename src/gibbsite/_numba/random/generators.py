@@ -163,7 +163,7 @@ def fill_keyed(
 
 @called
 def single_word(key_0: np.uint32, key_1: np.uint32, sweep: Integer, position: Integer) -> np.uint32:
-    """Return one more random word for a position of a sweep."""
+    """Return a random word for a position of a sweep, from counters that :func:`fill_keyed` does not use."""
     low, high = _U32(_U(sweep) & _LOW), _U32(_U(sweep) >> _HIGH)
     at = _U(position)
     return philox(_U32(at & _LOW), _U32(at >> _HIGH) | SINGLE, low, high, key_0, key_1)[0]

@@ -64,7 +64,7 @@ def learn_correction(stated: Floats, right: Bools) -> Correction:
 
 
 def correct(p: Floats, error: Floats, correction: Correction) -> tuple[Floats, Floats]:
-    """Return corrected probabilities and their standard errors."""
+    """Apply a learned correction to the probabilities of entities; scale their standard errors accordingly."""
     if correction == NO_CORRECTION:
         return p, error
     slope, intercept = correction

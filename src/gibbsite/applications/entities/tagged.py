@@ -67,7 +67,7 @@ class Tagged:
 def assemble(
     document: Document, rows: Sequence[list[str]], spans: Sequence[Sequence[tuple[Span, float | None, float | None]]]
 ) -> Tagged:
-    """Put a document, the labels of its sentences, and their spans with probabilities and errors together."""
+    """Combine a document, the labels of its sentences, and their spans with probabilities and errors."""
     text, offsets = document.text, [sentence.offsets or [] for sentence in document.sentences]
     if text is None:
         text, offsets = _join(document)

@@ -196,9 +196,10 @@ def segment_scribbles(
         Label about this many superpixels instead of pixels; requires scikit-image.
     method : {"gibbs", "herded", "blocks", "mean-field", "annealed", "icm"} or Kernel
         Gibbs sampling; herded Gibbs sampling; Gibbs sampling of whole rows of pixels; mean field; the best labels of
-        simulated annealing; ascent to the next maximum; or a kernel.
+        simulated annealing; ascent to the nearest local maximum; or a kernel.
     sweeps : int
-        Number of sweeps at each level, from the best label of every pixel by itself; all are averaged.
+        Number of sweeps at each level; all of them are averaged. The start is the label of each pixel that is best
+        without its neighbours.
     average_states : bool
         Take the most frequent label, instead of that with the largest mean conditional probability.
     background : str, optional

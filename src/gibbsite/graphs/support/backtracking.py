@@ -113,6 +113,7 @@ def _choose_state(
 
 @compiled_loop
 def _search(c: Constraints, b: LiveStates, t: _Tree, x: Array, words: Words64, budget: int) -> int:
+    """Decide sites one by one, propagate each decision, take back refuted ones, and restart after many failures."""
     rng = load(words)
     stop = b.counters[WORK] + budget
     size: Whole = np.int64(t.sites.size)

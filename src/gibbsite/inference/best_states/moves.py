@@ -63,7 +63,10 @@ class Cover:
 
 
 class BlockMoves:
-    """Covers of a model, and what is needed to move along them; climbs replace zeros by ``price``."""
+    """Moves of whole blocks of sites: covers of a model by blocks, and the arrays that draws and climbs need.
+
+    Climbs replace the log-weight of a zero by ``-price``.
+    """
 
     def __init__(self, graph: Graph, price: float) -> None:
         self.arrays: TableGraph = as_tables(graph).arrays

@@ -48,9 +48,10 @@ class CutTree(NamedTuple):
 class CutWorkspace(NamedTuple):
     """The messages of a chain, and room to compute them.
 
-    ``pool`` holds the messages up, those down, and those up for a state of a cutset site that is only tried. For each
-    of them there are ``scale`` (a logarithm), ``low`` (the logarithm of the smallest positive entry) and ``logs`` (1:
-    the entries are logarithms); for the first two ``valid``, and ``seen``, the state of the cutset that they belong to.
+    ``pool`` holds three sets of messages: those up, those down, and those up for a candidate state of a cutset site.
+    Every message has a ``scale`` (a logarithm), a ``low`` (the logarithm of its smallest positive entry) and a ``logs``
+    (1: the entries are logarithms). Messages of the first two sets also have a ``valid``, and ``seen`` is the state of
+    the cutset that they belong to.
     ``table`` is the one table that is being made, ``weight`` and ``chance`` have room for the states of a site,
     ``column`` for a separator, ``digit`` for the loops of an operand; ``stack`` and ``path`` are for walks over the
     tree, ``inside`` marks a subtree, ``codes`` is a copy of the states, of the same type whatever theirs is.

@@ -104,7 +104,7 @@ class MALA(WalkingKernel):
         return self.step is None, isinstance(self.preconditioner, str)
 
     def first_size(self, graph: Graph) -> Floats:
-        """Return the step, or zero: then the first one is computed at the first place."""
+        """Return the step; zero if it is learned, from a first value that is computed at the start of the chain."""
         return np.array([0.0 if self.step is None else positive("the step of MALA", self.step)])
 
     def first_factor(self, graph: Graph) -> Floats:

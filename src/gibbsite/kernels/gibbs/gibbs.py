@@ -103,7 +103,7 @@ class Gibbs(Kernel):
         return super().memory(graph, stream) if running_pays(graph) else self.memory(graph, stream)
 
     def forget(self, memory: Any) -> None:
-        """Let log-weights be summed up anew; a remembered conditional names the state that it is for."""
+        """Let log-weights be summed again; remembered conditionals, looked up by states of neighbours, stay valid."""
         if isinstance(memory, Running):
             memory.left[0] = 0
 

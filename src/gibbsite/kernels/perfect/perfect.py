@@ -167,7 +167,7 @@ class Perfect(Kernel):
             )
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
-        """Return how many sweeps draws went back, on average and at most."""
+        """Return how many sweeps in the past the chains of a draw had to start, on average and at most."""
         drawn = max(sum(int(memory.tally[_TAKEN]) for memory in memories), 1)
         return {
             "sweeps_back": sum(int(memory.tally[_SWEEPS]) for memory in memories) / drawn,

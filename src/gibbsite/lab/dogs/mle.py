@@ -124,7 +124,7 @@ class Fit(NamedTuple):
 
 
 def fit(method: str, data: Data, gradients: int, chains: int, rng: int) -> Fit:
-    """Fit the couplings of a grid."""
+    """Fit the couplings of a grid by gradient steps; the expectations of each come from new chains."""
     theta = np.zeros(len(data.edges))
     found = Fit([float(np.linalg.norm(theta - data.best))], [0], [0.0, 0.0])
     sites, start = np.arange(data.side**2), np.ones(data.side**2, np.int8)

@@ -3,10 +3,11 @@
 Couplings are drawn from U(0, 0.25); the target is the corner X_1. Two systematic sweeps are bounded, the
 shortest scan that is as good is looked for, and then either of the two is run again and again from the same
 start, 1 everywhere; the estimate is the mean of X_1 at the ends. The paper has fields of 0 or 1 in its text
-and E[X_1] = 0 "by symmetry" in its figures, which takes models without fields; here are both.
+and E[X_1] = 0 "by symmetry" in its figures, which is true without fields only; both cases are run here.
 
-The lengths of such scans are found on 60 x 60 grids, whose corner does not feel their size, for many draws. The graph
-of the paper's image segmentation (31 x 20 patches, section 5.5) is the other place where the paper tells a length.
+The lengths of such scans are measured for many draws of the parameters, on grids of 60 x 60 sites: a larger grid would
+have the same influence on its corner. The paper states one more length, for the graph of its image segmentation
+(31 x 20 patches, section 5.5).
 """
 
 from __future__ import annotations
@@ -74,11 +75,11 @@ class Trial:
         return f"{self.side} x {self.side}, {self.kind}"
 
     def seconds(self, scan: str, runs: Any) -> Any:
-        """Return the time until so many runs are done."""
+        """Return the time that a number of runs takes, with the choice of the scan for DoGS."""
         return runs * self.each[scan] + (self.setup if scan == "DoGS" else 0.0)
 
     def speedup(self, runs: Any) -> Any:
-        """Return how many times sooner DoGS has so many runs done."""
+        """Return how many times faster DoGS completes a number of runs."""
         return self.seconds("systematic", runs) / self.seconds("DoGS", runs)
 
 

@@ -358,7 +358,7 @@ def fit_chain(
         seen[codes[at - 1], codes[at]] = True
     structure = Structure(pairs, begins, ends, order, boundaries, seen)
     structure.check(codes, sequences.begin, list(labels))
-    weights = _find_weights(sequences, codes, len(labels), n_features, structure, all_states)
+    weights = _lay_out_weights(sequences, codes, len(labels), n_features, structure, all_states)
     with Threads(threads) as executor:
         objective = Objective(weights, sequences, codes, l2, executor)
         minimum = minimise(
@@ -373,10 +373,10 @@ def fit_chain(
     return Training(Chain(tuple(labels), weights, minimum.x), minimum)
 
 
-def _find_weights(
+def _lay_out_weights(
     sequences: Sequences, codes: Bytes, labels: int, n_features: int, structure: Structure, all_states: bool
 ) -> Weights:
-    """Return the weights of features with all labels, or only with those that they occur with."""
+    """Give each feature a weight for every label or, without ``all_states``, for the labels that it occurs with."""
     seen = np.full((n_features, labels), all_states)
     if not all_states:
         passes.see_labels(sequences.first, sequences.feature, codes, seen)

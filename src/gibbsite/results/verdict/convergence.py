@@ -16,7 +16,7 @@ then seen often enough for the errors of the sites asked for to contain what fol
 log-potentials, states out of reach and dispersed starts are asked about all sites.
 
 A run that recorded nothing but the best state is judged by it: converged when two chains have found states
-equally good, which is agreement, not a proof.
+equally good, which shows agreement but proves nothing.
 
 R-hat and effective size are judged where a probability is between 0.001 and 0.999; outside, chains must
 agree within 0.005. A site that is a number is judged by its mean and standard deviation, measured in units
@@ -171,8 +171,9 @@ def judge(
         replicates, the spread of "sums" over chains, or "none".
     ``dispersed_starts``, ``dispersed_chains``, ``dispersed_sweeps``
         The dispersed-start check: short chains "agrees" or "differs", it was turned "off", had "no time", was
-        "impossible" or "not needed"; draws are "independent", chains have "crossed" between modes, or "exact
-        marginals" of a tiny model made it unnecessary. Then the number and length of the short chains.
+        "impossible" or "not needed", for example because an earlier check had failed; draws are "independent",
+        chains have "crossed" between modes, or "exact marginals" of a tiny model made it unnecessary. Then the
+        number and length of the short chains.
     ``energy_rhat``
         R-hat of the log-potentials of the chains, where they are known.
     ``judged``, ``cells``

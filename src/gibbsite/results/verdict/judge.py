@@ -1,4 +1,4 @@
-"""From what a run has recorded to its result and its verdict: cheap checks first, chains from other starts last.
+"""Turn what a run has recorded into its result and its verdict: cheap checks first, chains from other starts last.
 
 The modules of expensive checks are loaded when a run needs them.
 """
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _RESERVE = 0.2  # of a time limit, for diagnostics and the dispersed-start check
 _WITHOUT_LOOK = 0.05  # for diagnostics alone
 _PATIENCE = 1.1  # of a time limit: the dispersed-start check may take this long rather than be left out
-_TELLING_CELLS = 1 << 14  # cells from which is seen how long it takes to judge them all
+_TELLING_CELLS = 1 << 14  # cells on which the time to judge all of them is measured
 _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
 # Before a discrete run may end early, a state whose probability is the accuracy, and whose visits last twenty
 # sweeps, is entered nine times on average; large models may end after this number of updates of single sites.
@@ -109,7 +109,7 @@ def make_result(recording: Recording) -> Result:
 
 
 class Judge:
-    """Judges recordings of a run, again and again while it goes on, with the same short chains from other starts.
+    """Judges the recordings of a run, as often as is asked; all checks use the same short chains from other starts.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class Judge:
         return sweeps < min(wanted, _MOST_UPDATES / max(graph.n_sites, 1))
 
     def conclude(self, recording: Recording) -> Result:
-        """Return the result of a run that has ended, with everything that speaks against it."""
+        """Return the result of a run that has ended, with the verdict of all checks."""
         arrived = clock()
         first = self.first(recording)
         with catch_interrupt(lambda message: None) as flag:
@@ -293,7 +293,7 @@ def choose_look(recording: Recording, threads: int, asked: Positions | None = No
 
 
 def foresee(part: Recording) -> float:
-    """Return the seconds that it takes to judge some chains of a run, measured on a part of their cells."""
+    """Predict the seconds that judging a recording takes, by measuring a part of its cells."""
     began = clock()
     first = make_result(part)
     took, cells = clock() - began, first.totals.shape[1]

@@ -75,6 +75,7 @@ class Landscape:
     # ---- coordinates
 
     def _scale(self, places: Floats, deviations: Floats) -> None:
+        """Choose coordinates in which the places have about mean zero and the identity as covariance."""
         u = self._straighten(places)
         n, many = u.shape[1], len(u)
         if self.turn.any():  # angles around their mean direction
@@ -83,7 +84,7 @@ class Landscape:
             u = np.where(self.turn > 0.0, middle + _wrap(u - middle, self.turn), u)
         self.center = u.mean(axis=0)
         sd = u.std(axis=0)
-        # the picture of the run may be short: its own deviations are known better
+        # there may be few places: the standard deviations of the run are more accurate than theirs
         seen = places.std(axis=0)
         ratio = np.where((seen > 0.0) & np.isfinite(deviations), deviations / np.maximum(seen, 1e-300), 1.0)
         sd = sd * np.where(self.turn > 0.0, 1.0, np.clip(ratio, 1.0, 100.0))
