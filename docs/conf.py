@@ -83,6 +83,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_sidebars = {page: [] for page in ("from_other_tools", "lab", "benchmarks", "references")}  # no pages below them
 html_context = {"default_mode": "auto"}
 
 
