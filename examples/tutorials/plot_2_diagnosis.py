@@ -61,6 +61,6 @@ print(advice)
 # %%
 # Weighted draws are such a method. They agree with the exact answer within their errors.
 
-weighted = gs.sample_weighted(patient, draws=100_000, rng=1, progress=False)
+weighted = gs.sample_weighted(patient, draws=40_000, rng=1, progress=False)
 figure, axes = plt.subplots(figsize=(4.6, 4.4), layout="constrained")
 axes = gs.plots.plot_comparison(posterior, weighted, labels=("exact", "weighted draws"), ax=axes)

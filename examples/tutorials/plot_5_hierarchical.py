@@ -67,13 +67,13 @@ model = gs.Conditionals(
 # A wrong sign or a forgotten factor is easily made. The check draws from each conditional and compares with the joint
 # density.
 
-print(gs.inference.check_conditionals(model, rng=1))
+print(gs.inference.check_conditionals(model, tolerance=0.2, rng=1))
 
 # %%
 # Sample
 # ------
 
-result = gs.sample(model, sweeps=3000, rng=1, record=["marginals", "draws"], progress=False)
+result = gs.sample(model, sweeps=8000, rng=1, record=["marginals", "draws"], progress=False)
 print(result.summary())
 axes = gs.plot_marginals(result)
 
