@@ -115,10 +115,12 @@ def _fail(*given: Any) -> Any:
 
 # ---- public names
 
-#: Namespaces, from the root of the package.
-SPACES = ("", *sorted({"applications.entities", "applications.segmentation", "exact", "factors", "formats"}))
-SPACES += ("graphs", "importance", "inference", "influence", "kernels", "lab", "learn", "log_z", "models", "plots")
-SPACES += ("recorders", "results", "scans", "testing", "applications")
+
+def _spaces() -> tuple[str, ...]:
+    """Return the namespaces that the package shows: the root, which is the empty name, then inner ones."""
+    names = [name for name in dir(gs) if isinstance(getattr(gs, name), types.ModuleType) and not name.startswith("_")]
+    inner = ("applications.entities", "applications.segmentation")
+    return ("", *inner, *sorted(set(names) - {"errors", "random"}))  # compiled functions call those of gs.random
 
 
 def space(name: str) -> Any:
@@ -134,6 +136,9 @@ def listed(module: Any) -> dict[str, Any]:
     names = [one for one in getattr(module, "__all__", None) or dir(module) if not one.startswith("_")]
     found = {name: getattr(module, name) for name in names}
     return {name: one for name, one in found.items() if not isinstance(one, types.ModuleType)}
+
+
+SPACES = _spaces()
 
 
 @cache
@@ -287,19 +292,32 @@ USUAL: dict[str, Callable[[], Any]] = {
 }
 #: What is given beside, so that nothing takes long.
 QUICK: Given = {"progress": False, "chains": 2, "sweeps": 8, "draws": 64, "rng": 1, "steps": 4, "threads": 1}
-QUICK |= {"repeats": 2, "particles": 8, "quick": True, "max_iterations": 20, "second_look": False, "runs": 20}
+QUICK |= {
+    "repeats": 2,
+    "particles": 8,
+    "quick": True,
+    "max_iterations": 20,
+    "criteria": gs.Criteria(dispersed_starts=False),
+    "runs": 20,
+}
 #: Valid arguments of some functions, by their public name; those of others follow from the names of arguments.
 SPECIAL: dict[str, Callable[[], Given]] = {
     "AnnealedGibbs": lambda: {"schedule": [0.5, 1.0], "sweeps": None},
+    "Cluster": lambda: {"workers": 2},
+    "Steps": lambda: {"count": 8},
+    "plots.plot_autocorrelation": lambda: {"values": np.arange(8.0)},
+    "plots.plot_comparison": lambda: {"a": answers()["ExactResult"], "b": answers()["Inference"]},
+    "plots.plot_fit": lambda: {"fit": answers()["Fit"]},
+    "plots.plot_observable": lambda: {"at": [0.0, 1.0], "estimates": [1.0, 2.0]},
     "Conditionals": lambda: {"draws": {"a": lambda x, rng: 0.0}},
     "ContinuousModel": lambda: {"sites": {"a": gs.Interval(0, 1)}},
     "DataDensity": lambda: {"prior": bell, "likelihood": lambda x, row: 0.0, "data": np.zeros((3, 1)), "dim": 1},
     "FactorGraph": lambda: {"sites": {"a": 2, "b": 2}},
     "Gaussian": lambda: {"mean": np.zeros(2), "covariance": np.eye(2)},
     "Observable": lambda: {"name": "m", "function": lambda x: x[0]},
-    "bound_log_z": lambda: {"model": table(), "draws": 64},
+    "importance.bound_log_z": lambda: {"model": table(), "draws": 64},
     "certify": lambda: {"model": grid(), "steps": None},
-    "check_conditionals": lambda: {"model": gs.Conditionals({"a": _draw}, log_density=bell), "draws": 64},
+    "inference.check_conditionals": lambda: {"model": gs.Conditionals({"a": _draw}, log_density=bell), "draws": 64},
     "compare": lambda: {"a": answers()["ExactResult"], "b": answers()["Inference"]},
     "couple": lambda: {"model": grid(), "pairs": 4, "sweeps": None},
     "dogs": lambda: {"model": grid(), "target": 0},
@@ -312,7 +330,6 @@ SPECIAL: dict[str, Callable[[], Given]] = {
     "read_evidence": lambda: {"path": files() / "m.uai.evid", "model": table()},
     "read_model": lambda: {"path": files() / "m.uai"},
     "recommend": lambda: {"model": grid(), "seconds": 0.01},
-    "sample": lambda: {"model": grid(), "steps": None},
     "sample_batch": lambda: {"model": grid(), "couplings": np.zeros((2, 4)), "record": None},
     "sample_weighted": lambda: {"model": gs.example("asia")},
     "save": lambda: {"answer": answers()["Result"], "path": "run.npz"},
@@ -444,6 +461,7 @@ LEFT_OUT = {
     **dict.fromkeys(("draw_start", "place_text"), "kernels and messages call these methods of models"),
     **dict.fromkeys(("buffer", "cycle", "chances", "left_out", "mixture", "schedule", "visits"), "for kernels"),
     **dict.fromkeys(("judged", "measure", "fields_of", "reweight"), "for other parts of gibbsite"),
+    "Model": "a base class",
     "testing.check_kernel": "runs for half a minute",
     "testing.check_invariance": "has the conditions of check_kernel",
     "lab.run": "an experiment takes seconds",
@@ -454,7 +472,13 @@ LEFT_OUT = {
 @cache
 def answers() -> dict[str, Any]:
     """Return an object of every public class whose methods are tried."""
-    how: Given = {"sweeps": 40, "rng": 1, "progress": False, "chains": 2, "second_look": False}
+    how: Given = {
+        "sweeps": 40,
+        "rng": 1,
+        "progress": False,
+        "chains": 2,
+        "criteria": gs.Criteria(dispersed_starts=False),
+    }
     quick: Given = {"rng": 1, "progress": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -465,7 +489,7 @@ def answers() -> dict[str, Any]:
             "ExactResult": gs.solve_exact(table()),
             "Inference": gs.infer(table(), **quick),
             "WeightedResult": gs.sample_weighted(gs.example("asia"), draws=64, **quick),
-            "LogZInterval": gs.bound_log_z(table(), draws=64, **quick),
+            "LogZInterval": gs.log_z.bound_log_z(table(), draws=64, **quick),
             "Coupling": gs.couple(grid(), pairs=4, rng=1),
             "Enumeration": gs.exact.enumerate(table()),
             "MeanFieldResult": gs.mean_field(table(), rng=1),
@@ -539,7 +563,13 @@ def running(function: Callable[..., Any]) -> Callable[..., Any]:
     role = next((r for r, base in roles.items() if isinstance(function, type) and issubclass(function, base)), None)
     if role is None:
         return function
-    fast: Given = {"sweeps": 8, "rng": 1, "progress": False, "chains": 2, "second_look": False}
+    fast: Given = {
+        "sweeps": 8,
+        "rng": 1,
+        "progress": False,
+        "chains": 2,
+        "criteria": gs.Criteria(dispersed_starts=False),
+    }
 
     def call(**given: Any) -> Any:
         made = function(**given)
