@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from tests.campaigns import misuse
 
 
 def nonsense() -> dict[str, Any]:
@@ -305,3 +307,34 @@ def test_absurd_sizes_are_refused_at_once() -> None:
 def test_seconds_are_a_positive_number(wrong: Any) -> None:
     with pytest.raises(gs.errors.ArgumentError, match="seconds must be a positive number, got"):
         gs.infer(TABLE, seconds=wrong)
+
+
+#: Namespaces of which no call of the campaign may give a raw error.
+CLEAN = ("applications.entities", "factors", "formats", "models", "recorders", "scans")
+
+
+@pytest.mark.long
+def test_the_campaign_has_valid_arguments_of_all_public_functions(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    for space in misuse.SPACES:
+        for name, function, given in misuse.calls(space):
+            try:
+                inspect.signature(function).bind(**given)
+            except TypeError as error:
+                pytest.fail(f"name valid arguments of {name} in SPECIAL: {error}")
+
+
+@pytest.mark.long
+def test_a_sample_of_wrong_calls_of_all_public_functions(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = [(one, argument) for space in CLEAN for one in misuse.calls(space) for argument in misuse.arguments(one[1])]
+    random, end, raw, tried = np.random.default_rng(1), time.monotonic() + 60.0, [], 0
+    for k in random.integers(len(found), size=600):
+        (name, function, given), argument = found[int(k)]
+        what = str(random.choice(list(misuse.nonsense())))
+        if time.monotonic() < end and not (what in misuse.HUGE and argument in misuse.LASTING):
+            error = misuse.wrong(function, {**given, argument: misuse.nonsense()[what]})
+            raw += [f"{name}({argument}={what}): {error}"] if error else []
+            tried += 1
+    assert tried > 50
+    assert raw == []

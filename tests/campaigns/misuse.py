@@ -461,6 +461,7 @@ LEFT_OUT = {
     **dict.fromkeys(("draw_start", "place_text"), "kernels and messages call these methods of models"),
     **dict.fromkeys(("buffer", "cycle", "chances", "left_out", "mixture", "schedule", "visits"), "for kernels"),
     **dict.fromkeys(("judged", "measure", "fields_of", "reweight"), "for other parts of gibbsite"),
+    "kernels.default_kernel": "for other parts of gibbsite",
     "Model": "a base class",
     "testing.check_kernel": "runs for half a minute",
     "testing.check_invariance": "has the conditions of check_kernel",
@@ -603,6 +604,7 @@ def wrong(function: Callable[..., Any], given: Given) -> str:
 
 #: A huge number of these is nonsense, but not an error.
 LASTING = ("sweeps", "draws", "steps", "seconds", "warmup", "thin", "iterations", "runs", "rounds", "max_iterations")
+HUGE = ("billion", "huge", "beyond floats")
 PATIENCE = 5  # seconds that a call may take
 
 
@@ -612,7 +614,7 @@ def try_all(name: str, function: Callable[..., Any], given: Given, say: Callable
     tried = raw = 0
     for argument in arguments(function):
         for what, value in nonsense().items():
-            if what in ("billion", "huge", "beyond floats") and argument in LASTING:
+            if what in HUGE and argument in LASTING:
                 continue
             begun = time.monotonic()
             signal.alarm(PATIENCE)
@@ -624,6 +626,10 @@ def try_all(name: str, function: Callable[..., Any], given: Given, say: Callable
             elif time.monotonic() - begun > 1.0:
                 say(f"{name}({argument}={what}) took {time.monotonic() - begun:.1f} s")
     return tried, raw
+
+
+def _say(text: str) -> None:
+    print(text.encode("ascii", "backslashreplace").decode(), flush=True)
 
 
 def _interrupt(*given: Any) -> None:
@@ -640,7 +646,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for one in spaces:
             counts = [
-                try_all(name, function, given, print)
+                try_all(name, function, given, _say)
                 for name, function, given in (method_calls() if one == "methods" else calls(one))
             ]
             tried, raw = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)

@@ -10,7 +10,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from math import inf
 from numbers import Integral, Real
@@ -113,6 +113,9 @@ _CLASSES = {
     "Scan": ("Scan", "a scan, such as gs.Systematic()"),
     "Result": ("Result", "an answer of gs.sample"),
     "Document": ("Document", "a document"),
+    "Tagged": ("Tagged", "an answer of EntityRecognizer.tag"),
+    "Descriptors": ("Descriptors", "descriptors of an image"),
+    "SiteTable": ("SiteTable", "a table of marginals"),
     "Generator": ("Generator", "a generator of NumPy"),
     "Enumeration": ("Enumeration", "an answer of gs.exact.enumerate"),
     "Legend": ("Legend", "an answer of gs.applications.segmentation.make_legend"),
@@ -120,16 +123,18 @@ _CLASSES = {
 }
 
 
-def _all(fits: Callable[[Any], bool], value: Iterable[Any]) -> bool:
-    """Tell whether all items of a list fit; an iterator, which can be read once only, passes."""
-    return not isinstance(value, Collection) or all(map(fits, value))
+def _all(fits: Callable[[Any], bool], value: Any, once: bool) -> bool:
+    """Tell whether all items of a list fit; an iterator passes where reading ``once`` is enough."""
+    if not isinstance(value, Collection) or not is_iterable(value):
+        return once and is_iterable(value)
+    return all(map(fits, value))
 
 
 def _rule(name: str, items: str = "") -> tuple[set[type], Callable[[Any], bool], str] | None:
     """Return how arguments of a declared type are recognised; None if this module does not know the type."""
-    item = _rule(items) if items in _CLASSES and name in ("Sequence", "Iterable", "Collection", "list") else None
-    if item is not None:
-        return set(), lambda value: is_iterable(value) and _all(item[1], value), "a list"
+    item = _rule(items) if items in (*_CLASSES, "str", "PathLike") else None
+    if item is not None and name in ("Sequence", "Iterable", "Collection", "list"):
+        return set(), lambda value: _all(item[1], value, name == "Iterable"), f"a list in which every item is {item[2]}"
     if name in _KNOWN or name.rpartition(".")[2] not in _CLASSES:
         return _KNOWN.get(name)
     base, word = _CLASSES[name.rpartition(".")[2]]
@@ -139,11 +144,11 @@ def _rule(name: str, items: str = "") -> tuple[set[type], Callable[[Any], bool],
 def checked(function: F) -> F:
     """Make a function refuse arguments that are not of the types it declares, as far as this module knows them.
 
-    Of a class, all public methods do so.
+    Of a class, its constructor and all public methods do so.
     """
     if isinstance(function, type):
         for name, method in vars(function).copy().items():
-            if not name.startswith("_") and isinstance(method, FunctionType):
+            if isinstance(method, FunctionType) and (name == "__init__" or not name.startswith("_")):
                 setattr(function, name, checked(method))
         return function
     rules: dict[str, tuple[set[type], list[Callable[[Any], bool]], str]] = {}
@@ -152,10 +157,11 @@ def checked(function: F) -> F:
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             places.append(parameter.name)
-        names = _alternatives(str(parameter.annotation))
+        text = str(parameter.annotation)
+        names = _alternatives(text)
         # where a path is possible, a text is one
-        items = re.findall(r"\[(?:\w+\.)*(\w+)\]", str(parameter.annotation))
-        found = [_rule(name, *items[:1]) for name in names if not (name == "str" and "Path" in names)]
+        items = dict(re.findall(r"(?:^|\| *)(\w+)\[(?:\w+\.)*(\w+)\]", text))
+        found = [_rule(name, items.get(name, "")) for name in names if not (name == "str" and "Path" in names)]
         known = [one for one in found if one is not None]
         if len(known) == len(found) and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             words = " or ".join(dict.fromkeys(word for _, _, word in known))
@@ -235,13 +241,14 @@ def check_flags(**given: Any) -> None:
             raise ArgumentError(f"{argument(name)} must be True or False, got {describe(value)}.")
 
 
-def check_integer(name: str, value: Any, least: int) -> int:
+def check_integer(name: str, value: Any, least: int, largest: float = math.inf) -> int:
     """Return an argument that is a whole number, such as 4 or 4.0; refuse anything else."""
     whole = type(value) is int or (is_number(value) and math.isfinite(value) and int(value) == value)
     if not whole or value < least:
         raise ArgumentError(f"{argument(name)} must be a whole number of at least {least}, got {describe(value)}.")
-    if value > _LARGEST.get(name, math.inf):
-        raise ArgumentError(f"{argument(name)} must be at most {_LARGEST[name]:,}, got {describe(value)}.")
+    largest = min(largest, _LARGEST.get(name, math.inf))
+    if value > largest:
+        raise ArgumentError(f"{argument(name)} must be at most {largest:,}, got {describe(value)}.")
     return int(value)
 
 
@@ -263,6 +270,14 @@ def read_integers(name: str, value: Any, least: int = 0, largest: int = sys.maxs
             return whole
     limit = f"at least {least}" if largest == sys.maxsize else f"{least} to {largest}"
     raise ArgumentError(f"{argument(name)} must be whole numbers of {limit}, got {describe(value)}.")
+
+
+def read_sizes(name: str, value: Any, length: int, least: int = 1, largest: int = 100_000) -> tuple[int, ...]:
+    """Return a number of whole numbers, such as the two sizes of an image."""
+    found = read_integers(name, value, least, largest)
+    if found.shape != (length,):
+        raise ArgumentError(f"{argument(name)} must be {length} whole numbers, got {describe(value)}.")
+    return tuple(found.tolist())
 
 
 def describe(value: Any) -> str:
@@ -293,6 +308,13 @@ def check_sites(name: str, sites: Any) -> tuple[Any, ...]:
     if isinstance(sites, str) or not is_iterable(sites):
         raise ArgumentError(f"{argument(name)} must be a list of sites, got {describe(sites)}.")
     return tuple(sites)
+
+
+def check_list(name: str, value: Any, items: str) -> list[Any]:
+    """Return the items of a list; refuse text and what is no list."""
+    if isinstance(value, str | bytes) or not is_iterable(value):
+        raise ArgumentError(f"{argument(name)} must be a list of {items}, got {describe(value)}.")
+    return list(value)
 
 
 def _alternatives(annotation: str) -> list[str]:

@@ -11,11 +11,19 @@ from gibbsite._common.arrays import Floats
 from gibbsite.errors import ModelError
 
 
-def read_reals(given: Any, what: str) -> Floats:
-    """Return real numbers as an array of any shape, NaN and infinities included.
+def read_reals(given: Any, what: str, *, dimensions: int | None = None) -> Floats:
+    """Return real numbers as an array, by default of any shape, NaN and infinities included.
 
     Texts, complex numbers, None and lists of unequal length are refused.
     """
+    array = _read(given, what)
+    if dimensions is not None and (array.ndim != dimensions or not array.size):
+        wanted = f"{dimensions} dimension{'s' * (dimensions > 1)}"
+        raise ModelError(f"{what} must be a non-empty array of {wanted}, got shape {array.shape}.")
+    return array
+
+
+def _read(given: Any, what: str) -> Floats:
     try:
         array = np.asarray(given)
     except (TypeError, ValueError):

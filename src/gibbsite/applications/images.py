@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, describe, is_numeric
 from gibbsite._common.arrays import Array, Bytes, Floats, Ints16
 from gibbsite.errors import FormatError, IncompatibleError, ModelError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, save
@@ -100,9 +100,9 @@ def as_photograph(pixels: Array) -> Bytes:
     transparency, three are red, green and blue, and four also have transparency, which is ignored. Values of other
     types than 8 bits are rescaled to the range from minimum to maximum, except floats between 0 and 1 (1 is white).
     """
+    if not is_numeric(pixels):
+        raise ModelError(f"the image must be an array of bool, whole numbers or floats, got {describe(pixels)}.")
     pixels = np.asarray(pixels)
-    if pixels.dtype.kind not in "biuf":
-        raise ModelError(f"the image must be an array of bool, whole numbers or floats, got {pixels.dtype}.")
     if pixels.ndim not in (2, 3) or not pixels.size or (pixels.ndim == 3 and pixels.shape[2] > 4):
         raise ModelError(f"the image must have a height, a width and up to 4 channels, got shape {pixels.shape}.")
     if pixels.ndim == 3:

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from gibbsite._common.reals import read_reals
-from gibbsite.errors import ModelError
+from gibbsite.errors import IncompatibleError, ModelError
 
 
 class Parameters:
@@ -63,10 +63,15 @@ def read_table(X: Any, y: Any = None) -> tuple[Any, Any]:
         from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import check_array, check_X_y
 
-        if y is None:
-            return check_array(X), None
-        table, target = check_X_y(X, y)
-        check_classification_targets(target)
+        try:
+            if y is None:
+                return check_array(X), None
+            table, target = check_X_y(X, y)
+            check_classification_targets(target)
+        except ValueError as error:
+            raise ModelError(str(error)) from None
+        except TypeError as error:
+            raise IncompatibleError(str(error)) from None
         return table, target
     table = read_reals(X, "X")
     if table.ndim != 2 or not np.isfinite(table).all():

@@ -39,6 +39,13 @@ class Density(Model, ABC):
     def has_gradient(self) -> bool:
         """Whether there is a gradient."""
 
+    def _place(self, x: Any) -> Floats:
+        """Return a place given as an argument."""
+        place = read_reals(x, "x", dimensions=1)
+        if place.size != self.n_sites:
+            raise ModelError(f"x must have {self.n_sites} numbers, got {place.size}.")
+        return place
+
     def _inside(self, place: Floats) -> bool:
         low, high = self.domains.bounds
         return bool(((place >= low) & (place <= high)).all())
@@ -115,7 +122,7 @@ class LogDensity(Density):
 
     def log_potential(self, x: npt.ArrayLike) -> float:
         """Return the log-density at a place."""
-        place = np.asarray(x, float)
+        place = self._place(x)
         return float(self.function(place)) if self._inside(place) else -np.inf
 
     def __repr__(self) -> str:
@@ -197,7 +204,7 @@ class DataDensity(Density):
 
     def log_potential(self, x: npt.ArrayLike) -> float:
         """Return the log-density at a place; row by row, in Python."""
-        place = np.asarray(x, float)
+        place = self._place(x)
         if not self._inside(place):
             return -np.inf
         total = 0.0 if self.prior is None else float(self.prior(place))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from gibbsite._common.arguments import checked
+
 # words and numbers with inner punctuation (U.S., O'Neill, al-Qaeda, 1,000), web addresses, runs of one character
 _CLITIC = "(?:s|re|ve|ll|d|m|S)"
 _TITLES = "Mr|Mrs|Ms|Dr|Prof|St|Sen|Rep|Gov|Gen|Lt|Col|Capt|Sgt|Rev|Jr|Sr|Inc|Corp|Co|Ltd|No|vs"
@@ -82,6 +84,7 @@ def tokenize(text: str) -> list[tuple[int, int]]:
     return [found.span() for found in _TOKEN.finditer(text)]
 
 
+@checked
 def read_text(text: str, name: str = "") -> Document:
     """Divide a text into sentences and tokens.
 

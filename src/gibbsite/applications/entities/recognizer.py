@@ -12,7 +12,7 @@ import numpy as np
 from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Bytes, Floats
 from gibbsite._common.boundary import Wanted, fits, one_of
-from gibbsite._common.wording import unknown
+from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.entities.calibration import NO_CORRECTION, compare, correct, learn_correction
 from gibbsite.applications.entities.decoding import Skip, kernel_of, span_probabilities, span_shares, visit
 from gibbsite.applications.entities.documents import Document, Sentence, read_text
@@ -97,6 +97,10 @@ class EntityRecognizer:
         threads: int | None = None,
     ) -> None:
         self.scheme = check_scheme(scheme)
+        if functions is not None and not all(map(callable, functions.values())):
+            raise ArgumentError(
+                f"{argument('functions')} must be a mapping from names to functions, got {functions!r:.80}."
+            )
         self.functions = dict(functions or {})
         self.template = read_template(template, self.functions)
         self.order, self.l1, self.l2, self.min_count = order, l1, l2, min_count

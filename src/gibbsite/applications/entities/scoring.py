@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import check_integer, checked, describe
 from gibbsite._common.arrays import Floats
+from gibbsite._common.wording import argument
+from gibbsite.errors import ArgumentError
 from gibbsite.learn.crf.labels import Span, find_spans
 
 _REPEATS = 1000
@@ -95,6 +97,8 @@ def score_labels(
     >>> score.total.f1, score.classes["Y"].recall, score.confusion["Y", "X"]
     (0.5, 0.0, 1)
     """
+    repeats, rng = check_integer("repeats", repeats, 0), check_integer("rng", rng, 0)
+    _compare_shapes(true, found)
     names: list[str] = []
     rows: list[dict[str, list[int]]] = []
     confusion: dict[tuple[str, str], int] = {}
@@ -122,6 +126,23 @@ def score_labels(
     classes = {name: _figures(counts[:, k].sum(axis=0), samples[:, k]) for k, name in enumerate(names)}
     total = _figures(counts.sum(axis=(0, 1)), samples.sum(axis=1))
     return Score(total, classes, confusion, good / max(many, 1))
+
+
+def _compare_shapes(true: Any, found: Any) -> None:
+    """Refuse labels that are not lists of documents of sentences of texts, and two lists that differ in length."""
+    shapes = []
+    for name, labels in (("true", true), ("found", found)):
+        try:
+            shapes.append([[len(sentence) for sentence in document] for document in labels])
+            texts = all(isinstance(label, str) for document in labels for sentence in document for label in sentence)
+        except (TypeError, RecursionError):
+            texts = False
+        if not texts:
+            raise ArgumentError(
+                f"{argument(name)} must be the labels by document, sentence and token, got {describe(labels)}."
+            )
+    if shapes[0] != shapes[1]:
+        raise ArgumentError("true and found must have as many documents, sentences and labels as each other.")
 
 
 def _confuse(here: set[Span], there: set[Span], confusion: dict[tuple[str, str], int]) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gibbsite._common.wording import escaped
+from gibbsite._common.arguments import checked
+from gibbsite._common.wording import escaped, unknown
 from gibbsite.applications.entities.documents import Document
+from gibbsite.errors import ArgumentError
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.learn.crf.labels import Span, find_spans, write_spans
 
@@ -95,9 +97,13 @@ def _join(document: Document) -> tuple[str, list[list[tuple[int, int]]]]:
     return "\n".join(parts) + "\n", offsets
 
 
+@checked
 def render(tagged: Sequence[Tagged], form: str) -> str:
     """Return tagged documents in a format."""
-    return {"inline": _inline, "tsv": _tsv, "json": _json, "html": _html}[form](tagged)
+    writers = {"inline": _inline, "tsv": _tsv, "json": _json, "html": _html}
+    if form not in writers:
+        raise ArgumentError(unknown("form", form, writers))
+    return writers[form](tagged)
 
 
 def _inline(tagged: Sequence[Tagged]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import check_integer, check_number, checked
 from gibbsite._common.arrays import Array, Bytes, Ints, Ints16
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.images import need_pillow, read_photograph
@@ -207,6 +207,7 @@ _CLASSES = ("sky", "grass", "wall", "tiger")
 _COLOURS = np.array([[90, 140, 230], [70, 150, 50], [150, 140, 135], [220, 130, 40]], np.uint8)
 
 
+@checked
 def make_pictures(
     count: int, *, height: int = 213, width: int = 320, noise: float = 28.0, rng: int = 0
 ) -> LabelledImages:
@@ -229,6 +230,9 @@ def make_pictures(
     >>> pictures.classes, pictures.examples[0].image.shape
     (('sky', 'grass', 'wall', 'tiger'), (213, 320, 3))
     """
+    count, rng = check_integer("count", count, 0, 100_000), check_integer("rng", rng, 0)
+    height, width = (check_integer(name, size, 1, 10_000) for name, size in (("height", height), ("width", width)))
+    noise = check_number("noise", noise, zero=True)
     random = np.random.default_rng(rng)
     y, x = np.mgrid[:height, :width]
     examples = []

@@ -25,8 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gibbsite as gs
-from gibbsite._common.arguments import check_integer, checked
+from gibbsite._common.arguments import check_integer, check_number, checked, read_sizes
 from gibbsite._common.arrays import Array, Floats, Integers, Ints
+from gibbsite._common.reals import read_reals
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import clock
 from gibbsite.applications.methods import PATCH_LABELS, PATCHES
@@ -163,6 +164,7 @@ def field_model(fields: Floats, coupling: float = COUPLING, neighbours: int = 4)
     >>> field_model(np.zeros((20, 31, 9)))
     FactorGraph(620 sites of 9 states, 1,809 factors in 2 groups)
     """
+    fields, coupling = read_reals(fields, "fields", dimensions=3), check_number("coupling", coupling, zero=True)
     rows, columns, states = fields.shape
     shifted = fields - fields.max(axis=2, keepdims=True)
     # labels of probability zero get a tiny probability, so that chains can move
@@ -187,7 +189,7 @@ def central_region(shape: tuple[int, int]) -> Region:
     return first[1], first[0], first[1] + sizes[1], first[0] + sizes[0]
 
 
-@lru_cache(maxsize=64)
+@checked
 def aimed_scan(
     shape: tuple[int, int], region: Region, coupling: float = COUPLING, neighbours: int = 4
 ) -> gs.influence.DogsScan:
@@ -211,6 +213,16 @@ def aimed_scan(
     >>> len(scan.order), round(scan.variation, 1)
     (110, 85.4)
     """
+    sizes, corners = read_sizes("shape", shape, 2), read_sizes("region", region, 4, 0)
+    return _aimed_scan(
+        sizes, corners, check_number("coupling", coupling, zero=True), check_integer("neighbours", neighbours, 4)
+    )
+
+
+@lru_cache(maxsize=64)
+def _aimed_scan(
+    shape: tuple[int, ...], region: tuple[int, ...], coupling: float, neighbours: int
+) -> gs.influence.DogsScan:
     model = field_model(
         np.zeros((*shape, 3)), coupling, neighbours
     )  # the bound depends neither on fields nor on the number of states
@@ -234,6 +246,7 @@ def independent(fields: Floats) -> Labelled:
     return Labelled(fields.argmax(axis=2), p / p.sum(axis=2, keepdims=True), 0, 0.0)
 
 
+@checked
 @whole_runs_only()
 def label_field(
     fields: Floats,
@@ -280,6 +293,7 @@ def label_field(
     if label not in PATCH_LABELS:
         raise ArgumentError(unknown("label", label, PATCH_LABELS))
     rounds = check_integer("rounds", rounds, 1)
+    fields = read_reals(fields, "fields", dimensions=3)
     alone = independent(fields)
     if method == "plsa":
         return alone

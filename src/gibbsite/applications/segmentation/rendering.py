@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, read_integers
 from gibbsite._common.arrays import Array, Bytes
-from gibbsite.applications.images import need_pillow
+from gibbsite._common.reals import read_reals
+from gibbsite.applications.images import as_photograph, need_pillow
 from gibbsite.errors import FormatError, ModelError, UnknownFormatError
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import PathLike, check_writable, save
@@ -84,12 +85,20 @@ def make_legend(names: Sequence[str], colours: Any = None) -> Legend:
     >>> legend.colours.tolist()
     [[0, 114, 178], [230, 159, 0]]
     """
+    names = list(names)
     if len(names) > MOST_LABELS:
         raise ModelError(f"there are {len(names)} labels; a label image holds at most {MOST_LABELS}.")
-    chosen = _distinct(len(names)) if colours is None else np.asarray(colours, np.uint8).reshape(-1, 3)
+    chosen = _distinct(len(names)) if colours is None else _read_colours(colours)
     if len(chosen) != len(names):
         raise ModelError(f"{len(names)} labels need as many colours, got {len(chosen)}.")
     return Legend(tuple(str(name) for name in names), chosen)
+
+
+def _read_colours(colours: Any) -> Bytes:
+    found = read_integers("colours", colours, 0, 255)
+    if found.ndim not in (1, 2) or found.size % 3 or found.shape[-1] % 3:
+        raise ModelError(f"colours must have the shape (labels, 3), got {found.shape}.")
+    return found.astype(np.uint8).reshape(-1, 3)
 
 
 def _distinct(count: int) -> Bytes:
@@ -153,6 +162,18 @@ def write_segmentation(
     ['a-certainty.png', 'a-legend.json', 'a.png']
     """
     places = check_outputs(path)
+    labels = read_reals(labels, "labels", dimensions=2)
+    if not (labels == np.floor(labels)).all():
+        raise ModelError("labels must be whole numbers.")
+    labels = labels.astype(np.int64)
+    if certainty is not None:
+        certainty = read_reals(certainty, "certainty", dimensions=2)
+        if not ((certainty >= 0.0) & (certainty <= 1.0)).all() or certainty.shape != labels.shape:
+            raise ModelError(f"certainty must be an array of shape {labels.shape} of numbers from 0 to 1.")
+    if image is not None:
+        image = as_photograph(image)
+        if image.shape[:2] != labels.shape:
+            raise ModelError(f"the image must have the shape {labels.shape} of the labels, got {image.shape[:2]}.")
     if labels.size and labels.max() >= len(legend.names):
         raise ModelError(f"label {labels.max()} has no name; the legend names the labels 0 to {len(legend.names) - 1}.")
     facts = write_json(legend.facts(labels))

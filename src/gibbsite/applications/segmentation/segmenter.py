@@ -130,7 +130,7 @@ class Segmenter:
         if not learns and not (is_number(coupling) and 0.0 <= float(coupling) < np.inf):
             raise ArgumentError(f'{argument("coupling")} must be a number of at least 0, or "learn", got {coupling!r}.')
         self.coupling: float | str = "learn" if learns else float(coupling)
-        if neighbours not in (4, 8):
+        if not is_number(neighbours) or neighbours not in (4, 8):
             raise ArgumentError(f"{argument('neighbours')} must be 4 or 8, got {neighbours!r}.")
         self.neighbours, self.smoothing, self.starts = neighbours, smoothing, starts
         self.rng = check_integer("rng", rng, 0)

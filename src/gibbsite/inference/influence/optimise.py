@@ -74,6 +74,7 @@ class DogsScan(FixedOrder):
             raise ArgumentError(f"This scan is for {self.n_sites} sites, but the model has {graph.n_sites}.")
         return super().schedule(graph, model)
 
+    @checked
     def certify(self, model: FactorGraph, influence: Any = None) -> Certificate:
         """Return the guarantee for another model of the same structure, or from other bounds."""
         if model.n_sites != self.n_sites:
@@ -81,6 +82,7 @@ class DogsScan(FixedOrder):
         weights = self.target_weights
         return certify(model, scan=self, target=self.targets.tolist(), weights=weights, influence=influence)
 
+    @checked
     def save(self, path: str | Path) -> None:
         """Save the scan to an ``.npz`` file, which :func:`gibbsite.load` reads.
 

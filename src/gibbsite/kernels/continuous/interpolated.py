@@ -273,7 +273,7 @@ def interpolate(energy: list[int] | None, density: list[int], tolerance: float) 
     order = np.arange(0 if energy is None else energy[-1] + 1)
     parts = [np.cos(np.pi * np.outer(order, np.arange(d + 1)) / d).ravel() for d in density]
     starts = row_starts([part.size for part in parts])[:-1]
-    return Interpolation(energy is not None, nodes, fine, np.concatenate(parts), starts, tolerance)
+    return Interpolation(energy is not None, nodes, fine, np.concatenate(parts), starts, float(tolerance))
 
 
 # Of the stage of an update: the level, the present energy, the proposal on [-1, 1], the draw to accept it by.

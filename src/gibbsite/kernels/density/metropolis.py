@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._common.arguments import describe
 from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.foreign import adopt, call_at, digest_of
@@ -195,7 +196,7 @@ class Metropolis(WalkingKernel):
     adapt: bool = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.proposal, Proposal) and self.proposal not in LAWS:
+        if not isinstance(self.proposal, Proposal) and not (isinstance(self.proposal, str) and self.proposal in LAWS):
             raise ArgumentError(unknown("proposal", self.proposal, LAWS, ", or give a gs.kernels.Proposal"))
         if self.one_by_one and (isinstance(self.proposal, Proposal) or self.covariance is not None):
             raise ArgumentError("one_by_one=True takes neither a covariance nor your own proposal.")
@@ -272,8 +273,8 @@ def read_scale(given: Any, n: int) -> Floats:
     """Return the scale of a user: n positive numbers."""
     try:
         scale = np.broadcast_to(np.asarray(given, float), (n,)).copy()
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{argument('scale')} must be a number or {n} of them, got {given!r}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{argument('scale')} must be a number or {n} of them, got {describe(given)}.") from None
     if not (np.isfinite(scale).all() and (scale > 0).all()):
         raise ArgumentError(f"{argument('scale')} must be positive, got {given!r}.")
     return scale

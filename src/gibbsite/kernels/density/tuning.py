@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from gibbsite._common.arguments import describe
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, called, inlined
@@ -38,8 +39,8 @@ def read_shape(given: Any, n: int, what: str) -> Floats:
     """Return the factor of a covariance given by a user: a number or array of variances, or a matrix."""
     try:
         matrix = np.asarray(given, float)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{argument(what)} must be numbers, got {given!r}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"{argument(what)} must be numbers, got {describe(given)}.") from None
     if matrix.ndim < 2:
         if matrix.shape not in ((), (n,)) or not (np.isfinite(matrix).all() and (matrix > 0).all()):
             raise ArgumentError(f"{argument(what)} must be positive numbers, one or {n}, or a matrix, got {given!r}.")

@@ -33,7 +33,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, describe
 from gibbsite._common.arrays import Array, Codes, Floats, Ints, Words64
 from gibbsite._common.wording import argument, part
 from gibbsite._numba.jit import Integer, generic, implement, inlined
@@ -160,12 +160,18 @@ def gains(rows: Any, tau: float, log: bool) -> Floats:
     return found
 
 
+#: Larger minibatches are mistakes: one update would take seconds.
+LARGEST_BATCH = 100_000_000
+
+
 def read_batch(name: str, given: Any, automatic: float) -> float:
     """Return a mean minibatch size lambda: a number, or that of ``"auto"``."""
     if isinstance(given, str) and given == "auto":
         return automatic
     if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < math.inf:
-        raise ArgumentError(f"{argument(name)} must be a positive number or 'auto', got {given!r}.")
+        raise ArgumentError(f"{argument(name)} must be a positive number or 'auto', got {describe(given)}.")
+    if given > LARGEST_BATCH:
+        raise ArgumentError(f"{argument(name)} must be at most {LARGEST_BATCH:,}, got {describe(given)}.")
     return float(given)
 
 

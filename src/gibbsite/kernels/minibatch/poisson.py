@@ -30,17 +30,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Array, Bools, Codes, Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.generators import Words, below
 from gibbsite._numba.random.poisson import poisson
-from gibbsite.errors import ArgumentError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
 from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.minibatch.factors import (
     DRAWN,
     KEPT,
+    LARGEST_BATCH,
     UPDATES,
     Batched,
     MinibatchKernel,
@@ -230,10 +231,8 @@ class LocalMinibatchGibbs(MinibatchKernel):
 
     def parameters(self, graph: Graph) -> LocalParameters:
         """Return the factors and the size of subsets."""
-        size = self.minibatch
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise ArgumentError(f"minibatch of LocalMinibatchGibbs must be a whole number of at least 1, got {size!r}.")
-        return LocalParameters(drawn_rows(graph), int(size))
+        size = check_integer("minibatch of LocalMinibatchGibbs", self.minibatch, 1, LARGEST_BATCH)
+        return LocalParameters(drawn_rows(graph), size)
 
     def memory(self, graph: Graph, stream: Words64) -> Subset:
         """Allocate scratch, counts, and a mark for each factor of a site."""

@@ -23,13 +23,13 @@ where E is taken at beta and E' at beta'. The error is smallest where c is the d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import is_iterable
 from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
@@ -79,7 +79,7 @@ def first_betas() -> Floats:
 def read_betas(ladder: Any) -> Floats:
     """Return a ladder that was given, checked."""
     name = argument("ladder")
-    if isinstance(ladder, str) or not isinstance(ladder, Iterable):
+    if isinstance(ladder, str) or not is_iterable(ladder):
         raise ArgumentError(
             f"{name} must be {argument('ladder', 'auto')} or a list of inverse temperatures, got {ladder!r}."
         )

@@ -9,12 +9,12 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, check_number, is_number
+from gibbsite._common.arguments import check_integer, check_list, check_number, describe, is_number, is_numeric
 from gibbsite._common.arrays import Array, Bools, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ModelError
@@ -230,9 +230,18 @@ class AspectModel(Parameters):
         >>> model.classes_.tolist()
         ['day', 'night']
         """
-        model, tables = cls(**params), [np.asarray(table, np.float64) for table in words]
+        names, given = check_list("classes", classes, "names"), check_list("words", words, "tables")
+        shapes = {np.shape(table)[:1] if is_numeric(table) and np.ndim(table) == 2 else () for table in given}
+        if shapes != {(len(names),)} or not names:
+            raise ArgumentError(
+                f"{argument('words')} must be tables of numbers with a row for each class, one table for each kind of "
+                f"words, got {describe(words)}."
+            )
+        if not all(isinstance(one, Hashable) for one in names):
+            raise ArgumentError(f"{argument('classes')} must be a list of names, got {describe(classes)}.")
+        model, tables = cls(**params), [np.asarray(table, np.float64) for table in given]
         offsets = np.concatenate([[0], np.cumsum([table.shape[1] for table in tables])]).astype(np.int64)
-        model._keep(np.asarray(list(classes)), offsets, np.ascontiguousarray(np.hstack(tables).T))
+        model._keep(np.asarray(names), offsets, np.ascontiguousarray(np.hstack(tables).T))
         return model
 
     def _smoothing(self) -> tuple[float, float]:
@@ -249,7 +258,9 @@ class AspectModel(Parameters):
             seen = bags.words.max(axis=0, initial=0) + 1
             counts = np.array([bags.width]) if bags.width else seen
         else:
-            counts = np.array([check_integer("sizes", size, 1) for size in sizes])
+            counts = np.array(
+                [check_integer("sizes", size, 1, 10_000_000) for size in check_list("sizes", sizes, "numbers")]
+            )
             if counts.shape != (bags.kinds,):
                 raise ArgumentError(
                     f"{argument('sizes')} must have an entry for each of {bags.kinds} kinds of words, got "
@@ -293,7 +304,7 @@ class AspectModel(Parameters):
         bags = read_bags(X)
         counts = np.diff(self._offsets)
         if bags.width and bags.width != counts[0]:
-            raise ValueError(f"X has {bags.width} features, but AspectModel is expecting {counts[0]} features as input")
+            raise ModelError(f"X has {bags.width} features, but AspectModel is expecting {counts[0]} features as input")
         if bags.kinds != counts.size and bags.words.shape[0]:
             raise ModelError(f"tokens have {bags.kinds} kinds of words, but {counts.size} were learnt.")
         if bags.kinds != counts.size:
@@ -325,7 +336,7 @@ class AspectModel(Parameters):
 
 def _read_sets(y: Any, documents: int) -> list[list[Any]]:
     """Return the classes of every document as lists."""
-    rows = np.asarray(y).tolist() if hasattr(y, "__array__") else list(y)
+    rows = check_list("y", np.asarray(y).tolist() if hasattr(y, "__array__") else y, "classes of documents")
     if len(rows) != documents:
         raise ModelError(f"there are {documents} documents and classes of {len(rows)}; give as many.")
     return [list(row) if isinstance(row, list | tuple | set | frozenset) else [row] for row in rows]

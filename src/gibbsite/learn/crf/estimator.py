@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, check_number
+from gibbsite._common.arguments import check_integer, check_list, check_number
 from gibbsite.errors import ModelError
 from gibbsite.learn.crf.chain import Chain, fit_chain
 from gibbsite.learn.crf.sequences import Vocabulary, read_labels
@@ -190,7 +190,7 @@ class ChainCRF(Parameters):
         >>> [labels for labels, p in crf.predict_best([[["a"], ["b"]]], best=2)[0]][0]
         ['x', 'y']
         """
-        best = check_integer("best", best, 1)
+        best = check_integer("best", best, 1, 100_000)
         sequences, _ = self._read(X)
         log_z = self._chain.marginals(sequences)[1]
         return [
@@ -200,10 +200,19 @@ class ChainCRF(Parameters):
 
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy, the share of positions whose predicted label is right."""
-        found = self.predict(X)
+        X = X if is_table(X) else check_list("X", X, "sequences")
+        found, y = self.predict(X), check_list("y", y, "labels")
         if isinstance(found, np.ndarray):
+            if len(found) != len(y):
+                raise ModelError(f"there are {len(found)} rows and {len(y)} labels.")
             return float((found == np.asarray(y)).mean())
-        pairs = [(a, b) for one, two in zip(found, y, strict=True) for a, b in zip(one, two, strict=True)]
+        pairs = [
+            (a, b)
+            for one, two in zip(found, read_labels(y, self._read(X)[0]), strict=True)
+            for a, b in zip(one, two, strict=True)
+        ]
+        if not pairs:
+            raise ModelError("there is no position in X.")
         return float(np.mean([a == b for a, b in pairs]))
 
     @property
@@ -213,9 +222,9 @@ class ChainCRF(Parameters):
     def _read_both(self, X: Any, y: Any) -> tuple[bool, Any, Any]:
         """Return whether X is one array of rows, its sequences and their labels."""
         if y is None:
-            raise ValueError("requires y to be passed, but the target y is None.")
+            raise ModelError("requires y to be passed, but the target y is None.")
         if not is_table(X):
-            return False, list(X), list(y)
+            return False, check_list("X", X, "sequences"), check_list("y", y, "lists of labels")
         table, target = read_table(X, y)
         return True, table[:, None, :], target[:, None].tolist()
 
@@ -226,7 +235,7 @@ class ChainCRF(Parameters):
         if flat:
             X = read_table(X)[0]
             if X.shape[1] != getattr(self, "n_features_in_", X.shape[1]):
-                raise ValueError(
+                raise ModelError(
                     f"X has {X.shape[1]} features, but ChainCRF is expecting {self.n_features_in_} features as input"
                 )
             X = X[:, None, :]
