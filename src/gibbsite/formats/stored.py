@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, describe, is_path
 from gibbsite._common.arrays import Array, Bytes, Floats, Floats32, Ints, Words32
 from gibbsite._common.lock import hold
 from gibbsite._common.wording import argument
@@ -95,6 +95,8 @@ def store_edges(
     folder = Path(path_text(path))
     if folder.exists():
         raise ArgumentError(f"{folder} exists already; give the name of a new folder.")
+    if isinstance(edges, str) and not is_path(edges):
+        raise ArgumentError(f"{argument('edges')} must be the path of a file, got {describe(edges)}.")
     file = Path(edges) if isinstance(edges, str | Path) else None
     if sites is None:
         if file is None:

@@ -128,6 +128,10 @@ def write_uai_mar(
                 numbers = ["1" if code == observed[at] else "0" for code in range(len(labels))]
             elif name in marginals:
                 found = marginals[name]
+                if not isinstance(found, Mapping) or not all(label in found for label in labels):
+                    raise ModelError(
+                        f"the marginals of the site {name!r} must be a mapping from its states to numbers."
+                    )
                 numbers = [repr(float(found[label])).removesuffix(".0") for label in labels]
             else:
                 raise ModelError(f"there are no marginals of the site {name!r}, and it is not observed.")

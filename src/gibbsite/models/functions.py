@@ -92,7 +92,7 @@ class FunctionFactors:
             raise ModelError(f"factors need a function f(x, parameters), got {function!r}.")
         try:
             found = frozen(np.zeros((1, 0)) if parameters is None else parameters, np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ModelError(f"the factors {name!r} need numbers as parameters.") from None
         where = read_scopes(scopes)
         if found.ndim == 1:
