@@ -67,8 +67,8 @@ class Study:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"models": 3}, "models must be a list, got 3."),
-        ({"models": [3]}, "models must be a list, got [3]."),
+        ({"models": 3}, "models must be a list in which every item is a model, got 3."),
+        ({"models": [3]}, "models must be a list in which every item is a model, got [3]."),
         ({"models": [], "weight": "x"}, "weight must be an array of numbers or None, got 'x'."),
         ({"models": [], "many": []}, "many must be a whole number, got []."),
     ],
