@@ -132,7 +132,7 @@ def _all(fits: Callable[[Any], bool], value: Any, once: bool) -> bool:
 
 def _rule(name: str, items: str = "") -> tuple[set[type], Callable[[Any], bool], str] | None:
     """Return how arguments of a declared type are recognised; None if this module does not know the type."""
-    item = _rule(items) if items in (*_CLASSES, "str", "PathLike") else None
+    item = _rule(items) if items in (*_CLASSES, "PathLike") else None
     if item is not None and name in ("Sequence", "Iterable", "Collection", "list"):
         return set(), lambda value: _all(item[1], value, name == "Iterable"), f"a list in which every item is {item[2]}"
     if name in _KNOWN or name.rpartition(".")[2] not in _CLASSES:
@@ -144,11 +144,11 @@ def _rule(name: str, items: str = "") -> tuple[set[type], Callable[[Any], bool],
 def checked(function: F) -> F:
     """Make a function refuse arguments that are not of the types it declares, as far as this module knows them.
 
-    Of a class, its constructor and all public methods do so.
+    Of a class, all public methods do so.
     """
     if isinstance(function, type):
         for name, method in vars(function).copy().items():
-            if isinstance(method, FunctionType) and (name == "__init__" or not name.startswith("_")):
+            if not name.startswith("_") and isinstance(method, FunctionType):
                 setattr(function, name, checked(method))
         return function
     rules: dict[str, tuple[set[type], list[Callable[[Any], bool]], str]] = {}

@@ -78,6 +78,7 @@ class EntityRecognizer:
     [('PER', 0, 4), ('LOC', 9, 13)]
     """
 
+    @checked
     def __init__(
         self,
         template: str | PathLike = "document",

@@ -114,6 +114,7 @@ class Segmenter:
     True
     """
 
+    @checked
     def __init__(
         self,
         texture: int = 1000,
