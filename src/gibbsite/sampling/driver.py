@@ -163,12 +163,15 @@ class Driver:
     def erase(self) -> None:
         """Begin a new recording on the same tapes."""
         record = self.setup.record
-        self.tapes = [record.erase_open(tape) for tape in self.tapes]
+        if record.open:
+            self.tapes = [record.erase_open(tape) for tape in self.tapes]
+        counters = np.array((0, 0, 0, 1 if record.batches else NEVER))
         for tape in self.tapes:
-            tape.counters[:] = 0, 0, 0, 1 if record.batches else NEVER
-            tape.best[:] = -np.inf
-            for sums in (tape.open_batch, tape.recent, tape.total):
-                sums[:] = 0
+            tape.counters[:] = counters
+            tape.best.fill(-np.inf)
+            tape.open_batch.fill(0)
+            tape.recent.fill(0)
+            tape.total.fill(0)
 
     def freeze(self) -> None:
         """End the adaptation of kernels that adapt during the warmup."""
@@ -178,6 +181,8 @@ class Driver:
 
     def inspect(self) -> None:
         """Raise the error of a kernel, or of a function of a recorder, that has failed."""
+        if not self._inspects:
+            return
         for state, tape in zip(self.states, self.tapes, strict=True):
             if isinstance(self.setup.kernel, Fallible):
                 self.setup.kernel.inspect(self.setup.model, self.setup.graph, state.memory)
@@ -335,8 +340,7 @@ class Driver:
                 before = copy.deepcopy((self.states, bare))
         try:
             took = self.advance(rounds, length, keep)
-            if self._inspects:
-                self.inspect()
+            self.inspect()
         except SamplingError as wrong:
             if before is not None:
                 self.states, tapes = before

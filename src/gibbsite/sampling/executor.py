@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
+_NO_GATE = np.zeros(1, np.int64)
 
 
 class Bundles(Protocol):
@@ -108,9 +109,8 @@ class Threads(Executor):
         """Make steps of all chains; threads share a chain if there are more threads than chains."""
         bundles = len(chains.states)
         members = min(chains.layout.most_members, max(1, self.count // bundles)) if self.count > bundles else 1
-        gates = [np.zeros(1, np.int64)] * bundles
-        if members > 1:  # teams must not meet at the same gate
-            gates = [np.zeros(1, np.int64) for _ in range(bundles)]
+        # teams must not meet at the same gate; a chain that one thread moves needs none
+        gates = [_NO_GATE] * bundles if members == 1 else [np.zeros(1, np.int64) for _ in range(bundles)]
 
         def advance_one(item: int) -> None:
             k, member = divmod(item, members)
