@@ -42,7 +42,7 @@ def _race_chains(client: Any, quick: bool) -> Section:
     model = gs.ising_grid((200, 200), coupling=0.4)
     how: dict[str, Any] = {"scan": gs.Systematic(), "chains": 2, "warmup": 0}
     seconds, repetitions = (6.0, 1) if quick else (60.0, 2)
-    sweeps = gs.sample(model, seconds=seconds, **how, **_COMMON).draws
+    sweeps = gs.sample(model, seconds=seconds, **how, **_COMMON).n_draws
     _seconds(model, sweeps=2, on=client, **how)  # compiled
     times: dict[str, list[float]] = {"2 threads": [], "2 workers": []}
     for _ in range(repetitions):

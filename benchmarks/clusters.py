@@ -63,7 +63,7 @@ def draw_start(model: gs.FactorGraph, rng: int) -> Any:
         found = gs.sample(
             model, gs.SwendsenWang(), sweeps=1, warmup=500, chains=1, rng=rng, record="draws", **_silent()
         )
-    return found.values[0, -1].astype(np.int64)
+    return found.draws[0, -1].astype(np.int64)
 
 
 def forget(

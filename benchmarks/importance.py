@@ -37,7 +37,7 @@ def ours(file: Path) -> Drawer:
 
     def draw(draws: int) -> int:
         found = gs.sample_weighted(model, gs.importance.Forward("prior"), draws=draws, rng=1, threads=1, progress=False)
-        return found.draws
+        return found.n_draws
 
     return draw
 
@@ -119,7 +119,7 @@ def measure(*, quick: bool = False) -> Section:
             found = gs.sample_weighted(model, seconds=5.0, rng=1, threads=1, progress=False)
             error = largest_error(found.marginals, known)
             rows.append([f"{name}, 5 s", f"error {error:.4f}", found.diagnostics.word])
-            data[name] = {"error": error, "draws": found.draws, "converged": found.converged}
+            data[name] = {"error": error, "draws": found.n_draws, "converged": found.converged}
             targets.append(Target(f"{name}: error after 5 s", error, ERROR, False))
     return Section("importance", targets, ["weighted draws", "seen", "ours in theirs, or verdict"], rows, data)
 

@@ -79,7 +79,7 @@ def _sample(model: gs.models.StoredPairs, sweeps: int) -> tuple[float, float]:
             criteria=gs.Criteria(dispersed_starts=False),
             record=gs.Marginals(batches=False, rao_blackwell=False),
         )
-    assert result.draws == sweeps
+    assert result.n_draws == sweeps
     return time.perf_counter() - began, time.process_time() - busy
 
 

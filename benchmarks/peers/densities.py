@@ -47,7 +47,7 @@ class Ours:
                 )
 
     def variance(self) -> float:
-        return float(self.result.values.var())
+        return float(self.result.draws.var())
 
 
 def log_chains(x: NDArray[np.float64]) -> Any:

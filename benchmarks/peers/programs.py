@@ -30,7 +30,7 @@ class Ours:
             self.result = whole_call(self.model, self.sweeps, rng=self.calls, record=["marginals", "draws"])
 
     def spins(self) -> Spin:
-        return 2 * self.result.values[0].astype(np.int64) - 1
+        return 2 * self.result.draws[0].astype(np.int64) - 1
 
 
 def pymc_program(model: Spins) -> Any:

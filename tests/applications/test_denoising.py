@@ -201,7 +201,7 @@ def test_runs_repeat_and_starts_count() -> None:
     states = run(y, average_states=True, **given)
     assert set(np.unique(np.rint(states.probability * 30))) <= set(range(31))
     assert np.allclose(states.probability * 30, np.rint(states.probability * 30))
-    assert states.result.draws == 30
+    assert states.result.n_draws == 30
     assert run(y, method=gs.HerdedGibbs(keys="binned"), **given).method == "HerdedGibbs"
 
 
@@ -218,7 +218,7 @@ def test_annealing_gives_one_image_better_than_the_next_maximum() -> None:
         assert done.model.log_potential(codes[1]) > near.model.log_potential(codes[0])
     kernel = gs.AnnealedGibbs(sweeps=30, start=1.0)
     assert np.array_equal(run(y, method=kernel, rng=1, **given).image, done.image)
-    assert done.result.draws == 30
+    assert done.result.n_draws == 30
 
 
 def test_tiny_images() -> None:

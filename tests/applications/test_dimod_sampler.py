@@ -175,12 +175,12 @@ def test_draws_become_a_sample_set() -> None:
     for found in (gs.applications.to_sampleset(result, bqm), gs.applications.to_sampleset(result, model, beta=0.1)):
         assert len(found) == 150
         order = [list(map(str, found.variables)).index(name) for name in model.sites]
-        assert np.array_equal(found.record.sample[:, order], result.values.reshape(150, -1))
+        assert np.array_equal(found.record.sample[:, order], result.draws.reshape(150, -1))
         np.testing.assert_allclose(found.record.energy, bqm.energies(gs.applications.to_sampleset(result, bqm)))
     part = model.observe({"a": 1})
     seen = gs.sample(part, sweeps=20, record="draws", rng=1, progress=False)
     energies = gs.applications.to_sampleset(seen, part).record.energy
-    assert energies[0] == pytest.approx(-part.log_potential(seen.values[0, 0].astype(int)))
+    assert energies[0] == pytest.approx(-part.log_potential(seen.draws[0, 0].astype(int)))
     with pytest.raises(gs.errors.IncompatibleError, match="different sites"):
         gs.applications.to_sampleset(seen, bqm)
 

@@ -28,7 +28,7 @@ import gibbsite as gs
 warnings.simplefilter("ignore", gs.ConvergenceWarning)
 model = gs.ising_grid((3, 3), coupling=0.3, field=0.1)
 result = gs.sample(model, sweeps=200, rng=1, record=["energy", "draws"])
-print(result.energy.sum().hex(), result.values.sum(), result.diagnostics.converged)
+print(result.energy.sum().hex(), result.draws.sum(), result.diagnostics.converged)
 answer = gs.infer(gs.example("asia"), method="gibbs", sweeps=2000, rng=1)
 print([p.hex() for table in answer.marginals.values() for p in table.values()], answer.converged)
 """

@@ -95,12 +95,15 @@ def of_result(result: gs.Result) -> dict[str, Any]:
     verdict = result.diagnostics
     found: dict[str, Any] = {
         "totals": result.totals,
-        "counts": [result.draws, result.warmup, result.chains],
+        "counts": [result.n_draws, result.warmup, result.chains],
         "verdict": [verdict.converged, len(verdict.reasons), verdict.rhat_max, verdict.ess_min],
         "report": result.report,
     }
-    names = ("values", "energy", "log_z", "log_z_error")
-    known = {name: getattr(result, name, None) for name in names} | {"best": result.log_potential}
+    names = ("energy", "log_z", "log_z_error")
+    known = {name: getattr(result, name, None) for name in names} | {
+        "values": result.draws,
+        "best": result.log_potential,
+    }
     if result.n_marginal or result.sets.n_joint or not result.domains.n_sites:
         known |= {"marginals": result.marginals, "mcse": result.mcse}
     found |= {name: value for name, value in known.items() if value is not None}
@@ -115,7 +118,9 @@ def of_result(result: gs.Result) -> dict[str, Any]:
 def figures_of(answer: gs.inference.Inference) -> dict[str, Any]:
     """Return the figures behind the verdict on an answer, by name; the verdict itself is compared apart."""
     figures = answer.diagnostics.to_dict()
-    names = {name: name.replace("dispersed", "look") for name in figures}  # as when the reference was made
+    names = {
+        name: name.replace("dispersed", "look").removeprefix("n_") for name in figures
+    }  # as when the reference was made
     left_out = ("converged", "reasons", "dispersed_starts")
     return {names[k]: figures[k] for k in sorted(figures, key=names.__getitem__) if k not in left_out}
 

@@ -626,7 +626,7 @@ def main(arguments: list[str] | None = None) -> int:
     found = []
     for result in results(chosen, draws):
         found.append(result)
-        part, test, statistic, p = result.values()
+        part, test, statistic, p = result.draws()
         print(f"{part:12}{test:42}{statistic:16.6g}{p:12.3g}{'  FAILED' * (p < threshold)}")
     failed = sum(result["p"] < threshold for result in found)
     print(f"# {failed} of {total} failed; smallest p {min(result['p'] for result in found):.2g}")

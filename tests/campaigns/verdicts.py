@@ -99,7 +99,7 @@ def try_once(suite: str, name: str, seed: int, given: argparse.Namespace) -> dic
         "name": name,
         "seed": seed,
         "seconds": round(taken, 2),
-        "draws": numbers["draws"],
+        "draws": numbers["n_draws"],
         "converged": answer.converged,
         "error": max(gap for gap, _ in gaps),
         "cells": len(gaps),

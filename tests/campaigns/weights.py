@@ -58,7 +58,7 @@ def try_once(number: int) -> dict[str, Any]:
     usable = np.flatnonzero(np.minimum(truth, 1.0 - truth) * seen.effective > 400.0)
     cell = usable[number % usable.size] if usable.size else None
     pull = [] if cell is None or not known else [_pull(found.estimate, truth, int(cell))]
-    varies = known and 1.0 / seen.effective > 1.02 / seen.draws  # otherwise the error is that of the unseen
+    varies = known and 1.0 / seen.effective > 1.02 / seen.n_draws  # otherwise the error is that of the unseen
     z_pull = [(found.log_z - exact.log_z) / found.log_z_error] if varies else []
     return {
         "number": number,

@@ -120,12 +120,12 @@ def main() -> int:
         finally:
             over.set()
             watcher.join()
-    print(f"{options.minutes:g} minutes; chains of {disturbed.draws:,} draws; {', '.join(happened)}")
+    print(f"{options.minutes:g} minutes; chains of {disturbed.n_draws:,} draws; {', '.join(happened)}")
     if options.partitions is not None:
         print(f"{sum(repeated)} blocks were made again, at most {max(repeated, default=0)} of them at a time")
     if seen:
         report_memory(seen)
-    undisturbed = gs.sample(model, sweeps=disturbed.draws, **how)
+    undisturbed = gs.sample(model, sweeps=disturbed.n_draws, **how)
     same = undisturbed.marginals.cells.tobytes() == disturbed.marginals.cells.tobytes()
     print("the same bytes as an undisturbed run on threads" if same else "OTHER BYTES than an undisturbed run")
     return 0 if same else 1

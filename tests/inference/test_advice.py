@@ -45,7 +45,7 @@ def test_no_draw_counts_for_more_than_one(monkeypatch: pytest.MonkeyPatch) -> No
     """Without fields, the conditionals of clusters are one half in every draw."""
     model = gs.ising_grid((6, 6), coupling=0.8)
     found = measure_efficiency(model, gs.SwendsenWang(), sweeps=2000, chains=2, rng=1)
-    assert found.effective > 10 * found.draws
+    assert found.effective > 10 * found.n_draws
     monkeypatch.setattr(advice, "measure_efficiency", lambda *args, **how: found)
     rates = {one.name: one.rate for one in gs.recommend(model, seconds=1.0).candidates}
-    assert rates["SwendsenWang"] == found.draws / found.seconds
+    assert rates["SwendsenWang"] == found.n_draws / found.seconds

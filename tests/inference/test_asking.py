@@ -191,7 +191,7 @@ def test_herded_answers_have_a_note_and_no_errors() -> None:
 
 
 def test_quasi_runs_are_whole_periods() -> None:
-    assert ask("MAR", "quasi", seconds=20).result.draws == 1024
+    assert ask("MAR", "quasi", seconds=20).result.n_draws == 1024
     with pytest.raises(gs.errors.ModelError, match=r"take sweeps=1024 \(m = 10\) or sweeps=2048 \(m = 11\)"):
         ask("MAR", "quasi", sweeps=2000)
     with pytest.raises(gs.errors.IncompatibleError, match="needs a scan of fixed order"):
@@ -279,7 +279,7 @@ def test_the_accuracy_is_asked_of_the_sites_that_are_asked_for() -> None:
     assert (whole.converged, asked.converged, other.converged) == (False, True, False)
     assert len(whole.reasons) == 1 and "standard errors are up to" in whole.reasons[0]
     assert asked.diagnostics.figures["mcse_max"] == max(asked.mcse["free"].values())
-    assert asked.diagnostics.figures["draws"] < 60_000  # it ends as soon as the site asked for is known
+    assert asked.diagnostics.figures["n_draws"] < 60_000  # it ends as soon as the site asked for is known
     assert "of the sites asked for" in other.reasons[0]
     assert "judged at the sites asked for" in asked.line()
     # chains that do not mix are refused whatever is asked for

@@ -45,7 +45,7 @@ def test_pieces_make_the_run_they_are_pieces_of(name: str, chains: int) -> None:
 
 def test_states_are_those_of_sample() -> None:
     for name in MODELS:
-        drawn = gs.sample(MODELS[name], sweeps=9, warmup=0, chains=3, rng=2, record="draws", progress=False).values
+        drawn = gs.sample(MODELS[name], sweeps=9, warmup=0, chains=3, rng=2, record="draws", progress=False).draws
         standing = gs.PersistentChains(MODELS[name], chains=3, rng=2)
         for sweeps in (2, 3, 4):
             standing.run(sweeps)
@@ -56,7 +56,7 @@ def test_states_are_those_of_sample() -> None:
 def test_marginals_are_those_of_the_latest_call(name: str, chains: int) -> None:
     standing = gs.PersistentChains(MODELS[name], chains=chains, rng=1).run(5).run(3)
     result = standing.result()
-    assert result.draws == 3
+    assert result.n_draws == 3
     assert gs.compare(standing, result).max_abs < 1e-6 if chains >= 16 else 1e-12
     assert set(standing.marginals) == set(MODELS[name].sites)
 

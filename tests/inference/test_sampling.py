@@ -58,7 +58,7 @@ def assert_marginals(result: gs.Result, exact: gs.exact.ExactResult, widest: flo
 @pytest.mark.parametrize("rao_blackwell", [True, False])
 def test_marginals_agree_with_enumeration(name: str, rao_blackwell: bool) -> None:
     result = run(MODELS[name], sweeps=40_000, record=gs.Marginals(rao_blackwell))
-    assert result.draws == 40_000
+    assert result.n_draws == 40_000
     assert result.diagnostics.converged, result.diagnostics.reasons
     assert_marginals(result, EXACT[name])
 
@@ -99,11 +99,11 @@ def label_numbers(model: gs.FactorGraph, site: int) -> list[float]:
 def test_counts_are_counts_of_the_draws(everything: tuple[str, gs.Result]) -> None:
     name, result = everything
     model = MODELS[name]
-    assert result.values.shape == (4, 20_000, model.n_sites)
+    assert result.draws.shape == (4, 20_000, model.n_sites)
     for i, site in enumerate(model.sites):
-        share = np.bincount(result.values[:, :, i].ravel(), minlength=model.cards[i]) / 80_000
+        share = np.bincount(result.draws[:, :, i].ravel(), minlength=model.cards[i]) / 80_000
         assert list(result.marginals[site].values()) == pytest.approx(share.tolist(), abs=ROUNDING)
-    numbers = EXACT[name].number(result.values.reshape(-1, model.n_sites))
+    numbers = EXACT[name].number(result.draws.reshape(-1, model.n_sites))
     joint = np.bincount(numbers, minlength=EXACT[name].law.size).reshape(EXACT[name].law.shape)
     np.testing.assert_allclose(result.joint(*model.sites), joint / 80_000, atol=ROUNDING)
 
@@ -141,8 +141,8 @@ def test_pair_moments_agree_with_enumeration(everything: tuple[str, gs.Result]) 
         law = exact.law.sum(axis=tuple(k for k in range(model.n_sites) if k not in (i, j)))
         law = law if i < j else law.T
         truth = label_numbers(model, i) @ law @ label_numbers(model, j)
-        product = np.take(label_numbers(model, i), result.values[:, :, i])
-        product = product * np.take(label_numbers(model, j), result.values[:, :, j])
+        product = np.take(label_numbers(model, i), result.draws[:, :, i])
+        product = product * np.take(label_numbers(model, j), result.draws[:, :, j])
         assert moment == pytest.approx(product.mean(), abs=1e-9)
         assert abs(moment - truth) <= SIX * float(mcse(product)) + 1e-9
 
@@ -152,7 +152,7 @@ def test_energy_agrees_with_enumeration(everything: tuple[str, gs.Result]) -> No
     model, exact = MODELS[name], EXACT[name]
     assert result.energy.shape == (4, 20_000)
     for chain, draw in itertools.product(range(4), range(0, 20_000, 2500)):
-        codes = result.values[chain, draw]
+        codes = result.draws[chain, draw]
         assert -result.energy[chain, draw] == pytest.approx(model.log_potential(codes), abs=1e-9)
     p = exact.probabilities[exact.probabilities > 0]
     truth = float(p @ (np.log(p) + exact.log_z))
@@ -172,7 +172,7 @@ def test_best_state_is_the_most_probable_one(everything: tuple[str, gs.Result]) 
 
 
 def draws_of(**kwargs: Any) -> NDArray[np.int16]:
-    return run(MODELS["glass"], record=gs.Draws(), chains=2, **kwargs).values
+    return run(MODELS["glass"], record=gs.Draws(), chains=2, **kwargs).draws
 
 
 def test_thin_keeps_every_third_sweep() -> None:
@@ -215,22 +215,22 @@ def test_fewer_steps_than_sites_are_one_draw() -> None:
 
 def test_seconds_end_a_run_early() -> None:
     result = run(MODELS["glass"], sweeps=10**12, seconds=0.2, warmup=3, record="energy")
-    assert 1 <= result.draws < 10**12
+    assert 1 <= result.n_draws < 10**12
     assert result.warmup == 3
     assert not result.interrupted
-    shorter = run(MODELS["glass"], sweeps=result.draws, warmup=3, record="energy")
+    shorter = run(MODELS["glass"], sweeps=result.n_draws, warmup=3, record="energy")
     np.testing.assert_array_equal(shorter.energy, result.energy)
 
 
 def test_seconds_alone_are_a_budget() -> None:
     result = run(MODELS["glass"], seconds=0.2)
-    assert result.draws >= 1
+    assert result.n_draws >= 1
     assert result.plan.warmup == result.warmup
 
 
 def test_no_time_at_all_still_gives_a_draw() -> None:
     result = run(MODELS["glass"], seconds=1e-9)
-    assert (result.warmup, result.draws) == (0, 1)
+    assert (result.warmup, result.n_draws) == (0, 1)
     assert not result.diagnostics.converged
 
 
@@ -288,7 +288,7 @@ def test_all_sites_observed(budget: dict[str, Any]) -> None:
     model = MODELS["mixed"].observe(seen)
     assert model.n_sites == 0
     result = run(model, record=["marginals", "draws", "energy", "best", "pairs"], **budget)
-    assert result.draws >= 1
+    assert result.n_draws >= 1
     assert {site: max(p, key=p.get) for site, p in result.marginals.items()} == seen  # type: ignore[arg-type]
     assert result.assignment == seen
     assert result.log_potential == pytest.approx(MODELS["mixed"].log_potential(seen), abs=1e-9)
@@ -315,8 +315,8 @@ def test_one_chain() -> None:
 
 
 def test_chains_do_not_depend_on_their_number() -> None:
-    many = run(MODELS["tables"], sweeps=50, chains=5, record="draws").values
-    few = run(MODELS["tables"], sweeps=50, chains=2, record="draws").values
+    many = run(MODELS["tables"], sweeps=50, chains=5, record="draws").draws
+    few = run(MODELS["tables"], sweeps=50, chains=2, record="draws").draws
     np.testing.assert_array_equal(many[:2], few)
     assert len({chain.tobytes() for chain in many}) == 5
 
@@ -373,9 +373,9 @@ def test_reweighting_forgets_the_zeros_of_the_old_weights() -> None:
         same = np.log([[[1.0, 0.0], [0.0, 1.0]]])
     equal = apart.reweight(t=same)
     differ = equal.reweight(t=same[:, ::-1])
-    assert run(apart, sweeps=10).draws == 10
+    assert run(apart, sweeps=10).n_draws == 10
     for model, sign in [(equal, 0), (differ, 1), (equal, 0)]:
-        values = run(model, sweeps=10, record="draws").values
+        values = run(model, sweeps=10, record="draws").draws
         assert ((values[..., 0] ^ values[..., 1]) == sign).all()
 
 
@@ -432,7 +432,7 @@ def test_entropy_repeats_a_run(rng: Any, tmp_path: Path) -> None:
 def test_seeds_that_differ_give_runs_that_differ() -> None:
     generator = np.random.default_rng(7)
     seeds = [generator, generator, None, None, *children(), np.random.SeedSequence(7), 8]
-    runs = [run(MODELS["glass"], sweeps=30, rng=seed, record="draws").values.tobytes() for seed in seeds]
+    runs = [run(MODELS["glass"], sweeps=30, rng=seed, record="draws").draws.tobytes() for seed in seeds]
     assert len(set(runs)) == len(runs)
 
 
@@ -444,10 +444,10 @@ def test_start_is_where_the_chains_begin() -> None:
     model = MODELS["glass"]
     codes = np.array([[0, 1, 0, 1], [1, 0, 1, 0]])
     scan = gs.scans.FixedOrder([0])
-    found = run(model, scan=scan, sweeps=3, chains=2, start=codes, record="draws").values
+    found = run(model, scan=scan, sweeps=3, chains=2, start=codes, record="draws").draws
     assert (found[:, :, 1:] == codes[:, None, 1:]).all()
     labels = {"0": -1, "1": 1, "2": 1, "3": -1}
-    found = run(model, scan=scan, sweeps=3, chains=2, start=labels, record="draws").values
+    found = run(model, scan=scan, sweeps=3, chains=2, start=labels, record="draws").draws
     assert (found[:, :, 1:] == [1, 1, 0]).all()
 
 
@@ -495,10 +495,10 @@ def test_a_site_of_one_state_may_be_left_out() -> None:
 def test_energy_is_minus_the_log_potential_constants_included() -> None:
     torus = gs.ising_grid((4, 4), coupling=1.0, periodic=True)
     result = gs.sample(torus, record=["draws", "energy"], start=np.ones(16, int), sweeps=2, warmup=0, rng=1)
-    up = result.values.all(axis=2)
+    up = result.draws.all(axis=2)
     assert up.any()
     assert (result.energy[up] == -32.0).all()
     seen = torus.observe({"0": 1, "1": 1, "6": -1})
     result = gs.sample(seen, record=["draws", "energy"], sweeps=20, rng=1, progress=False)
-    found = [seen.log_potential(codes) for codes in result.values[0]]
+    found = [seen.log_potential(codes) for codes in result.draws[0]]
     np.testing.assert_allclose(result.energy[0], -np.array(found), rtol=1e-12)

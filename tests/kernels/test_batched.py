@@ -92,7 +92,7 @@ def test_runs_take_a_registered_update() -> None:
         progress=False,
     )
     assert result.plan.form == "flipped"
-    np.testing.assert_array_equal(result.values[0], [1 - start, start, 1 - start])
+    np.testing.assert_array_equal(result.draws[0], [1 - start, start, 1 - start])
 
 
 def test_updates_have_names_and_moves_of_their_own() -> None:

@@ -38,7 +38,7 @@ def quick(model: gs.Model, kernel: gs.kernels.Kernel, **options: Any) -> gs.Resu
 @pytest.mark.parametrize("name", KERNELS)
 def test_runs_are_repeated_on_any_number_of_threads(name: str) -> None:
     one, two = (quick(NORMAL, KERNELS[name], record="draws", threads=threads) for threads in (1, 2))
-    assert one.values.tobytes() == two.values.tobytes()
+    assert one.draws.tobytes() == two.draws.tobytes()
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -47,7 +47,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(name: str, tmp_path: Path) -> No
     whole = quick(NORMAL, KERNELS[name], **options)
     quick(NORMAL, KERNELS[name], **options | {"sweeps": 130}, checkpoint=tmp_path / "run")
     rest = quick(NORMAL, KERNELS[name], **options, checkpoint=gs.Checkpoint(tmp_path / "run", resume=True))
-    assert whole.values.tobytes() == rest.values.tobytes()
+    assert whole.draws.tobytes() == rest.draws.tobytes()
     assert whole.report == rest.report
 
 
@@ -64,7 +64,7 @@ def test_minibatches_are_resumed_with_falling_steps(tmp_path: Path) -> None:
     whole = quick(model, kernel, record="draws")
     quick(model, kernel, record="draws", sweeps=100, warmup=40, checkpoint=tmp_path / "run")
     rest = quick(model, kernel, record="draws", warmup=40, checkpoint=gs.Checkpoint(tmp_path / "run", resume=True))
-    assert whole.values.tobytes() == rest.values.tobytes()
+    assert whole.draws.tobytes() == rest.draws.tobytes()
     assert rest.report["step"] == pytest.approx(1e-2 * (1.0 + 440 / 100.0) ** -0.6, rel=1e-12)
 
 
@@ -81,20 +81,20 @@ def test_results_are_saved_and_loaded(tmp_path: Path) -> None:
     again = gs.load(tmp_path / "result")
     assert again.marginals["1"] == result.marginals["1"]
     assert again.report == result.report
-    assert again.values.tobytes() == result.values.tobytes()
+    assert again.draws.tobytes() == result.draws.tobytes()
 
 
 def test_results_are_given_to_arviz() -> None:
     arviz = pytest.importorskip("arviz")
     result = quick(NORMAL, gs.Metropolis(), record=["marginals", "draws"])
     tree = result.to_datatree()
-    np.testing.assert_array_equal(tree["posterior"]["x"].values, result.values)
+    np.testing.assert_array_equal(tree["posterior"]["x"].values, result.draws)
     assert arviz.ess(tree["posterior"].to_dataset())["x"].shape == (2,)
 
 
 def test_energies_are_minus_log_densities() -> None:
     result = quick(NORMAL, gs.Metropolis(), record=["draws", "energy"])
-    found = [NORMAL.log_potential(x) for x in result.values[0]]
+    found = [NORMAL.log_potential(x) for x in result.draws[0]]
     np.testing.assert_allclose(-result.energy[0], found, rtol=1e-12)
 
 
@@ -195,7 +195,7 @@ def test_what_is_no_density_stops_a_run_that_keeps_what_it_has(name: str, value:
     with pytest.raises(gs.errors.SamplingError, match=said) as wrong:
         quick(model, KERNELS[name], sweeps=2_000_000, start=[0.0])
     if wrong.value.result is not None:
-        assert wrong.value.result.draws > 0
+        assert wrong.value.result.n_draws > 0
     place = float(str(wrong.value).split("0=")[1].split(";")[0])
     assert place >= 3.5
 
@@ -214,8 +214,8 @@ def test_exceptions_of_functions_that_are_called_back_are_shown() -> None:
         quick(model, gs.Metropolis(), sweeps=10**7, warmup=10, chains=1, record=["draws", "energy"])
     assert isinstance(wrong.value.__cause__, KeyError)
     kept = wrong.value.result  # of the blocks before
-    assert 1 <= kept.draws < len(begin)
-    np.testing.assert_allclose(kept.energy[0], 0.5 * kept.values[0, :, 0] ** 2, rtol=1e-12)
+    assert 1 <= kept.n_draws < len(begin)
+    np.testing.assert_allclose(kept.energy[0], 0.5 * kept.draws[0, :, 0] ** 2, rtol=1e-12)
 
 
 def test_exceptions_of_compiled_functions_are_shown() -> None:
@@ -275,7 +275,7 @@ RISING = gs.LogDensity(lambda x: 2.0 * x[0], lambda x: np.array([2.0]), dim=1, b
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_bounds_are_kept(name: str) -> None:
-    values = quick(RISING, KERNELS[name], record="draws", sweeps=4000).values
+    values = quick(RISING, KERNELS[name], record="draws", sweeps=4000).draws
     assert values.min() >= -1.0 and values.max() <= 0.5 and values.std() > 0.2
 
 
@@ -365,7 +365,7 @@ def test_a_compiled_proposal_draws_from_the_generator_of_its_chain() -> None:
     kernel = gs.Metropolis(gs.kernels.Proposal(draw, symmetric=True))
     model = gs.LogDensity(lambda x: -0.5 * x[0] ** 2, dim=1)
     one, two = (quick(model, kernel, record="draws", sweeps=2000, threads=t) for t in (1, 2))
-    assert one.values.tobytes() == two.values.tobytes()
+    assert one.draws.tobytes() == two.draws.tobytes()
     assert kernel.proposal.functions()[0].compiled  # type: ignore[union-attr]
     assert 0.3 < one.report["acceptance"] < 0.7
 

@@ -37,7 +37,7 @@ def test_fit_slope_returns_the_slope_of_errors_against_lengths_in_logarithms() -
 
 def test_sample_quietly_samples_as_func_gibbsite_sample_does_without_progress() -> None:
     target = gs.Gaussian(covariance=[[1.0]])
-    assert sample_quietly(target, gs.kernels.GaussianGibbs(), sweeps=10, rng=1).draws == 10
+    assert sample_quietly(target, gs.kernels.GaussianGibbs(), sweeps=10, rng=1).n_draws == 10
 
 
 def test_refusal_returns_what_the_library_says_where_it_refuses_to_do_something_none() -> None:

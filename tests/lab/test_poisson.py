@@ -89,7 +89,7 @@ def test_watched_chains_are_counted_after_every_update() -> None:
         progress=False,
     )
     # site i changes at updates i, i + 6, ...: its draw of a sweep lasts six updates
-    draws = np.concatenate([np.zeros((1, 6), int), result.values[0]])
+    draws = np.concatenate([np.zeros((1, 6), int), result.draws[0]])
     for counts, length in zip(seen, updates.tolist(), strict=True):
         expected = np.zeros((6, 3), int)
         for i in range(6):

@@ -350,7 +350,7 @@ RUN = """
     warnings.simplefilter("ignore", gs.ConvergenceWarning)
     model = gs.ising_grid((3, 3), coupling=0.3, field=0.1)
     result = gs.sample(model, sweeps=40, rng=1, record=["energy", "draws"])
-    print(result.energy.sum().hex(), result.values.sum())
+    print(result.energy.sum().hex(), result.draws.sum())
 """
 
 SMALL = """

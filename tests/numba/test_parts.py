@@ -88,7 +88,7 @@ SITES = """
 NUMBERS = """
     density = gs.LogDensity(lambda x: -0.5 * (x[0] ** 2 + x[1] ** 2), lambda x: -x, dim=2)
     walk = gs.sample(density, gs.Metropolis(), sweeps=40, rng=1, record=["draws"], progress=False)
-    print(float(np.sum(walk.values)).hex())
+    print(float(np.sum(walk.draws)).hex())
 """
 TAIL = """
     print(*sorted(missing_parts()))

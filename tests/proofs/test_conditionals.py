@@ -116,9 +116,9 @@ def test_resumed_runs_are_the_same(tmp_path: Any) -> None:
     common: dict[str, Any] = {"rng": 1, "record": "draws", "progress": False, "warmup": 40}
     gs.sample(model, sweeps=150, checkpoint=path, **common)
     again = gs.sample(model, sweeps=400, checkpoint=gs.Checkpoint(path, resume=True), **common)
-    assert np.array_equal(once.values, again.values)
+    assert np.array_equal(once.draws, again.draws)
     again.save(tmp_path / "result.npz")
-    assert np.array_equal(gs.load(tmp_path / "result.npz").values, again.values)
+    assert np.array_equal(gs.load(tmp_path / "result.npz").draws, again.draws)
     assert again.to_datatree()["posterior/a"].dtype == float
 
 
@@ -175,7 +175,7 @@ def test_compatible_means_that_deviations_are_excluded() -> None:
     assert few.verdict == "undecided"
     assert not few
     assert few.detects.sd > 0.2
-    assert few.needed == found.draws
+    assert few.needed == found.n_draws
     assert f"take {few.needed:,} draws" in str(few)
     for wrong in ({"tolerance": 0.0}, {"power": 1.0}, {"places": 0}, {"draws": 0.5}, {"start": [1.0]}):
         with pytest.raises(gs.errors.ModelError):
@@ -283,8 +283,8 @@ def test_the_check_asks_for_the_density_less_often_than_it_draws(law: Any) -> No
     model = gs.Conditionals({"a": lambda x, rng: law.rvs(random_state=rng)}, sites, log_density=density)
     found = gs.inference.check_conditionals(model, places=2, draws=1000, start=[1.0], tolerance=0.5)
     assert found.verdict == "compatible"
-    assert found.draws == 2000
-    assert len(calls) < 0.6 * found.draws
+    assert found.n_draws == 2000
+    assert len(calls) < 0.6 * found.n_draws
 
 
 @pytest.mark.parametrize("width", [0.05, 0.2, 1.0])

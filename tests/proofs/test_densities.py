@@ -187,7 +187,7 @@ def ar_variance(result: gs.Result, a: float, variance: float) -> tuple[float, fl
     The variance of a sample variance of a stationary normal AR(1) process with coefficient a is
     2 variance^2 (1 + a^2) / (1 - a^2) / count.
     """
-    count = result.draws * 4
+    count = result.n_draws * 4
     found = result.marginals["0"]["sd"] ** 2
     error = variance * math.sqrt(2.0 * (1.0 + a * a) / (1.0 - a * a) / count)
     return (found - variance) / error, found
@@ -246,7 +246,7 @@ def test_the_variance_of_sgld(way: str) -> None:
     off, _ = ar_variance(result, a, variance)
     assert abs(off) < 5.5
     mean = result.marginals["0"]["mean"]
-    error = math.sqrt(variance / (4 * result.draws) * (1 + a) / (1 - a))
+    error = math.sqrt(variance / (4 * result.n_draws) * (1 + a) / (1 - a))
     assert abs(mean - data.sum() / (rows + 1)) < 5.5 * error
 
 

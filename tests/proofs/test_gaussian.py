@@ -79,12 +79,12 @@ def test_colors_are_the_same_on_any_threads() -> None:
         )
         for threads in (1, 2, 4)
     ]
-    assert all(np.array_equal(runs[0].values, run.values) for run in runs[1:])
+    assert all(np.array_equal(runs[0].draws, run.draws) for run in runs[1:])
 
 
 def test_the_autocorrelation_is_that_of_the_theory() -> None:
     target = gs.Gaussian(covariance=[[1.0, 0.8], [0.8, 2.0]])
-    draws = gs.sample(target, sweeps=100_000, rng=1, record=gs.Draws(["0"]), progress=False).values[..., 0]
+    draws = gs.sample(target, sweeps=100_000, rng=1, record=gs.Draws(["0"]), progress=False).draws[..., 0]
     rho = (draws[:, 1:] * draws[:, :-1]).mean() / (draws**2).mean()
     # variance of the estimate of an AR(1) coefficient: (1 - rho^2) / n
     assert abs(rho - 0.32) < 5.5 * np.sqrt((1 - 0.32**2) / draws.size)

@@ -144,7 +144,7 @@ def test_every_combination_repeats_and_resumes(name, keys, all_rules, tmp_path) 
         gs.sample(model, kernel, sweeps=25, checkpoint=path, **options)
         resumed = gs.sample(model, kernel, sweeps=60, checkpoint=gs.Checkpoint(path, resume=True), **options)
         for other in (again, resumed):
-            assert (other.values == once.values).all()
+            assert (other.draws == once.draws).all()
             assert all(other.marginals[s] == once.marginals[s] for s in model.sites)
 
 
@@ -158,7 +158,7 @@ def test_storage_does_not_matter(name) -> None:
             )
             for s in ("dense", "hash")
         ]
-        assert (found[0].values == found[1].values).all()
+        assert (found[0].draws == found[1].draws).all()
 
 
 def test_hash_tables_grow_and_stay_small() -> None:

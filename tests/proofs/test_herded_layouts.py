@@ -56,7 +56,7 @@ def run(model: gs.FactorGraph, kernel: gs.kernels.Kernel, at_once: bool, **setti
 def check_same_choices(model: gs.FactorGraph, kernel: gs.HerdedGibbs, form: str) -> None:
     at_once, one_by_one = run(model, kernel, True), run(model, kernel, False)
     assert at_once.plan.form == form
-    np.testing.assert_array_equal(at_once.values, one_by_one.values)
+    np.testing.assert_array_equal(at_once.draws, one_by_one.draws)
     # sums of 64-bit floats, one term per site; compressed columns keep couplings and fields as 32-bit floats
     arrays = gs.graphs.compile_graph(model, "ising").arrays
     reach = np.abs(arrays.coupling).sum() + np.abs(arrays.field).sum()
@@ -119,11 +119,11 @@ def test_chains_start_with_weights_of_their_own(name: str) -> None:
     model, kernel = cases()[name]
     start = np.zeros(model.n_sites, np.int64)
     result = run(model, kernel, True, start=start, warmup=0)
-    assert (result.values[0, 0] != result.values[1, 0]).any()
+    assert (result.draws[0, 0] != result.draws[1, 0]).any()
     # one visit with a uniform weight is one draw from the conditional: of all 1080 or 60 sites in the first
     # sweep the share in state 1 is within six standard deviations of what the same visits promise
     first = run(model, kernel, True, start=start, warmup=0, sweeps=1, record=None).totals
-    drawn = result.values[:, 0].sum(axis=1)
+    drawn = result.draws[:, 0].sum(axis=1)
     spread = np.sqrt((first * (1.0 - first)).sum(axis=1))
     assert (np.abs(drawn - first.sum(axis=1)) < 6.0 * spread).all()
 

@@ -394,7 +394,7 @@ def test_runs_of_many_chains_are_right() -> None:
         # one of 56 normal deviations beyond 6: 1e-7
         assert np.abs((mean - exact) / error).max() < 6.0
     # conditionals are averaged, not states: errors are below those of as many independent draws
-    assert max(found.mcse[site][1] for site in model.sites) < 0.5 / np.sqrt(found.draws * found.chains)
+    assert max(found.mcse[site][1] for site in model.sites) < 0.5 / np.sqrt(found.n_draws * found.chains)
 
 
 def test_threads_checkpoints_and_interrupts_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,7 +409,7 @@ def test_threads_checkpoints_and_interrupts_change_nothing(tmp_path: Path, monke
             signal.raise_signal(signal.SIGINT)
 
     early = run(model, sweeps=60, threads=2, checkpoint=gs.Checkpoint(path, every=0.0), progress=interrupt)
-    assert early.interrupted and early.draws < whole.draws
+    assert early.interrupted and early.n_draws < whole.n_draws
     for same in (run(model, sweeps=60, threads=2), run(model, sweeps=60, checkpoint=gs.Checkpoint(path, resume=True))):
         assert (same.totals == whole.totals).all() and (same.trace == whole.trace).all()
 

@@ -342,7 +342,7 @@ def test_log_potentials_agree(name: str) -> None:
     )
     assert result.plan.form in ("arranged", "checkered")
     for k in range(3):
-        x = result.values[0, k]
+        x = result.draws[0, k]
         assert abs(result.energy[0, k] + model.log_potential(x)) < 1e-5 * max(1.0, abs(model.log_potential(x)))
     assert result.log_potential == -min(result.energy[0])
 

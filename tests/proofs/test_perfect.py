@@ -91,7 +91,7 @@ def test_what_was_drawn_before_is_kept() -> None:
     model = gs.ising_grid((4, 4), coupling=0.35)
     with pytest.raises(gs.errors.SamplingError) as raised:
         gs.sample(model, gs.kernels.Perfect(32), sweeps=2_000_000, warmup=0, rng=1, progress=False)
-    assert raised.value.result.draws > 0
+    assert raised.value.result.n_draws > 0
 
 
 def test_a_run_is_judged_as_independent_draws() -> None:

@@ -262,7 +262,7 @@ def test_a_state_that_the_target_excludes_never_gets_there() -> None:
     result = gs.sample(
         model, kernel, record="draws", sweeps=4000, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False)
     )
-    codes = result.values.reshape(-1, 3)
+    codes = result.draws.reshape(-1, 3)
     assert all(np.isfinite(model.log_potential(x)) for x in np.unique(codes, axis=0))
     exact = enumerate_states(model)
     seen = np.bincount(exact.number(codes), minlength=exact.law.size) / len(codes)

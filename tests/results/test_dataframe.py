@@ -91,8 +91,8 @@ def test_draws(result: gs.Result):
     frame = result.draws_dataframe()
     assert frame.index.names == ["chain", "draw"]
     assert list(frame.columns) == ["rain", "level"]
-    assert frame.loc[(2, 17), "level"] == [10, 20, 30][result.values[2, 17, 1]]
-    assert frame.loc[(3, 999), "rain"] == ["no", "yes"][result.values[3, 999, 0]]
+    assert frame.loc[(2, 17), "level"] == [10, 20, 30][result.draws[2, 17, 1]]
+    assert frame.loc[(3, 999), "rain"] == ["no", "yes"][result.draws[3, 999, 0]]
     with pytest.raises(gs.errors.ModelError, match="Draws were not recorded"):
         gs.sample(MODEL, sweeps=100, rng=1, progress=False).draws_dataframe()
 

@@ -53,9 +53,9 @@ def test_draws_and_energies(full: gs.Result):
     assert list(tree["posterior"].data_vars) == ["rain", "level"]
     rain, level = tree["posterior/rain"], tree["posterior/level"]
     assert rain.dims == level.dims == ("chain", "draw")
-    assert np.array_equal(rain.values, full.values[:, :, 0])  # words by their codes
+    assert np.array_equal(rain.values, full.draws[:, :, 0])  # words by their codes
     assert json.loads(rain.attrs["labels"]) == ["no", "yes"]
-    assert np.array_equal(level.values, np.array([10, 20, 30])[full.values[:, :, 1]])
+    assert np.array_equal(level.values, np.array([10, 20, 30])[full.draws[:, :, 1]])
     assert tree["sample_stats/lp"].dims == ("chain", "draw")
     assert np.array_equal(tree["sample_stats/lp"].values, -full.energy)
 
@@ -68,7 +68,7 @@ def test_numbered_sites_are_one_variable():
     assert list(tree["posterior"].data_vars) == ["x"]
     assert x.dims == ("chain", "draw", "site")
     assert x.coords["site"].values.tolist() == [0, 1, 3, 4, 5]
-    assert np.array_equal(x.values, 2 * result.values - 1)
+    assert np.array_equal(x.values, 2 * result.draws - 1)
     assert tree["observed_data/x"].sel(site=2).item() == 1
     assert "label_set" not in x.coords
 
@@ -82,7 +82,7 @@ def test_names_that_cannot_be_variables():
     assert named == {"chain", "a/b", "a_b", "x"}
     labels = json.loads(group["x"].attrs["labels"])
     assert [labels[k] for k in group["label_set"].values] == [["p", "q"], [1, 2, 3]]
-    assert np.array_equal(group["x"].sel(site=7).values, result.values[:, :, 5] + 1)
+    assert np.array_equal(group["x"].sel(site=7).values, result.draws[:, :, 5] + 1)
 
 
 def test_numbers_have_moments_and_no_probabilities():
@@ -95,7 +95,7 @@ def test_numbers_have_moments_and_no_probabilities():
     assert tree["batch_means"].coords["cell"].values.tolist() == ["u: value", "u: square", "v: value", "v: square"]
     drawn = gs.sample(model, record=["marginals", "draws"], sweeps=1000, rng=1, progress=False)
     posterior = drawn.to_datatree()["posterior"]
-    assert np.array_equal(posterior["v"].values, drawn.values[:, :, 1])
+    assert np.array_equal(posterior["v"].values, drawn.draws[:, :, 1])
 
 
 def test_marginals_are_padded(full: gs.Result):
@@ -138,7 +138,7 @@ def test_arviz_reads_draws(full: gs.Result):
     summary = az.summary(data, round_to="none")
     assert list(summary.index) == ["rain", "level"]
     found = summary.astype(float).loc["rain"]
-    assert found["mean"] == pytest.approx(full.values[:, :, 0].mean(), abs=1e-9)
+    assert found["mean"] == pytest.approx(full.draws[:, :, 0].mean(), abs=1e-9)
     assert found["r_hat"] < 1.02
     assert float(az.rhat(data)["level"]) < 1.02
     assert float(az.ess(data)["level"]) > 400

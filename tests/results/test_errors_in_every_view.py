@@ -78,7 +78,7 @@ def test_what_kernels_say_of_their_errors() -> None:
 
 
 def test_errors_are_the_widened_spread_of_the_means_of_chains(spread: gs.Result) -> None:
-    means = spread.totals / spread.draws
+    means = spread.totals / spread.n_draws
     error = widen(8) * means.std(axis=0, ddof=1) / np.sqrt(8)
     pooled = means.mean(axis=0)
     assert spread.mcse.cells == pytest.approx(error[: spread.n_marginal], rel=1e-12)
@@ -150,7 +150,7 @@ def test_herded_chains_have_an_error_in_common_and_state_none() -> None:
     model = small_models()[9]  # complete: convergence is proved
     exact = gs.solve_exact(model).marginals.cells
     result = gs.sample(model, gs.HerdedGibbs(), sweeps=1024, chains=128, rng=1, progress=False)
-    means = result.totals / result.draws
+    means = result.totals / result.n_draws
     spread = means.std(axis=0, ddof=1) / np.sqrt(128)
     assert (np.abs(means.mean(axis=0)[: exact.size] - exact) / spread[: exact.size]).max() > 6.0
     assert np.isnan(result.mcse.cells).all()
@@ -167,7 +167,7 @@ def test_chains_that_disagree_are_not_converged() -> None:
 
 def test_draws_alone_are_judged_by_their_chains() -> None:
     result = sample(gs.kernels.QuasiGibbs(), chains=6, record="draws")
-    share = (result.values == 1).mean(axis=1)[:, 0]  # a = yes
+    share = (result.draws == 1).mean(axis=1)[:, 0]  # a = yes
     verdict = result.diagnostics
     assert verdict.errors == "chains"
     assert verdict.mcse_max is not None

@@ -88,7 +88,7 @@ def test_sampled_joints_have_standard_errors(result: gs.Result):
     set_of = result.joint("0", "8")
     drawn = [result.draw_sites.tolist().index(MODEL.index(site)) for site in ("0", "8")]
     counted = np.zeros((2, 2))
-    np.add.at(counted, tuple(result.values[:, :, k].ravel() for k in drawn), 1.0)
+    np.add.at(counted, tuple(result.draws[:, :, k].ravel() for k in drawn), 1.0)
     np.testing.assert_allclose(set_of, counted / counted.sum(), atol=1e-6)
 
 

@@ -46,7 +46,7 @@ def test_errors_are_the_spread_of_repeated_runs():
 
 
 def test_arviz_agrees(result: gs.Result):
-    draws = result.values[:, :, 0]
+    draws = result.draws[:, :, 0]
     low, high = result.hdi("u", 0.9)["u"]
     share = ((draws >= low) & (draws <= high)).mean()
     assert share == pytest.approx(0.9, abs=1e-3)
@@ -57,14 +57,14 @@ def test_arviz_agrees(result: gs.Result):
 
 
 def test_the_shortest_interval_of_a_skewed_law(result: gs.Result):
-    draws = np.random.default_rng(1).exponential(size=result.values.shape)
-    low, high = replace(result, values=draws).hdi("u", 0.8)["u"]
+    draws = np.random.default_rng(1).exponential(size=result.draws.shape)
+    low, high = replace(result, draws=draws).hdi("u", 0.8)["u"]
     assert low < 0.01  # the density is highest at zero
     assert abs(high + np.log(0.2)) < 0.1  # seven standard errors of that quantile
 
 
 def test_draws_that_are_not_random_have_errors_from_chains_alone(result: gs.Result):
-    each = np.quantile(result.values[:, :, 0], 0.5, axis=1)
+    each = np.quantile(result.draws[:, :, 0], 0.5, axis=1)
     for errors, factor in (("sums", 1.0), ("chains", widen(4))):
         said = replace(result, errors=errors).quantiles_mcse("u", 0.5)["u"][0.5]
         assert said == pytest.approx(factor * each.std(ddof=1) / 2.0)

@@ -111,7 +111,7 @@ def test_equal_results_give_equal_bytes(named: gs.Result, tmp_path: Path):
 def test_other_results_give_other_bytes(named: gs.Result, tmp_path: Path):
     named.save(tmp_path / "a.npz")
     for number, other in enumerate(
-        [replace(named, interrupted=True), replace(named, draws=7), replace(named, totals=named.totals + 1)]
+        [replace(named, interrupted=True), replace(named, n_draws=7), replace(named, totals=named.totals + 1)]
     ):
         other.save(tmp_path / f"{number}.npz")
         assert (tmp_path / "a.npz").read_bytes() != (tmp_path / f"{number}.npz").read_bytes()

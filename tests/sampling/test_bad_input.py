@@ -242,4 +242,4 @@ def test_what_is_not_bad() -> None:
         {"start": [1, 0, 2]},
         {"start": {"a": "yes", "b": 1, 2: 2}},
     ):
-        assert gs.sample(MODEL, **{"sweeps": 3, "progress": False, **given}).draws == 3
+        assert gs.sample(MODEL, **{"sweeps": 3, "progress": False, **given}).n_draws == 3

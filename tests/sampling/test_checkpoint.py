@@ -188,7 +188,7 @@ def test_draws_that_grow_survive_many_resumptions(place: Path) -> None:
     for blocks in (4, 7, 1, 20, 3):
         run_until_killed(place, blocks, record=EVERYTHING)
     result = run(place, record=EVERYTHING, resume=True)
-    assert result.values.shape == (4, 60, 6)
+    assert result.draws.shape == (4, 60, 6)
     assert result.energy.shape == (4, 60)
     assert saved(result, place.parent) == saved(run(None, record=EVERYTHING), place.parent)
 
@@ -246,7 +246,7 @@ def test_a_run_cut_short_in_the_warmup_resumes_there(place: Path) -> None:
 
     early = run(place, progress=interrupt, every=0.0)
     assert early.interrupted
-    assert (early.warmup, early.draws) == (1, 1)
+    assert (early.warmup, early.n_draws) == (1, 1)
     result = run(place, resume=True)
     assert (result.warmup, result.interrupted) == (5, False)
     assert saved(result, place.parent) == saved(run(None), place.parent)

@@ -87,7 +87,7 @@ def test_every_recorder_speaks_of_the_right_sites(kind: str) -> None:
     result = run(kind, 2, record=record)
     assert result.plan.form != "plain"
     here = model(kind)
-    draws = result.values.reshape(-1, here.n_sites)
+    draws = result.draws.reshape(-1, here.n_sites)
     for site in sites:
         name = here.sites[site]
         for state, chance in enumerate(result.marginals[name].values()):

@@ -39,7 +39,7 @@ SCRIPT = """
     executor.Threads.block_seconds = float(sys.argv[1])
     model = gs.ising(np.array([[0, 0.5], [0.5, 0]]), [0.1, -0.2])
     result = gs.sample(model, sweeps=10**12, warmup=10, rng=1, chains=3, threads=2, progress=ready)
-    print("result", result.draws, result.interrupted, abs(result.marginals["0"][1] - 0.5) < 0.2)
+    print("result", result.n_draws, result.interrupted, abs(result.marginals["0"][1] - 0.5) < 0.2)
 """
 
 
@@ -131,17 +131,17 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_draws_made_so_far_are_those_of_the_whole_run() -> None:
     early = run(progress=Presser(1), record="draws")
     assert early.interrupted
-    assert early.draws == 1
+    assert early.n_draws == 1
     assert "interrupted" in early.summary()
     whole = run(progress=False, record="draws")
     assert not whole.interrupted
     assert "interrupted" not in whole.summary()
-    np.testing.assert_array_equal(early.values, whole.values[:, :1])
+    np.testing.assert_array_equal(early.draws, whole.draws[:, :1])
 
 
 def test_interrupted_in_the_warmup_there_is_still_a_draw() -> None:
     early = run(progress=Presser(1, "warmup"))
-    assert (early.warmup, early.draws, early.interrupted) == (1, 1, True)
+    assert (early.warmup, early.n_draws, early.interrupted) == (1, 1, True)
 
 
 @pytest.mark.parametrize("phase", ["warmup", "sampling"])
@@ -188,6 +188,6 @@ def test_other_threads_run_without_the_handler() -> None:
     thread = threading.Thread(target=lambda: found.append(run(progress=False)))
     thread.start()
     thread.join()
-    assert found[0].draws == 500
+    assert found[0].n_draws == 500
     assert not found[0].interrupted
     assert signal.getsignal(signal.SIGINT) is before

@@ -73,7 +73,7 @@ def test_the_choice_follows_the_argument(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_process_without_stderr_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LOG_SECONDS", 0.0)
     monkeypatch.setattr(sys, "stderr", None)
-    assert run().draws == 30
+    assert run().n_draws == 30
 
 
 # ---- each display

@@ -78,14 +78,14 @@ def test_draws_have_the_order_of_the_question() -> None:
     whole = gs.sample(GRID, sweeps=20, rng=1, record="draws", progress=False)
     some = gs.sample(GRID, sweeps=20, rng=1, record=gs.Draws(["7", 2, "0"]), progress=False)
     assert some.draw_sites.tolist() == [7, 2, 0]
-    np.testing.assert_array_equal(some.values, whole.values[:, :, [7, 2, 0]])
+    np.testing.assert_array_equal(some.draws, whole.draws[:, :, [7, 2, 0]])
 
 
 def test_recording_does_not_change_the_chain() -> None:
     plain = gs.sample(GRID, sweeps=50, rng=1, record="draws", progress=False)
     more = ["marginals", "draws", "pairs", "energy", "best", gs.recorders.Joint([("0", "1", "2")])]
     full = gs.sample(GRID, sweeps=50, rng=1, record=more, progress=False)
-    np.testing.assert_array_equal(plain.values, full.values)
+    np.testing.assert_array_equal(plain.draws, full.draws)
 
 
 @pytest.mark.parametrize("draws", [1, 2, 511, 512, 513, 1023, 1024, 1500, 5000])
@@ -96,9 +96,9 @@ def test_batches_are_means_of_the_draws(draws: int) -> None:
     assert batches <= 512
     assert length.bit_count() == 1
     assert 0 <= draws - length * batches < length
-    closed = result.values[:, : length * batches].reshape(2, batches, length, 9)
+    closed = result.draws[:, : length * batches].reshape(2, batches, length, 9)
     np.testing.assert_allclose(result.trace, closed.mean(axis=2), atol=1e-6)
-    np.testing.assert_array_equal(result.totals, result.values.sum(axis=1))
+    np.testing.assert_array_equal(result.totals, result.draws.sum(axis=1))
 
 
 def test_the_trace_of_many_cells_is_short() -> None:

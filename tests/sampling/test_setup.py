@@ -70,14 +70,14 @@ def run(**kwargs: Any) -> gs.Result:
 @pytest.mark.parametrize("error", [0.01, 0.003])
 def test_a_run_stops_when_the_error_is_small_enough(error: float) -> None:
     result = run(criteria=gs.Criteria(accuracy=4 * error))
-    assert result.draws < 100_000
-    assert result.draws.bit_count() == 1, "asked at powers of two"
+    assert result.n_draws < 100_000
+    assert result.n_draws.bit_count() == 1, "asked at powers of two"
     assert result.diagnostics.converged
     assert result.diagnostics.mcse_max <= error
     # 20 sweeps a visit, nine visits to a state whose probability is the accuracy, four chains
     least = max(256, 9 * 20 / (4 * error) / 4)
-    half = run(sweeps=result.draws // 2)
-    assert half.draws < least or half.diagnostics.mcse_max > error or not half.diagnostics.converged
+    half = run(sweeps=result.n_draws // 2)
+    assert half.n_draws < least or half.diagnostics.mcse_max > error or not half.diagnostics.converged
 
 
 def test_an_error_too_small_uses_the_whole_budget(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_an_error_too_small_uses_the_whole_budget(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", [0.0, 10.0])
 def test_stopping_does_not_depend_on_the_blocks(block: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = run(criteria=gs.Criteria(accuracy=0.04)).draws
+    expected = run(criteria=gs.Criteria(accuracy=0.04)).n_draws
     monkeypatch.setattr(executor.Threads, "block_seconds", block)
-    assert run(criteria=gs.Criteria(accuracy=0.04)).draws == expected
+    assert run(criteria=gs.Criteria(accuracy=0.04)).n_draws == expected
 
 
 def test_a_killed_run_stops_where_the_whole_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,21 +101,25 @@ def test_a_killed_run_stops_where_the_whole_one_does(tmp_path: Path, monkeypatch
     def die(recording: object) -> bool:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(driver, "_FIRST_CHECK", whole.draws)
+    monkeypatch.setattr(driver, "_FIRST_CHECK", whole.n_draws)
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
         patch.setattr("gibbsite.results.verdict.judge.Judge.is_enough", lambda judge, recording: die(recording))
         run(criteria=gs.Criteria(accuracy=0.04), checkpoint=gs.Checkpoint(place, every=0.0))
-    assert load_checkpoint(place)[0]["progress"]["draws"] == whole.draws
+    assert load_checkpoint(place)[0]["progress"]["draws"] == whole.n_draws
     resumed = run(criteria=gs.Criteria(accuracy=0.04), checkpoint=gs.Checkpoint(place, resume=True))
-    assert resumed.draws == whole.draws
+    assert resumed.n_draws == whole.n_draws
     np.testing.assert_array_equal(resumed.totals, whole.totals)
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path: Path) -> None:
     place = tmp_path / "run.ckpt"
     first = run(criteria=gs.Criteria(accuracy=0.04), checkpoint=place)
-    assert run(criteria=gs.Criteria(accuracy=0.04), checkpoint=gs.Checkpoint(place, resume=True)).draws == first.draws
-    assert run(criteria=gs.Criteria(accuracy=0.008), checkpoint=gs.Checkpoint(place, resume=True)).draws > first.draws
+    assert (
+        run(criteria=gs.Criteria(accuracy=0.04), checkpoint=gs.Checkpoint(place, resume=True)).n_draws == first.n_draws
+    )
+    assert (
+        run(criteria=gs.Criteria(accuracy=0.008), checkpoint=gs.Checkpoint(place, resume=True)).n_draws > first.n_draws
+    )
 
 
 def test_the_warmup_follows_whichever_limit_binds() -> None:
@@ -124,14 +128,14 @@ def test_the_warmup_follows_whichever_limit_binds() -> None:
         MODEL, sweeps=10**8, seconds=0.5, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False)
     )
     assert 0 < result.warmup < 10**7
-    assert result.draws > 1000
+    assert result.n_draws > 1000
 
 
 def test_a_timed_run_is_repeated_by_its_plan() -> None:
     first = gs.sample(MODEL, seconds=0.2, rng=4, progress=False, criteria=gs.Criteria(dispersed_starts=False))
     again = gs.sample(
         MODEL,
-        sweeps=first.draws,
+        sweeps=first.n_draws,
         warmup=first.plan.warmup,
         rng=4,
         progress=False,

@@ -60,7 +60,7 @@ def test_what_comes_after_a_run_is_foreseen(monkeypatch: pytest.MonkeyPatch, row
     assert took <= 1.2 * 10.0 + 4 * clock.sweep
     assert took > 5.0
     assert result.seconds == pytest.approx(took)
-    assert result.draws > 4
+    assert result.n_draws > 4
 
 
 def test_the_work_of_a_verdict_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,5 +89,5 @@ def test_draws_are_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "count_states", count)
     result = gs.sample(MODEL, sweeps=1000, rng=1, record="draws", progress=False)
     assert result.diagnostics.converged
-    shares = (result.values == 1).mean(axis=(0, 1))
+    shares = (result.draws == 1).mean(axis=(0, 1))
     np.testing.assert_allclose(result.marginals.to_array()[:, 1], shares, rtol=1e-12)

@@ -26,7 +26,7 @@ for name, kernel in {"random": gs.Gibbs(), "herded": gs.HerdedGibbs()}.items():
     for sweeps in lengths:
         how = {"sweeps": int(sweeps), "warmup": 0, "chains": 1, "record": ["draws"]}
         runs = [gs.sample(model, kernel, rng=1, progress=False, criteria=quick, **how) for model in models]
-        shares = [run.values[0].mean(axis=0) for run in runs]
+        shares = [run.draws[0].mean(axis=0) for run in runs]
         errors.append(np.sqrt(np.mean([(share - true[:, 1]) ** 2 for share, true in zip(shares, exact, strict=True)])))
     axes.loglog(lengths, errors, "o-", ms=4, label=name)
 for power, scale, style in ((0.5, 1.5, ":"), (1.0, 5.0, "--")):

@@ -24,7 +24,7 @@ for strength, axes in zip((0.7, 1.3), panels, strict=True):
     bonds = gs.factors.FunctionFactors(lambda x, p: p[0] * np.cos(x[0] - x[1]), pairs, [[strength]] * len(pairs))
     model = gs.ContinuousModel(size * size, [bonds], states=gs.Angle())
     result = gs.sample(model, sweeps=500, chains=2, rng=1, record=[gs.Draws()], progress=False, criteria=quick)
-    angle = result.values[0, -1].reshape(size, size)
+    angle = result.draws[0, -1].reshape(size, size)
     corners = [angle, np.roll(angle, -1, 1), np.roll(angle, -1, (0, 1)), np.roll(angle, -1, 0)]
     turns = sum((b - a + np.pi) % (2 * np.pi) - np.pi for a, b in zip(corners, np.roll(corners, -1, 0), strict=True))
     axes.quiver(np.cos(angle), np.sin(angle), angle, cmap="hsv", pivot="mid", scale=18, width=0.006)

@@ -191,8 +191,8 @@ def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
         return _sample_set(codes.reshape(-1, len(sites)), bqm, {})
     if draws.domains.names.all() != sites:
         raise IncompatibleError(_OTHER_SITES)
-    if draws.values.shape[-1] == len(sites):
-        return _sample_set(draws.values.reshape(-1, len(sites)), bqm, {})
+    if draws.draws.shape[-1] == len(sites):
+        return _sample_set(draws.draws.reshape(-1, len(sites)), bqm, {})
     if draws.assignment_codes is None:
         raise IncompatibleError('the result has no draws of all sites; sample with record="draws".')
     return _sample_set(draws.assignment_codes[None], bqm, {})

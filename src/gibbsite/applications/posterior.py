@@ -114,7 +114,7 @@ def average(
     if not kernel.estimates:
         return _indicators(model, result.best_x), result
     cells: Floats = recording.tapes[0].total + recording.tapes[0].open_batch
-    return cells / result.draws, result
+    return cells / result.n_draws, result
 
 
 def _kernel(method: str, sweeps: int) -> gs.kernels.Kernel:

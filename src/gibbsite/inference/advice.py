@@ -43,7 +43,7 @@ class Efficiency:
 
     Attributes
     ----------
-    draws, effective : int, float
+    n_draws, effective : int, float
         Draws of all chains after the warmup, and the number of independent draws of equal value for the mean or
         standard deviation that is known worst.
     seconds : float
@@ -58,7 +58,7 @@ class Efficiency:
         Figures of the kernel, such as acceptance and what it has learned.
     """
 
-    draws: int
+    n_draws: int
     effective: float
     seconds: float
     rhat: float
@@ -75,7 +75,7 @@ class Efficiency:
     @property
     def per_draw(self) -> float:
         """Effective draws per draw."""
-        return self.effective / self.draws
+        return self.effective / self.n_draws
 
     @property
     def converged(self) -> bool:
@@ -136,7 +136,7 @@ def measure_efficiency(
         bias = max(gap / truth[site][1] for site, gap in gaps.items())
         off = np.inf if stuck else max(gap / result.mcse[site]["mean"] for site, gap in gaps.items())
     return Efficiency(
-        draws=result.chains * result.draws,
+        n_draws=result.chains * result.n_draws,
         effective=0.0 if stuck or verdict.ess_min is None else float(verdict.ess_min),
         seconds=result.seconds,
         rhat=np.inf if stuck or verdict.rhat_max is None else float(verdict.rhat_max),
@@ -263,7 +263,7 @@ def _try(model: Model, candidate: Candidate, seconds: float, chains: int, rng: A
     if found.rhat <= _AGREE:
         # conditionals that are the same in every draw, such as one half by symmetry, give marginals at once and say
         # nothing about how the chain moves: no draw counts for more than one
-        return replace(candidate, rate=min(found.effective, found.draws) / found.seconds)
+        return replace(candidate, rate=min(found.effective, found.n_draws) / found.seconds)
     # chains that disagree give no rate: each of them is worth one draw
     return replace(candidate, rate=chains / found.seconds, note=f"R-hat {in_words(found.rhat, '.2f')}")
 

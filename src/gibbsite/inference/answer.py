@@ -156,7 +156,7 @@ class Inference(Answer):
     def plan(self) -> dict[str, Any]:
         """All that decided the numbers, as plain data."""
         plan: Any = self.result.plan
-        return plan if isinstance(plan, dict) else {**plan.to_dict(), "sweeps": self.diagnostics.draws * plan.thin}
+        return plan if isinstance(plan, dict) else {**plan.to_dict(), "sweeps": self.diagnostics.n_draws * plan.thin}
 
     def rows(self, sites: Iterable[str] | None = None) -> Iterator[tuple[str, dict[Any, float], dict[Any, float]]]:
         """Yield name, probabilities and standard errors of every site, or of some.

@@ -95,7 +95,7 @@ class Compatibility:
         standard deviation are exact for normal conditionals, otherwise they are about normal scores.
     tolerance, power, false_alarm : float
         As asked for.
-    draws, needed : int
+    n_draws, needed : int
         Draws of every site, and how many are needed for a decision.
     """
 
@@ -107,7 +107,7 @@ class Compatibility:
     tolerance: float
     power: float
     false_alarm: float
-    draws: int
+    n_draws: int
     needed: int
 
     @property
@@ -123,7 +123,7 @@ class Compatibility:
         able = (
             f"standard deviations off by {found.sd:.1%}, means off by {found.mean:.2g} of them, or "
             f"distribution functions off by {found.distance:.2g} would have been found with probability "
-            f"{self.power:.4g} ({self.draws:,} draws of every site)"
+            f"{self.power:.4g} ({self.n_draws:,} draws of every site)"
         )
         if self.verdict == "incompatible":
             return f"incompatible: {self.evidence} (p = {self.p_values[self.worst]:.2g})."

@@ -72,5 +72,5 @@ def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng:
     except SamplingError as wrong:
         wrong.result = None if wrong.recording is None else make_result(wrong.recording)
         raise
-    found: Integers = make_result(recording).values[0]
+    found: Integers = make_result(recording).draws[0]
     return found

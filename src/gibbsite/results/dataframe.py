@@ -186,11 +186,11 @@ def make_draws_dataframe(result: Result) -> pandas.DataFrame:
     if not result.draw_sites.size:
         raise ArgumentError("Draws were not recorded; add 'draws' or gs.Draws(['A']) to record=.")
     pandas = load_pandas()
-    chains, draws, _ = result.values.shape
+    chains, draws, _ = result.draws.shape
     index = pandas.MultiIndex.from_product([range(chains), range(draws)], names=["chain", "draw"])
     columns = {}
     for k, site in enumerate(result.draw_sites.tolist()):
-        values, kind = result.values[:, :, k].ravel(), result.domains.kind(site)
+        values, kind = result.draws[:, :, k].ravel(), result.domains.kind(site)
         name = result.domains.names[site]
         if isinstance(kind, Interval):
             columns[name] = values

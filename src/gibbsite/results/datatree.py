@@ -79,7 +79,7 @@ def make_datatree(result: Result) -> xarray.DataTree:
     -------
     xarray.DataTree
         The root has the attributes ``inference_library``, ``inference_library_version``, ``plan``,
-        ``evidence`` (both JSON), ``draws``, ``warmup``, ``converged`` (1 or 0) and ``errors``, what standard
+        ``evidence`` (both JSON), ``n_draws``, ``warmup``, ``converged`` (1 or 0) and ``errors``, what standard
         errors are taken from: where that is not "draws", those that ArviZ computes from draws mean nothing.
 
     Examples
@@ -101,7 +101,7 @@ def make_datatree(result: Result) -> xarray.DataTree:
         "inference_library_version": result.plan.gibbsite,
         "plan": result.plan.to_json(),
         "evidence": json.dumps(result.evidence),
-        "draws": result.draws,
+        "n_draws": result.n_draws,
         "warmup": result.warmup,
         "converged": int(bool(result.diagnostics.converged)),
         "errors": result.diagnostics.errors,
@@ -224,7 +224,7 @@ def _series(result: Result) -> dict[str, Floats]:
     for recorder in result.open:
         seen = result.observables.get(recorder.key)
         series = None if seen is None else seen.found.series
-        if seen is not None and series is not None and series.shape[:2] == (result.chains, result.draws):
+        if seen is not None and series is not None and series.shape[:2] == (result.chains, result.n_draws):
             found[recorder.key] = seen.series
     return found
 
@@ -232,7 +232,7 @@ def _series(result: Result) -> dict[str, Floats]:
 def _posterior(result: Result, series: dict[str, Floats]) -> Group:
     domains = result.domains
     names = [domains.names[site] for site in result.draw_sites.tolist()]
-    columns = [(result.values[:, :, k], domains.kind(site)) for k, site in enumerate(result.draw_sites.tolist())]
+    columns = [(result.draws[:, :, k], domains.kind(site)) for k, site in enumerate(result.draw_sites.tolist())]
     variables, coords = _variables(names, columns, ("chain", "draw"))
     for name, values in series.items():
         called = name.replace("/", "_") or "_"
@@ -242,7 +242,7 @@ def _posterior(result: Result, series: dict[str, Floats]) -> Group:
         variables[called] = (("chain", "draw", *more), values)
         if more:
             coords[more[0]] = np.array(result.observables[name].names, dtype=np.str_)
-    counted = {"chain": np.arange(result.chains), "draw": np.arange(result.draws)}
+    counted = {"chain": np.arange(result.chains), "draw": np.arange(result.n_draws)}
     return variables, {**counted, **coords}, {}
 
 

@@ -101,7 +101,7 @@ def _of_free_sites(result: Result, free: list[int], errors: bool) -> Floats:
             if errors:
                 found = result.numbers.error[cells]
             else:  # without a look at all other cells
-                found = result.totals[:, cells].sum(axis=0) / max(result.chains * result.draws, 1)
+                found = result.totals[:, cells].sum(axis=0) / max(result.chains * result.n_draws, 1)
             return found.reshape(shape).transpose([members.index(i) for i in free])
     if not free:
         return np.zeros(()) if errors else np.ones(())
@@ -118,7 +118,7 @@ def _of_free_sites(result: Result, free: list[int], errors: bool) -> Floats:
 
 def _of_draws(result: Result, columns: list[int], free: list[int], errors: bool) -> Floats:
     shape = tuple(int(result.domains.cards[site]) for site in free)
-    codes = np.moveaxis(result.values[:, :, columns].astype(np.int64), -1, 0)
+    codes = np.moveaxis(result.draws[:, :, columns].astype(np.int64), -1, 0)
     configuration = np.ravel_multi_index(tuple(codes), shape)
     if not errors:
         counts = np.bincount(configuration.ravel(), minlength=math.prod(shape))
@@ -138,13 +138,13 @@ def recorded_pairs(result: Result) -> Ints32:
 
 def pair_moments(result: Result) -> Floats:
     """Return the means of the products of the labels of recorded pairs."""
-    return _products(result, result.totals.sum(axis=0) / max(result.chains * result.draws, 1))
+    return _products(result, result.totals.sum(axis=0) / max(result.chains * result.n_draws, 1))
 
 
 def pair_moments_mcse(result: Result) -> Floats:
     """Return the standard errors of :func:`pair_moments`: a product is a number as any other."""
     totals, trace = _products(result, result.totals), _products(result, result.trace)
-    return measure_cells(totals, trace, result.draws, result.length, result.errors).error
+    return measure_cells(totals, trace, result.n_draws, result.length, result.errors).error
 
 
 def _products(result: Result, cells: Array) -> Floats:

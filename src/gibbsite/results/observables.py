@@ -296,7 +296,7 @@ def make_observables(result: Result) -> Observables:
     if result.energy.size:
         found["energy"] = _of_series(("",), result.energy[:, :, None])
     for recorder, blocks in zip(result.open, result.blocks, strict=True):
-        concluded = recorder.conclude(blocks, result.draws)
+        concluded = recorder.conclude(blocks, result.n_draws)
         if isinstance(concluded, Binned):
             found[recorder.key] = concluded
     return Observables({name: Estimate(name, each, result.errors) for name, each in found.items()})

@@ -123,10 +123,10 @@ def _draws(result: Result, sites: Sites) -> tuple[list[str], Floats]:
             raise ArgumentError(f"Quantiles are of numbers, and the site {name!r} has states; see result.marginals.")
         if site not in drawn:
             raise ArgumentError(f"Draws of {name!r} were not recorded; add 'draws' or gs.Draws([{name!r}]) to record=.")
-    if not result.draws:
+    if not result.n_draws:
         raise ArgumentError("No draw was made, so there are no quantiles; run longer.")
     columns = [drawn.index(site) for site in wanted]
-    draws = result.values[:, :, columns].astype(float)
+    draws = result.draws[:, :, columns].astype(float)
     for k, site in enumerate(wanted):
         kind = domains.kind(site)
         if isinstance(kind, Angle):

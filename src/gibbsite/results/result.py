@@ -52,7 +52,7 @@ class Result(Answer):
     ----------
     plan : Plan
         Everything that decided the numbers.
-    draws, warmup : int
+    n_draws, warmup : int
         Draws recorded in each chain, sweeps before them.
     totals : float array (chains, cells)
         Sums of all recorded probabilities; the raw material of the estimates.
@@ -60,7 +60,9 @@ class Result(Answer):
         Means of all cells, mapped from a file, where marginals were written to disk.
     trace : float array (chains, batches, cells)
         Means over batches of ``length`` draws.
-    energy : float array (chains, draws) or (chains, 0)
+    draws : array (chains, n_draws, sites) or empty
+        Recorded draws: codes of states, or numbers, of the sites at the positions ``draw_sites``.
+    energy : float array (chains, n_draws) or (chains, 0)
         Energy of every draw, where it was recorded: minus its log-potential, which is that of
         ``model.log_potential``, constants and evidence included.
     bests : float array (chains,) or empty
@@ -122,14 +124,14 @@ class Result(Answer):
     evidence_labels: dict[str, tuple[Any, ...]]
     binary: bool
     n_marginal: int
-    draws: int
+    n_draws: int
     warmup: int
     totals: Floats
     trace: Array
     length: int
     sets: JointSets
     draw_sites: Ints32
-    values: Array
+    draws: Array
     energy: Floats
     bests: Floats
     best_x: Array
@@ -164,7 +166,7 @@ class Result(Answer):
     def numbers(self) -> CellNumbers:
         """Mean, standard error, effective size and R-hat of every cell."""
         cells = self.number_cells
-        found = self.totals, self.trace, self.draws, self.length, self.errors, cells
+        found = self.totals, self.trace, self.n_draws, self.length, self.errors, cells
         if not cells.size:
             known = measure_cells(*found)
             if self.look == INDEPENDENT or self.visit_times.size:
@@ -179,7 +181,7 @@ class Result(Answer):
             return self.numbers.of(cells)
         # np.take is much faster here than an index
         some = np.take(self.totals, cells, axis=1), np.take(self.trace, cells, axis=2)
-        known = measure_cells(*some, self.draws, self.length, self.errors)
+        known = measure_cells(*some, self.n_draws, self.length, self.errors)
         return self._corrected(known, some[1], cells)
 
     def _corrected(self, known: CellNumbers, trace: Array, cells: Positions) -> CellNumbers:
@@ -191,7 +193,7 @@ class Result(Answer):
         times = np.ones(cells.size)
         marginal = cells < self.visit_times.size
         times[marginal] = self.visit_times[cells[marginal]]
-        return count_chances(known, times, float(self.chains * self.draws * self.plan.thin))
+        return count_chances(known, times, float(self.chains * self.n_draws * self.plan.thin))
 
     def judged(self, **found: Any) -> Result:
         """Return the result with other findings about it; numbers are not computed again."""
@@ -258,7 +260,7 @@ class Result(Answer):
         if first is None:
             return self.trace[:, :, cell]
         pair = np.array([first, first + 1])
-        pooled = self.totals[:, pair].sum(axis=0) / max(self.chains * self.draws, 1)
+        pooled = self.totals[:, pair].sum(axis=0) / max(self.chains * self.n_draws, 1)
         rate, low = (np.array([value]) for value in self._circular[first])
         seen = Directions(pooled, np.zeros(1, np.intp), rate, low)
         return np.asarray(seen.unrolled(self.trace[:, :, pair].astype(float))[:, :, cell - first])
@@ -326,7 +328,7 @@ class Result(Answer):
     @cached_property
     def ess(self) -> SiteTable:
         """Number of independent draws that would give the same standard error."""
-        known = float(self.chains * self.draws)
+        known = float(self.chains * self.n_draws)
         return self._table(self.numbers.ess, False, known, known)
 
     @cached_property
@@ -345,19 +347,19 @@ class Result(Answer):
         else:
             numbers, pick = self.numbers, np.arange(cells)
         asked = None if self.asked is None else self._is_asked(pick)
-        if not numbers.mean.size and self.values.size:
+        if not numbers.mean.size and self.draws.size:
             # No probabilities were recorded: the draws tell whether the chains agree.
             real = self.domains.numbers[self.draw_sites]
             cards = np.asarray(self.domains.cards)[self.draw_sites]
             angular, low = (part[self.draw_sites] for part in (self.domains.angular, self.domains.bounds[0]))
-            found, values = count_states(self.values, cards, angular)
+            found, values = count_states(self.draws, cards, angular)
             numbers = measure_cells(*found, self.errors, values, angular[real], low[real])
             name = self._draw_name
         blind = not numbers.mean.size and self.domains.n_sites > 0
         return judge(
             numbers,
             len(self.totals),
-            self.draws,
+            self.n_draws,
             self.unreached,
             name,
             blind,
@@ -466,7 +468,7 @@ class Result(Answer):
     def recorded(self) -> dict[str, Any]:
         """What open recorders conclude from the run, by name; of observables, see :attr:`observables`."""
         pairs = zip(self.open, self.blocks, strict=True)
-        return {recorder.key: recorder.conclude(blocks, self.draws) for recorder, blocks in pairs}
+        return {recorder.key: recorder.conclude(blocks, self.n_draws) for recorder, blocks in pairs}
 
     def joint(self, *sites: str | int) -> Floats:
         """Return the joint probabilities of a set of sites, one axis per site as asked for.
@@ -655,7 +657,7 @@ class Result(Answer):
 
     def __repr__(self) -> str:
         return (
-            f"Result({self.domains.n_sites:,} sites, {self.chains} chains x {self.draws:,} draws, "
+            f"Result({self.domains.n_sites:,} sites, {self.chains} chains x {self.n_draws:,} draws, "
             f"{self.plan.kernel['name']} x {self.plan.scan['name']})"
         )
 

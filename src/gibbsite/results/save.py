@@ -43,8 +43,9 @@ from gibbsite.sampling.recorders.base import OpenRecorder, all_recorders
 Built = TypeVar("Built")
 
 KIND, FORMAT = "gibbsite result", 2
-# The arrays of a result that are saved as they are.
-_ARRAYS = ("totals", "trace", "draw_sites", "values", "energy", "bests", "best_x")
+# The arrays of a result that are saved as they are, and their names in the result.
+_ARRAYS = {name: name for name in ("totals", "trace", "draw_sites", "values", "energy", "bests", "best_x")}
+_ARRAYS["values"] = "draws"
 # Names of what a kernel has recorded begin so.
 _KEPT = "kept_"
 _WHOLE = (np.int8, np.int16, np.int32, np.int64)
@@ -57,7 +58,7 @@ def pack_result(result: Result) -> tuple[dict[str, Any], dict[str, Array]]:
         "kind": KIND,
         "format": FORMAT,
         "plan": result.plan.to_dict(),
-        "draws": result.draws,
+        "draws": result.n_draws,
         "warmup": result.warmup,
         "length": result.length,
         "binary": result.binary,
@@ -76,7 +77,7 @@ def pack_result(result: Result) -> tuple[dict[str, Any], dict[str, Array]]:
         "unreached": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.unreached],
     }
     about["open"] = [recorder.restore() for recorder in result.open]
-    arrays = {name: getattr(result, name) for name in _ARRAYS} | site_arrays
+    arrays = {name: getattr(result, own) for name, own in _ARRAYS.items()} | site_arrays
     arrays.update({f"block_{r}": block for r, block in enumerate(result.blocks)})
     arrays.update({f"{_KEPT}{name}": found for name, found in result.kept.items()})
     arrays["pulse"] = result.pulse
@@ -249,7 +250,7 @@ def read_result(about: dict[str, Any], archive: Archive) -> Result:
         evidence_labels=evidence_labels,
         binary=about["binary"],
         n_marginal=about["n_marginal"],
-        draws=draws,
+        n_draws=draws,
         warmup=about["warmup"],
         length=about["length"],
         sets=JointSets(arrays["set_start"], arrays["set_member"], arrays["set_cell"], about["n_joint"]),
@@ -264,7 +265,7 @@ def read_result(about: dict[str, Any], archive: Archive) -> Result:
         totals=arrays["totals"],
         trace=arrays["trace"],
         draw_sites=arrays["draw_sites"],
-        values=arrays["values"],
+        draws=arrays["values"],
         energy=arrays["energy"],
         best_x=arrays["best_x"],
         pulse=arrays["pulse"] if "pulse" in arrays else np.zeros((0, 0)),

@@ -158,7 +158,7 @@ class Checkpoint:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     place = Path(folder) / "run.ckpt"
     ...     _ = gs.sample(model, sweeps=100, warmup=10, checkpoint=place, **how)
-    ...     gs.sample(model, sweeps=250, checkpoint=gs.Checkpoint(place, resume=True), **how).draws
+    ...     gs.sample(model, sweeps=250, checkpoint=gs.Checkpoint(place, resume=True), **how).n_draws
     250
     """
 

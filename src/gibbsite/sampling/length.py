@@ -22,7 +22,7 @@ class Sweeps:
     --------
     >>> import gibbsite as gs
     >>> model = gs.ising_grid((3, 3), coupling=0.2)
-    >>> gs.sample(model, sweeps=gs.Sweeps(100, thin=5), record="draws", rng=1, progress=False).draws
+    >>> gs.sample(model, sweeps=gs.Sweeps(100, thin=5), record="draws", rng=1, progress=False).n_draws
     20
     """
 
@@ -50,7 +50,7 @@ class Steps:
     --------
     >>> import gibbsite as gs
     >>> model = gs.ising_grid((3, 3), coupling=0.2)
-    >>> gs.sample(model, sweeps=gs.Steps(27), rng=1, progress=False).draws
+    >>> gs.sample(model, sweeps=gs.Steps(27), rng=1, progress=False).n_draws
     3
     """
 

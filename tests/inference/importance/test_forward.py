@@ -288,7 +288,7 @@ def test_weights_that_all_vanish_leave_what_was_drawn() -> None:
 
     with pytest.warns(gs.ConvergenceWarning, match="the weights of all 1,024 draws are zero"):
         found = gs.sample_weighted(model, Blind(), draws=1000, rng=1, progress=False)
-    assert (found.draws, found.diagnostics.positive, found.log_z) == (4 * BLOCK, 0, -math.inf)
+    assert (found.n_draws, found.diagnostics.positive, found.log_z) == (4 * BLOCK, 0, -math.inf)
     assert not found.converged and math.isnan(found.marginals["c0"][0])
 
 
@@ -314,4 +314,4 @@ def test_an_interrupt_returns_partial_results() -> None:
 
     seen: list[int] = []
     found = gs.sample_weighted(model, seconds=60, rng=1, threads=1, progress=interrupt)
-    assert found.interrupted and found.draws > 0 and found.seconds < 30
+    assert found.interrupted and found.n_draws > 0 and found.seconds < 30

@@ -31,7 +31,7 @@ def test_what_is_loaded_is_what_was_saved(tmp_path: Path, query: list[str] | Non
         assert getattr(again, name) == getattr(found, name), name
     assert np.array_equal(again.estimate.cells, found.estimate.cells, equal_nan=True)
     assert np.array_equal(again.estimate.errors, found.estimate.errors, equal_nan=True)
-    assert (again.log_z, again.log_z_error, again.draws) == (found.log_z, found.log_z_error, found.draws)
+    assert (again.log_z, again.log_z_error, again.n_draws) == (found.log_z, found.log_z_error, found.n_draws)
     assert again.marginals["xray"] == {"yes": 1.0, "no": 0.0}
     assert again.joint("tub", "xray").tolist() == found.joint("tub", "xray").tolist()
     assert again.summary() == found.summary()

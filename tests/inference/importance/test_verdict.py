@@ -43,7 +43,7 @@ def test_tallies_are_sums_of_weights() -> None:
         assert found.errors[cell] == pytest.approx(math.sqrt(variance), rel=1e-9)
     assert found.log_z == pytest.approx(logs.max() + math.log(w.mean()), rel=1e-12)
     assert found.effective == pytest.approx(1.0 / (p**2).sum(), rel=1e-12)
-    assert (found.draws, found.positive) == (4000, int((w > 0).sum()))
+    assert (found.n_draws, found.positive) == (4000, int((w > 0).sum()))
     assert found.largest == pytest.approx(p.max(), rel=1e-12)
 
 

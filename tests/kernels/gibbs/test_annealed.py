@@ -175,10 +175,10 @@ def test_any_kernel_keeps_its_best_state() -> None:
 def test_a_run_is_as_long_as_its_schedule() -> None:
     model = MODELS["potts"]
     result = gs.sample(model, gs.AnnealedGibbs(sweeps=7), rng=1, progress=False)
-    assert (result.draws, result.warmup) == (7, 0)
-    assert gs.sample(model, gs.AnnealedGibbs([1, 0.5, 0]), seconds=60, rng=1, progress=False).draws == 3
+    assert (result.n_draws, result.warmup) == (7, 0)
+    assert gs.sample(model, gs.AnnealedGibbs([1, 0.5, 0]), seconds=60, rng=1, progress=False).n_draws == 3
     longer = gs.sample(model, gs.AnnealedGibbs(sweeps=7), sweeps=20, warmup=2, rng=1, progress=False)
-    assert (longer.draws, longer.warmup) == (20, 2)
+    assert (longer.n_draws, longer.warmup) == (20, 2)
     assert (longer.bests >= result.bests).all()
 
 

@@ -291,7 +291,7 @@ def test_a_ladder_that_was_found_by_time_is_kept_when_a_run_is_continued(tmp_pat
     first = tempered(model, sweeps=None, seconds=1.0, checkpoint=path)
     rest = tempered(model, sweeps=None, seconds=2.0, checkpoint=gs.Checkpoint(path, resume=True))
     assert (first.kept["betas"] == rest.kept["betas"]).all()
-    assert rest.draws > first.draws
+    assert rest.n_draws > first.n_draws
 
 
 def test_a_killed_run_is_continued_bit_for_bit(tmp_path: Path) -> None:

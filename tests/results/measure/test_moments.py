@@ -81,11 +81,11 @@ def test_any_period_and_any_first_value() -> None:
     assert -180.0 <= told["mean"] < 180.0
     assert gap(told["mean"], 179.0, 360.0) < SIGMAS * error["mean"]
     assert abs(told["resultant"] - resultant(FIELD)) < SIGMAS * error["resultant"]
-    assert result.values.min() >= -180.0
-    assert result.values.max() < 180.0
+    assert result.draws.min() >= -180.0
+    assert result.draws.max() < 180.0
     # on the line, the mean of such draws is far from the direction they point to
-    assert abs(result.values.mean()) < 60.0
-    vector = np.exp(1j * np.pi / 180.0 * result.values).mean()
+    assert abs(result.draws.mean()) < 60.0
+    vector = np.exp(1j * np.pi / 180.0 * result.draws).mean()
     assert told["resultant"] == pytest.approx(abs(vector), rel=1e-9)
     assert gap(told["mean"], float(np.angle(vector)) * 180.0 / np.pi, 360.0) < 1e-6
 
@@ -173,7 +173,7 @@ def near_a_turn() -> gs.Result:
 
 def test_intervals_and_quantiles_go_round(near_a_turn: gs.Result) -> None:
     """Against those of the same draws turned by half a turn, which are in one piece."""
-    turned = np.mod(near_a_turn.values[:, :, 0] + math.pi, 2 * math.pi).ravel() - math.pi
+    turned = np.mod(near_a_turn.draws[:, :, 0] + math.pi, 2 * math.pi).ravel() - math.pi
     low, high = near_a_turn.hdi("t", 0.9)["t"]
     assert 0.0 <= low < 2 * math.pi
     assert 0.0 < high - low < 1.8  # on the line it would be nearly a turn

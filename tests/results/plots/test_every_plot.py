@@ -95,13 +95,13 @@ def test_trace_shows_energy_then_draws(full: gs.Result):
 def test_colours_stand_for_states(full: gs.Result):
     figure = plot_trace(full, ["level"])
     image = np.asarray(figure.axes[1].images[0].get_array())
-    codes = full.values[:, :, 1]
+    codes = full.draws[:, :, 1]
     for code in range(3):
         assert len(np.unique(image[codes == code], axis=0)) == 1
 
 
 def test_long_traces_are_condensed(full: gs.Result):
-    long = replace(full, draws=5000, values=np.tile(full.values, (1, 5, 1)), energy=np.tile(full.energy, (1, 5)))
+    long = replace(full, n_draws=5000, draws=np.tile(full.draws, (1, 5, 1)), energy=np.tile(full.energy, (1, 5)))
     figure = plot_trace(long, ["level"])
     assert figure.axes[1].images[0].get_array().shape == (4, 1000, 3)
     assert "means of 5" in titles(figure)[0]
@@ -247,7 +247,7 @@ def test_many_numbers(n: int, tmp_path: Path):
 def test_traces_of_numbers(numbers: gs.Result, moments: gs.Result):
     assert titles(plot_trace(numbers)) == ["u", "v"]
     line = plot_trace(numbers).axes[0].lines[0]
-    assert np.array_equal(line.get_ydata(), numbers.values[0, :, 0])
+    assert np.array_equal(line.get_ydata(), numbers.draws[0, :, 0])
     assert [title.split(",")[0] for title in titles(plot_trace(moments))] == ["mean of u", "mean of v"]
     drawn = plot_trace(moments).axes[0].lines[0].get_ydata()
     assert np.array_equal(drawn, moments.trace[0, :, 0])

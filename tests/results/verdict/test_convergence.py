@@ -246,7 +246,7 @@ def test_counted_marginals_have_the_rhat_of_their_draws():
     result = sample(model, sweeps=300, record=record)
     assert result.length == 1
     for code in range(3):
-        draws = (result.values[:, :, 1] == code).astype(float)
+        draws = (result.draws[:, :, 1] == code).astype(float)
         assert result.marginals["b"][code] == pytest.approx(draws.mean())
         assert result.rhat["b"][code] == pytest.approx(az.rhat(draws, method="split"), rel=1e-6)
         assert 1.0 <= result.mcse["b"][code] / az.mcse(draws) < 1.05

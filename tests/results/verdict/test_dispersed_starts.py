@@ -139,7 +139,7 @@ def test_no_run_stops_early_without_the_check() -> None:
     """An early stop is asked for at 256 draws, and refused as long as short chains disagree."""
     model = two_modes()
     result = sample(model, start=dict.fromkeys(model.sites, 0), record="draws", criteria=gs.Criteria(accuracy=0.99))
-    assert result.draws == 2000
+    assert result.n_draws == 2000
     assert not result.diagnostics.converged
 
 
@@ -275,7 +275,7 @@ def test_interrupts_end_it_and_keep_the_run() -> None:
     finally:
         sampling.DispersedStarts.examine = examine  # type: ignore[method-assign]
     assert result.interrupted
-    assert result.draws == 400
+    assert result.n_draws == 400
     assert not result.diagnostics.converged
     assert result.diagnostics.dispersed_starts == "no time"
 
@@ -383,7 +383,7 @@ def test_early_stops_need_round_trips() -> None:
         slow, sweeps=20000, criteria=gs.Criteria(accuracy=0.99)
     )  # crossings are rare: small errors are not enough
     trips = count_round_trips(answer.pulse)
-    assert trips is None or trips >= 10 or answer.draws == 20000
+    assert trips is None or trips >= 10 or answer.n_draws == 20000
 
 
 def test_energies_are_compared() -> None:

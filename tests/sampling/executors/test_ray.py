@@ -20,7 +20,7 @@ def test_workers_give_the_bytes_of_threads() -> None:
         for on in (None, "ray")
     )
     assert here.marginals.cells.tobytes() == there.marginals.cells.tobytes()
-    assert here.values.tobytes() == there.values.tobytes()
+    assert here.draws.tobytes() == there.draws.tobytes()
 
 
 def test_tasks_come_back_in_order() -> None:

@@ -37,7 +37,7 @@ def run(model: gs.FactorGraph, *record: Any, **given: Any) -> gs.Result:
 
 
 def spins(result: gs.Result) -> Any:
-    return 2.0 * result.values - 1.0
+    return 2.0 * result.draws - 1.0
 
 
 @pytest.mark.parametrize("scan", [gs.Systematic(), gs.Chromatic()], ids=lambda scan: type(scan).__name__)
@@ -58,7 +58,7 @@ def test_values_are_those_of_the_draws(scan: gs.scans.Scan, shape: tuple[int, in
 def test_labels_that_are_words_are_codes_and_numbers_are_numbers() -> None:
     model = gs.FactorGraph({"a": ["no", "yes"], "b": [10, 20, 40]}, [(("a", "b"), [[4, 1, 1], [1, 2, 3]])])
     result = run(model, gs.Observable("sum", lambda x: x[0] + x[1], series=True))
-    expected = result.values[:, :, 0] + np.array([10, 20, 40])[result.values[:, :, 1]]
+    expected = result.draws[:, :, 0] + np.array([10, 20, 40])[result.draws[:, :, 1]]
     assert np.array_equal(result.observables["sum"].series, expected)
 
 
@@ -114,19 +114,19 @@ def test_magnetisation_is_an_order_parameter_of_every_kind_of_model() -> None:
         (gs.FactorGraph({"a": ["x", "y"], "b": ["x", "y"]}, [(("a", "b"), [[3, 1], [1, 3]])]), 2),
     ):
         result = gs.sample(model, record=record, **given)
-        expected = share(result.values, states)
+        expected = share(result.draws, states)
         found = result.observables["magnetisation"].series
         np.testing.assert_allclose(found[:, :, 0], expected, atol=1e-12)
         np.testing.assert_allclose(found[:, :, 3], expected**4, atol=1e-12)
 
     spins_with_evidence = gs.ising_grid((3, 4), coupling=0.3).observe({"0": 1, "5": 1, "7": -1})
     result = gs.sample(spins_with_evidence, record=record, **given)
-    expected = (2.0 * result.values - 1.0).sum(axis=2) + 1.0
+    expected = (2.0 * result.draws - 1.0).sum(axis=2) + 1.0
     np.testing.assert_allclose(result.observables["magnetisation"].series[:, :, 0], expected / 12, atol=1e-12)
 
     potts = gs.potts_grid((3, 3), states=3, coupling=0.5).observe({"0": 2, "1": 2})
     result = gs.sample(potts, record=record, **given)
-    whole = np.concatenate([result.values, np.full((2, 50, 2), 2)], axis=2)
+    whole = np.concatenate([result.draws, np.full((2, 50, 2), 2)], axis=2)
     np.testing.assert_allclose(result.observables["magnetisation"].series[:, :, 0], share(whole, 3), atol=1e-12)
 
 
@@ -160,7 +160,7 @@ def test_two_point_functions_of_potts_models_do_not_depend_on_labels() -> None:
     result = gs.sample(
         model, record=record, sweeps=50, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False)
     )
-    x = result.values.reshape(*result.values.shape[:2], 2, 3)
+    x = result.draws.reshape(*result.draws.shape[:2], 2, 3)
     along = [x[:, :, 0] == x[:, :, 1], x[:, :, :, 1:] == x[:, :, :, :-1]]
     agree = np.concatenate([part.reshape(*x.shape[:2], -1) for part in along], axis=2).mean(axis=2)
     found = result.observables["two-point"].series
@@ -259,7 +259,7 @@ def test_overlaps_of_pairs_of_chains(tmp_path: Path) -> None:
     given: dict[str, Any] = {"chains": 5, "rng": 2, "warmup": 10, "progress": False}
     record = ["marginals", "draws", gs.recorders.Overlap(every=3)]
     result = gs.sample(model, sweeps=100, record=record, **given)
-    x = result.values[:, 2::3]
+    x = result.draws[:, 2::3]
     same = x[[0, 2]] == x[[1, 3]]
     expected = ((np.array([2, 3, 2]) * same - 1) / np.array([1, 2, 1])).mean(axis=2)
     found = result.observables["overlap"]
@@ -354,7 +354,7 @@ class LongestStay(OpenRecorder):
 def test_a_recorder_of_the_user_is_a_class(tmp_path: Path) -> None:
     result = run(MODEL, LongestStay())
     expected = []
-    for chain in result.values[:, :, 0]:
+    for chain in result.draws[:, :, 0]:
         ends = np.flatnonzero(np.diff(chain)) + 1
         expected.append(np.diff(np.concatenate([[0], ends, [chain.size]])).max())
     assert result.recorded["longest stay"].tolist() == expected

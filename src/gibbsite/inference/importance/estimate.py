@@ -107,7 +107,7 @@ class WeightedEstimate:
     errors: Floats
     log_z: float
     log_z_error: float
-    draws: int
+    n_draws: int
     positive: int
     effective: float
     largest: float
@@ -168,7 +168,7 @@ def combine(estimates: Sequence[WeightedEstimate]) -> WeightedEstimate:
         np.sqrt(share**2 @ np.stack([one.errors for one in known]) ** 2),
         top + math.log(mean),
         error,
-        sum(one.draws for one in estimates),
+        sum(one.n_draws for one in estimates),
         sum(one.positive for one in known),
         float(sum(one.effective for one in known)),
         max(float(part * one.largest) for part, one in zip(share, known, strict=True)),
@@ -198,6 +198,6 @@ def estimate_groups(tally: Tally, whole: WeightedEstimate) -> GroupEstimates:
         p = tally.first[used] / tally.sums[used, TOTAL][:, None]
     log_mean = tally.scale[used] + np.log(np.maximum(tally.sums[used, TOTAL], 1e-300) / draws)
     relative = np.exp(log_mean - whole.log_z)
-    part = draws / whole.draws
+    part = draws / whole.n_draws
     own = whole.errors**2 / np.maximum(part * relative, 1e-300)[:, None]
     return GroupEstimates(p, own, relative, whole.log_z_error**2 / part)

@@ -48,7 +48,7 @@ class WeightedResult(Answer):
     --------
     >>> import gibbsite as gs
     >>> found = gs.sample_weighted(gs.example("asia"), draws=40_000, rng=1, progress=False)
-    >>> abs(found.marginals["bronc"]["yes"] - 0.45) < 0.02, found.diagnostics.draws
+    >>> abs(found.marginals["bronc"]["yes"] - 0.45) < 0.02, found.diagnostics.n_draws
     (True, 40192)
     """
 
@@ -84,9 +84,9 @@ class WeightedResult(Answer):
         return self.estimate.log_z_error
 
     @property
-    def draws(self) -> int:
+    def n_draws(self) -> int:
         """Draws made."""
-        return self.estimate.draws
+        return self.estimate.n_draws
 
     def joint(self, *sites: str | int) -> Floats:
         """Return the joint probabilities of a site and any observed ones; others were not recorded."""

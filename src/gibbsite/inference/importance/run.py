@@ -160,7 +160,7 @@ def sample_weighted(
             "model": model.digest,
             "proposal": as_data(proposal.describe()),
             "entropy": entropy,
-            "draws": found.draws,
+            "draws": found.n_draws,
         },
         interrupted=interrupt.up,
         seconds=run.elapsed(),
@@ -245,7 +245,7 @@ def _describe(source: WeightedSource, tally: Tally) -> dict[str, Any]:
     found = estimate(tally, source.exact)
     return {
         **source.describe(),
-        "draws": found.draws,
+        "draws": found.n_draws,
         "effective": found.effective,
         "pareto_k": found.k,
         "log_z": found.log_z,

@@ -34,7 +34,7 @@ _FEWEST_VISITS = 100.0
 
 # The figures of a verdict on weighted draws, in this order.
 FIGURES = (
-    "draws",  # draws made
+    "n_draws",  # draws made
     "positive",  # draws of positive weight
     "effective",  # effective size of the weights
     "largest",  # share of the largest weight
@@ -55,7 +55,8 @@ def diagnose(reasons: tuple[str, ...], figures: dict[str, Any]) -> Diagnostics:
     k = figures["pareto_k"]
     tail = "largest weights equal" if k == -math.inf else f"Pareto k {in_words(k, '.2f')}"
     text = (
-        f"{verdict_word(not reasons)}: {figures['draws']:,} draws, effective size {figures['effective']:,.0f}, {tail}, "
+        f"{verdict_word(not reasons)}: {figures['n_draws']:,} draws, "
+        f"effective size {figures['effective']:,.0f}, {tail}, "
         f"share of what was not drawn {unseen}, largest standard error {in_words(figures['mcse_max'], '.2g')}"
     )
     return Diagnostics("estimate", not reasons, reasons, figures, text)
@@ -102,14 +103,14 @@ def judge(
     found = combine([each[k] for k in used])
     if not found.positive:
         reason = (
-            f"the weights of all {found.draws:,} draws are zero, so nothing is known; the evidence is "
+            f"the weights of all {found.n_draws:,} draws are zero, so nothing is known; the evidence is "
             "impossible, or the proposal misses what it allows."
         )
         numbers = (math.inf, math.inf, math.nan, math.nan, math.nan, math.nan)
-        known_of = (found.draws, 0, 0.0, math.nan, math.inf, *numbers, accuracy)
+        known_of = (found.n_draws, 0, 0.0, math.nan, math.inf, *numbers, accuracy)
         return found, diagnose((reason,), dict(zip(FIGURES, known_of, strict=True)))
     known = [k for k in used if each[k].positive]
-    gap, unseen = 0.0, MISSED / found.draws
+    gap, unseen = 0.0, MISSED / found.n_draws
     if not exact:
         gap = min(log_bounds[k] for k in known) - found.log_z
         unseen = _unseen([each[k] for k in known], [log_bounds[k] for k in known])
@@ -154,7 +155,7 @@ def judge(
             f"{accuracy:g}; draw more, or ask for less accuracy."
         )
     values = (
-        *(found.draws, found.positive, found.effective, found.largest, found.k),
+        *(found.n_draws, found.positive, found.effective, found.largest, found.k),
         *(gap, unseen, groups, sources, worst, found.log_z_error, accuracy),
     )
     return found, diagnose(tuple(reasons), dict(zip(FIGURES, values, strict=True)))
@@ -165,7 +166,7 @@ def _unseen(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[float]) 
     found = combine(estimates)
     with np.errstate(over="ignore"):
         parts = [
-            one.effective / found.effective * MISSED * np.exp(bound - found.log_z) / one.draws
+            one.effective / found.effective * MISSED * np.exp(bound - found.log_z) / one.n_draws
             for one, bound in zip(estimates, log_bounds, strict=True)
         ]
     return float(sum(parts))
@@ -182,7 +183,7 @@ def _worth_using(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[flo
     if not known or _unseen([estimates[k] for k in known], [log_bounds[k] for k in known]) <= accuracy:
         return everything
     spoils = {
-        k: log_bounds[k] - estimates[k].log_z + math.log(estimates[k].effective / estimates[k].draws) for k in known
+        k: log_bounds[k] - estimates[k].log_z + math.log(estimates[k].effective / estimates[k].n_draws) for k in known
     }
     least = min(spoils.values())
     good = [k for k in known if spoils[k] <= least + math.log(_SPOILS)]

@@ -262,7 +262,7 @@ def _draw_model(path: AnnealingPath, count: int, sweeps: int, entropy: int) -> t
     """Return draws of the model, evenly spread over a tempered run, and whether that run has converged."""
     with inner_runs():
         run = sample(path.model, Tempered(), sweeps=sweeps, rng=entropy, record="draws", progress=False)
-    draws = run.values.reshape(-1, path.graph.n_sites)
+    draws = run.draws.reshape(-1, path.graph.n_sites)
     pick = np.linspace(0, len(draws) - 1, count).astype(np.intp)
     return np.ascontiguousarray(draws[pick], path.graph.state_dtype), bool(run.converged)
 

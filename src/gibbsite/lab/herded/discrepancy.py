@@ -46,7 +46,7 @@ def measure(kernel: gs.kernels.Kernel, p: Floats, lengths: Ints, rng: int) -> Fl
     result = sample_quietly(model, kernel, sweeps=int(lengths[-1]), warmup=0, chains=1, record="draws", rng=rng)
     counts, found, largest = np.zeros((variables, values)), [], np.zeros(variables)
     for begin, end in pairwise([0, *lengths.tolist()]):
-        drawn, times = result.values[0, begin:end], np.arange(begin + 1, end + 1)[:, None]
+        drawn, times = result.draws[0, begin:end], np.arange(begin + 1, end + 1)[:, None]
         for k in range(values):
             running = counts[:, k] + np.cumsum(drawn == k, axis=0)
             largest = np.maximum(largest, np.abs(running - times * p[:, k]).max(axis=0))

@@ -114,7 +114,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         result = sample_quietly(
             target(), kernel, sweeps=sweeps, warmup=max(2_000, sweeps // 20), chains=_CHAINS, record="draws", rng=rng
         )
-        z = np.asarray(result.values, float)
+        z = np.asarray(result.draws, float)
         values = evaluate(z[..., 0], z[..., 1])
         found, error, size = values.mean(axis=(0, 1)), mcse(values), ess(values)
         off = (found - means) / error

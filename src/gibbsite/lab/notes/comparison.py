@@ -211,7 +211,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             )
             rows.add(
                 name,
-                f"{e.draws / e.seconds:,.0f}",
+                f"{e.n_draws / e.seconds:,.0f}",
                 f"{e.per_draw:.2g}" if e.converged else f"{e.per_draw:.2g} ?",
                 f"{e.per_second:,.0f}" if e.converged else f"{e.per_second:,.0f} ?",
                 None if e.off is None else f"{e.off:.1f}",

@@ -40,7 +40,7 @@ def follow_states(y: Floats, coupling: float, start: Array, rng: int) -> Bools:
         record="draws",
         rng=rng,
     )
-    states: Bools = result.values[0].reshape(SWEEPS, *y.shape) == 1
+    states: Bools = result.draws[0].reshape(SWEEPS, *y.shape) == 1
     return states
 
 

@@ -104,7 +104,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             record="draws",
             rng=rng,
         )
-        z = np.asarray(result.values, float)
+        z = np.asarray(result.draws, float)
         exact = autocorrelation(covariance, sweep_map(covariance, [0, 1], relax), LAGS)
         of_chains = autocorrelations(z[:, :, 0], LAGS)
         found, error = mean_and_error(of_chains)

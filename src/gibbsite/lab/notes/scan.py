@@ -104,7 +104,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         result = sample_quietly(
             model, kernel, scan=scan, sweeps=sweeps, chains=_CHAINS, record="draws", rng=rng, start=[0.0, 0.0]
         )
-        z = np.asarray(result.values, float)
+        z = np.asarray(result.draws, float)
         of_chains = (z[:, :, 0] * z[:, :, 1]).mean(axis=1) / np.sqrt(np.square(z).mean(axis=1).prod(axis=1))
         found, error = mean_and_error(of_chains)
         lag, its_error = mean_and_error(autocorrelations(z[:, :, 0], 1)[:, 0])

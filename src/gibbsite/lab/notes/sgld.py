@@ -208,7 +208,7 @@ def _measure(case: Case, made: Regression, rng: int, chance: np.random.Generator
     kernel = kernel_of(case, made)
     sample_quietly(made.model, kernel, sweeps=1, **how)  # compiles
     result = sample_quietly(made.model, kernel, sweeps=max(case.steps // _CHAINS, 5), **how)
-    d = np.asarray(result.values, float) - made.mean
+    d = np.asarray(result.draws, float) - made.mean
     draws = d.shape[0] * d.shape[1]
     ratio = np.square(d).mean(axis=(0, 1)) / exact.diagonal()
     predicted = float((law.diagonal() / exact.diagonal()).mean())

@@ -111,7 +111,7 @@ def try_method(model: gs.ContinuousModel, kernel: gs.kernels.Kernel, sweeps: int
     begun = time.process_time()
     result = sample_quietly(model, kernel, sweeps=sweeps // 2, chains=2, rng=rng, record="draws")
     updates = 1.1 * sweeps * (1 if kernel.joint else 2)  # a tenth is warmup
-    return Trial(result.values.reshape(-1, 2), result.report, 1e3 * (time.process_time() - begun) / updates)
+    return Trial(result.draws.reshape(-1, 2), result.report, 1e3 * (time.process_time() - begun) / updates)
 
 
 def time_all_factors(model: gs.ContinuousModel, kernel: gs.kernels.Kernel, rng: int) -> float:

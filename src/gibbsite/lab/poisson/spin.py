@@ -97,7 +97,7 @@ def true_marginals(model: gs.ContinuousModel, weights: Floats, draws: int, rng: 
     """Return the probabilities of cells (sites, cells), and the draws of c they are averages of."""
     how: dict[str, Any] = {"sweeps": gs.Sweeps(2 * draws, thin=4), "chains": 2, "rng": rng, "record": "draws"}
     result = sample_quietly(model, gs.kernels.ContinuousGibbs("exact-inverse"), **how)
-    slopes = result.values.reshape(-1, model.n_sites) @ weights
+    slopes = result.draws.reshape(-1, model.n_sites) @ weights
     return cell_probabilities(slopes), slopes
 
 

@@ -116,7 +116,7 @@ def plot_marginals(
 def _draws(result: Any) -> dict[int, Array]:
     """Return recorded draws of each site, where a result has any."""
     sites = getattr(result, "draw_sites", np.zeros(0, np.int32)).tolist()
-    return {site: result.values[:, :, k].ravel() for k, site in enumerate(sites)}
+    return {site: result.draws[:, :, k].ravel() for k, site in enumerate(sites)}
 
 
 class _StatesPart:

@@ -112,14 +112,14 @@ def plot_trace(
     for site in shown:
         if site in drawn and result.domains.numbers[site]:
             title = shorten(result.domains.names[site])
-            kind, values = result.domains.kind(site), result.values[:, :, drawn[site]]
+            kind, values = result.domains.kind(site), result.draws[:, :, drawn[site]]
             _draw_lines(next(axes), unroll(values, kind) if isinstance(kind, Angle) else values, title)
         elif site in drawn:
-            _draw_states(next(axes), result, site, result.values[:, :, drawn[site]])
+            _draw_states(next(axes), result, site, result.draws[:, :, drawn[site]])
         else:
             _draw_batches(next(axes), result, site)
     grid[-1].set_xlabel("draw", fontsize=8, color=INK)
-    grid[-1].set_xlim(0, result.draws)
+    grid[-1].set_xlim(0, result.n_draws)
     return finish_panels(list(grid), path)
 
 

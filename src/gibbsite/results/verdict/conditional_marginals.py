@@ -73,7 +73,7 @@ def _draw_states(recording: Recording, result: Result, many: int) -> Array:
     seed = np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 5))
     words = np.random.default_rng(seed).integers(0, 2**64 - 1, (chains, 4), np.uint64, endpoint=True)
     rows = Rows(setup.graph, np.stack(ends[:chains]), words)
-    sweeps = max(_SHARE * len(ends) * result.draws * setup.plan.thin, _FREE / setup.graph.n_sites)
+    sweeps = max(_SHARE * len(ends) * result.n_draws * setup.plan.thin, _FREE / setup.graph.n_sites)
     thin = int(np.clip(sweeps / many, 1, _LONGEST))
     found = []
     for _ in range(many // chains):

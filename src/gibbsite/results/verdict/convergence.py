@@ -162,7 +162,7 @@ def judge(
         Largest difference between the probability of a chain, or half of one, and the pooled one.
     ``unreached``, ``frozen``
         States no chain could enter, and the sites they belong to.
-    ``chains``, ``draws``
+    ``chains``, ``n_draws``
         Number of chains, and of draws in each.
     ``found``
         Number of chains that have seen a state as good as the best, where a run is judged by it.
@@ -264,7 +264,7 @@ def judge(
         "frozen": tuple(doubted),
         "unreached": unreached,
         "chains": chains,
-        "draws": draws,
+        "n_draws": draws,
         "errors": source,
         "found": found,
         "dispersed_starts": INDEPENDENT if independent else look_word,
@@ -320,7 +320,7 @@ def _judge_accuracy(figures: dict[str, Any], task: str, accuracy: float, log_z_e
 
 def _describe_figures(figures: dict[str, Any], converged: bool) -> str:
     """Return the figures of a run in one line."""
-    chains, draws, rhat_max, mcse = figures["chains"], figures["draws"], figures["rhat_max"], figures["mcse_max"]
+    chains, draws, rhat_max, mcse = figures["chains"], figures["n_draws"], figures["rhat_max"], figures["mcse_max"]
     if figures["found"] is not None:
         return f"the best state found by {figures['found']} of {chains} chains x {draws:,} draws"
     size = f"{chains} chain{'s' * (chains != 1)} x {draws:,} draw{'s' * (draws != 1)}"

@@ -44,7 +44,7 @@ class Criteria:
     >>> model = gs.ising_grid((6, 6), coupling=0.2, field=0.1)
     >>> wanted = gs.Criteria(accuracy=0.02, query=["0", "35"])
     >>> result = gs.sample(model, sweeps=100_000, criteria=wanted, rng=1, progress=False)
-    >>> result.draws < 90_000, 4 * result.mcse["0"][1] <= 0.02
+    >>> result.n_draws < 90_000, 4 * result.mcse["0"][1] <= 0.02
     (True, True)
     """
 

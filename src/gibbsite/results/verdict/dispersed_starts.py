@@ -302,7 +302,7 @@ class DispersedStarts:
             return self.means
         domains = self.setup.model.domains
         rate, low = (part[domains.numbers][turns] for part in (domains.angular, domains.bounds[0]))
-        pooled = result.totals.sum(axis=0)[self.pick] / max(result.chains * result.draws, 1)
+        pooled = result.totals.sum(axis=0)[self.pick] / max(result.chains * result.n_draws, 1)
         seen = Directions(pooled, np.searchsorted(self.pick, first[turns]), rate, low)
         return seen.unrolled(self.means.copy())
 

@@ -82,7 +82,7 @@ def make_result(recording: Recording) -> Result:
         evidence_labels=model.evidence_labels,
         binary=setup.graph.binary,
         n_marginal=record.n_marginal,
-        draws=draws,
+        n_draws=draws,
         warmup=recording.warmup,
         totals=totals,
         means=means,
@@ -90,7 +90,7 @@ def make_result(recording: Recording) -> Result:
         length=int(counters[LENGTH]),
         sets=JointSets(record.set_start, record.set_member, record.set_cell, record.n_joint),
         draw_sites=record.draw_sites,
-        values=np.stack([tape.values[:draws] for tape in tapes]),
+        draws=np.stack([tape.values[:draws] for tape in tapes]),
         energy=np.stack([tape.energy[:draws] - setup.layout.log_offset for tape in tapes]),
         bests=bests,
         best_x=tapes[int(np.argmax(bests))].best_x if record.best else np.zeros(0, setup.graph.state_dtype),
@@ -164,7 +164,7 @@ class Judge:
         graph = recording.setup.graph
         if not graph.discrete:
             return False
-        sweeps = first.chains * first.draws * recording.setup.plan.thin
+        sweeps = first.chains * first.n_draws * recording.setup.plan.thin
         wanted = _ENTRIES * _VISIT / (STANDARD_ERRORS * self.error)
         return sweeps < min(wanted, _MOST_UPDATES / max(graph.n_sites, 1))
 
@@ -300,7 +300,7 @@ def foresee(part: Recording) -> float:
     measured = 0.0
     for some in (1, _TELLING_CELLS):  # the first time, compiled functions are loaded
         began = clock()
-        measure_cells(first.totals[:, :some], first.trace[:, :, :some], first.draws, first.length)
+        measure_cells(first.totals[:, :some], first.trace[:, :, :some], first.n_draws, first.length)
         measured = clock() - began
     share = max(min(cells, _TELLING_CELLS), 1) / max(min(cells, MOST_JUDGED), 1)
     return float(took + measured / share)

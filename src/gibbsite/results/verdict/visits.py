@@ -98,9 +98,9 @@ class Visits:
     def _update(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> bool:
         """Measure what was not measured yet, if that costs little; tell whether there was time."""
         setup, graph = self.setup, self.setup.graph
-        mean = result.totals[:, : self.times.size].sum(axis=0) / max(result.chains * result.draws, 1)
+        mean = result.totals[:, : self.times.size].sum(axis=0) / max(result.chains * result.n_draws, 1)
         rare = _find_rare(setup, mean)
-        total = len(recording.tapes) * (result.draws * setup.plan.thin + recording.warmup)
+        total = len(recording.tapes) * (result.n_draws * setup.plan.thin + recording.warmup)
         allowed = max(_SHARE * total, _FREE / graph.n_sites)
         chains = int(np.clip(_EACH * rare.cell.size, _FEWEST_CHAINS, _MOST_CHAINS))
         while chains > _FEWEST_CHAINS and chains * 2 * _HELD > allowed:
