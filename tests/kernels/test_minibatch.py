@@ -39,7 +39,7 @@ def test_subsets_have_whole_sizes(size: Any) -> None:
 @pytest.mark.parametrize("kernel", [*EXACT, gs.kernels.LocalMinibatchGibbs])
 def test_zeros_and_other_models_are_refused(kernel: Any) -> None:
     zeros = gs.FactorGraph({"a": 2, "b": 3}, [(("a", "b"), [[1, 2, 0], [3, 1, 1]])])
-    with pytest.raises(gs.errors.IncompatibleError, match="has a zero, an infinite energy; use") as caught:
+    with pytest.raises(gs.errors.IncompatibleError, match="has a zero, which is an infinite energy; use") as caught:
         gs.sample(zeros, kernel(), progress=False)
     assert "\n" not in str(caught.value)
     triple = gs.FactorGraph(3, [((0, 1, 2), np.eye(8)[0].reshape(2, 2, 2))], states=2)

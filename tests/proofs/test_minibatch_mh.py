@@ -106,7 +106,7 @@ def test_a_run_tells_what_it_cost() -> None:
 )
 def test_a_bound_that_is_violated_is_named(kernel: gs.kernels.Kernel) -> None:
     wrong = gs.factors.FunctionFactors(waves, [0, 1], [[1.0], [2.0]], bounds=(-0.5, 1.0), name="waves")
-    with pytest.raises(gs.errors.SamplingError, match=r"factor [01] of 'waves' is -0.*a bound that is violated"):
+    with pytest.raises(gs.errors.SamplingError, match=r"factor [01] of 'waves' is -0.*which is outside its bounds"):
         gs.sample(gs.ContinuousModel(SITES, [wrong]), kernel, sweeps=2000, rng=1, progress=False)
 
 

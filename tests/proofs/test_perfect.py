@@ -78,7 +78,7 @@ def test_new_random_numbers_for_every_attempt_are_caught() -> None:
 def test_a_draw_that_does_not_come_is_given_up_in_one_sentence() -> None:
     model = gs.ising_grid((8, 8), coupling=2.0)
     with pytest.raises(
-        gs.errors.SamplingError, match=r"^No perfect draw came within 32 sweeps: \d+ of 64 sites"
+        gs.errors.SamplingError, match=r"^A perfect draw did not coalesce within 32 sweeps: \d+ of 64 sites"
     ) as raised:
         gs.perfect_draws(model, 5, sweeps=32, rng=1)
     assert "gs.kernels.Perfect(sweeps=128), or use gs.Gibbs()" in str(raised.value)

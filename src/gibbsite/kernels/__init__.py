@@ -1,7 +1,7 @@
-"""How one site moves: a module for each algorithm, in the folder of its family.
+"""Kernels: the algorithms that update a site, one module for each, in the folder of its family.
 
-Kernels are imported when they are used. :mod:`gibbsite.kernels.registry` says what is derived from the
-registration of a kernel, and docs/new_kernel.md how to write one.
+Kernels are imported when they are used. :mod:`gibbsite.kernels.registry` lists what is derived from the
+registration of a kernel, and docs/new_kernel.md explains how to write one.
 """
 
 from gibbsite._common.public_names import attach_stub

@@ -8,7 +8,7 @@ function, registered with ``@implement(step, Parameters)``, that moves one site:
 It changes ``x[i]``, draws any number of random numbers from ``rng`` (and returns the advanced generator), reads and
 writes ``memory`` (the named tuple of arrays that the kernel has allocated), and, where ``keep`` is set, writes the
 conditional of the site to ``cond``: log-odds on two-state kinds, otherwise probabilities.
-Everything else (scans, chains, recording, checkpoints, proofs) is done for it.
+The library does everything else: scans, chains, recording, checkpoints and proofs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Nothing(NamedTuple):
-    """Kernel memory or parameters of a kernel that needs none."""
+    """The parameters or the memory of a kernel that has none."""
 
     unused: int = 0
 
@@ -50,7 +50,7 @@ class Buffer(NamedTuple):
 class KernelWarning(NamedTuple):
     """A warning about the results of a kernel that is known before the run.
 
-    ``grave``: a number of the result, or one that users would compute from it, is biased, even in long runs.
+    ``grave`` is True if a number of the result, or one that users would compute from it, is biased even in long runs.
     """
 
     text: str
@@ -59,9 +59,9 @@ class KernelWarning(NamedTuple):
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """How one site moves.
+    """A Markov kernel: its parameters and declarations. Its compiled :func:`step` updates one site.
 
-    Few kernels do more than this class declares; :mod:`gibbsite.kernels.protocols` has the methods for that.
+    Kernels that need more than this class declares implement protocols of :mod:`gibbsite.kernels.protocols`.
 
     Attributes
     ----------
@@ -72,8 +72,8 @@ class Kernel(ABC):
     conditional : bool
         The step writes conditional probabilities, so marginals can be Rao-Blackwellised.
     estimates : bool
-        Draws estimate probabilities. Those of a kernel that searches for the best state need not: its runs
-        keep that state, and refuse to record probabilities or draws.
+        Draws estimate probabilities. Draws of a kernel that searches for the best state do not: its runs
+        keep that state and refuse to record probabilities or draws.
     joint : bool
         A step moves all sites together, whatever site it is given: a sweep is one step.
     reads_all : bool
@@ -82,9 +82,9 @@ class Kernel(ABC):
         Each single-site step satisfies detailed balance.
     error_source : str
         What standard errors are estimated from. "draws": the draws of a chain are random, and their
-        autocorrelation can be estimated. "chains": the draws of a chain are more even than random ones, so only the
-        spread of the means of independent chains shows the error. "none": chains are not independent, or share an
-        error that their spread does not show.
+        autocorrelation can be estimated. "chains": the draws of a chain are spread more evenly than random ones, so
+        only the spread of the means of independent chains shows the error. "none": chains are not independent, or
+        share an error that their spread does not show.
     """
 
     kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
@@ -115,18 +115,18 @@ class Kernel(ABC):
 
     @abstractmethod
     def parameters(self, graph: Graph) -> NamedTuple:
-        """Return the parameters as compiled code sees them; refuse invalid ones."""
+        """Return the parameters for compiled code; refuse invalid ones."""
 
     def memory(self, graph: Graph, stream: Words64) -> NamedTuple:
-        """Allocate what one chain carries besides its state; the default is a scratch array.
+        """Allocate the memory of one chain besides its state; the default is a scratch array.
 
-        A checkpoint holds it, unless the named tuple has a property ``rebuildable`` that is true: then it has
+        Checkpoints contain it, unless the named tuple has a property ``rebuildable`` that is true: such a memory has
         no influence on the numbers, and a resumed chain begins with a new one.
         """
         return Buffer(np.zeros(int(graph.cards.max(initial=1))))
 
     def memory_bytes(self, graph: Graph) -> int:
-        """Return the bytes that :meth:`memory` allocates; kernels override this where allocating takes long."""
+        """Return the number of bytes that :meth:`memory` allocates; override this where allocation is slow."""
         return count_bytes(self.memory(graph, np.ones(4, np.uint64)), own=True)
 
     def warnings(self, model: Any, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
@@ -134,7 +134,7 @@ class Kernel(ABC):
         return ()
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
-        """Return what chains have counted in their memories, as figures by name, for ``Result.report``."""
+        """Return the figures that chains have collected in their memories, by name, for ``Result.report``."""
         return {}
 
     def describe(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def is_quick(kernel: Kernel, graph: Graph) -> bool:
 
 
 def units_of(kernel: Kernel, graph: Graph) -> int | None:
-    """Return the number of units that a sweep visits where they are not the sites: blocks, or all at once."""
+    """Return the number of units that a sweep visits if they are not single sites: the blocks, or 1 for all sites."""
     return kernel.units(graph) if isinstance(kernel, Blocked) else 1 if kernel.joint else None
 
 
@@ -160,7 +160,7 @@ def sites_of(kernel: Kernel, graph: Graph, unit: int) -> Positions:
 
 
 def connects(kernel: Kernel, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-    """Whether moves of a kernel were found that lead from one state to another; False proves nothing."""
+    """Whether a search finds moves of a kernel that lead from one state to another; False proves nothing."""
     if isinstance(kernel, Connecting):
         return kernel.connects(graph, here, there, rng)
     return leads_to(graph, here, there, rng)
@@ -179,7 +179,7 @@ MOST_MEMBERS = 16
 
 
 class Team(NamedTuple):
-    """Threads that share the work of one chain: the number of this one, their number, and a barrier."""
+    """A thread in a team that shares the work of one chain: its index, the size of the team, and a barrier."""
 
     member: int
     size: int
@@ -205,7 +205,7 @@ class Span(NamedTuple):
 def visit(
     parameters: Any, arrays: Any, schedule: Any, memory: Any, x: Array, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
-    """Make the visits of a span of a schedule; return the advanced generator.
+    """Visit the positions of a span of a schedule; return the advanced generator.
 
     Sites move one by one unless a batched update for kernel and graph is registered
     (:mod:`gibbsite.kernels.batched`).

@@ -1,7 +1,7 @@
-"""Replicas of one chain on several processes: each moves some of them, and all exchange states after every sweep.
+"""Chains of replicas on several processes: each process moves some replicas, and all exchange states after each sweep.
 
-A message is a view of an array that all processes have: the numbers of the sender are copied to the same view at the
-receiver. How messages are sent is left to the executor.
+A message is a view of an array that all processes have: the numbers of the sender are copied to the same view of the
+receiver. The executor sends the messages.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Chain(NamedTuple):
 
 
 class Place(NamedTuple):
-    """The parameters of a run as compiled code sees them, where the shares of processes begin, and a process."""
+    """The parameters of a run for compiled code, the bounds of the processes' shares, and a process."""
 
     parameters: Any
     arrays: Any
@@ -44,7 +44,7 @@ class Message(NamedTuple):
 
 
 def to_all(sender: int, hosts: int, view: Array) -> list[Message]:
-    """Return messages from one of some processes to all others."""
+    """Return messages from one process to all others."""
     return [Message(sender, other, view) for other in range(hosts) if other != sender]
 
 
@@ -54,11 +54,11 @@ class Share(ABC):
     Attributes
     ----------
     host, hosts : int
-        Which of the processes this is, and how many there are.
+        The number of this process, and the number of processes.
     chain : Chain
         The chain, as far as this process knows it.
     recorder : int
-        The process that has the state and the conditionals of the target when they are to be recorded.
+        The process that has the state and the conditionals of the target when they are recorded.
     """
 
     host: int
@@ -68,33 +68,33 @@ class Share(ABC):
 
     @abstractmethod
     def refresh(self) -> None:
-        """Draw a new order for the next sweep, where the scan is random."""
+        """Draw a new order for the next sweep if the scan is random."""
 
     @abstractmethod
     def sweep(self, turn: int, put: bool, members: int, member: int) -> None:
-        """Move the replicas of a member of a team of threads by sweep number ``turn``.
+        """Make sweep number ``turn`` of the replicas of one member of a team of threads.
 
-        With ``put``, conditionals of the target are kept.
+        If ``put`` is set, conditionals of the target are kept.
         """
 
     @abstractmethod
     def tell(self) -> list[Message]:
-        """Return what all processes need before they can exchange states."""
+        """Return the messages that all processes need before they can exchange states."""
 
     @abstractmethod
     def meet(self, put: bool, show: bool) -> list[Message]:
-        """Exchange replicas as all other processes do; return the states that change places.
+        """Make the same exchanges of replicas as all other processes; return messages with the states that move.
 
-        With ``show``, state and conditionals of the target are with the recorder afterwards.
+        If ``show`` is set, the recorder has state and conditionals of the target afterwards.
         """
 
     @abstractmethod
     def own(self) -> Arrays:
-        """Return the arrays that only this process has up to date: see :meth:`Ensemble.cut`."""
+        """Return the arrays of which only this process has the current values (:meth:`Ensemble.cut`)."""
 
 
 class Ensemble(ABC):
-    """How the replicas of a chain are distributed to processes.
+    """The distribution of the replicas of a chain to processes.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class Ensemble(ABC):
     most: int
 
     def bounds(self, hosts: int) -> list[int]:
-        """Return where the share of each process begins, and where the last one ends."""
+        """Return the beginning of each process's share, and the end of the last one."""
         return [self.most * host // hosts for host in range(hosts + 1)]
 
     @abstractmethod

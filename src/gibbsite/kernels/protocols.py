@@ -108,10 +108,10 @@ class Summarised(Protocol):
 
 @runtime_checkable
 class Selecting(Protocol):
-    """A kernel of which there are several variants to choose from."""
+    """A kernel with several variants to choose from."""
 
     def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
-        """Return the kernels of which :func:`gibbsite.infer` takes the best, after short runs of each."""
+        """Return the variants from which :func:`gibbsite.infer` chooses the best one after short runs."""
 
 
 # ---- what a sweep visits
@@ -122,7 +122,7 @@ class Blocked(Protocol):
     """A kernel whose sweeps visit blocks of sites."""
 
     def units(self, graph: Graph) -> int | None:
-        """Return the number of blocks; None: sites are visited."""
+        """Return the number of blocks, or None if sites are visited."""
 
     def sites_of(self, graph: Graph, unit: int) -> Positions:
         """Return the sites that a visit of a unit may change."""
@@ -141,7 +141,7 @@ class Adaptive(Protocol):
 
 @runtime_checkable
 class Stateful(Protocol):
-    """A kernel whose memory depends on the present state of the chain, such as running sums."""
+    """A kernel whose memory depends on the current state of the chain, such as running sums."""
 
     def forget(self, memory: Any) -> None:
         """Discard what the memory contains about the state; called when the state is set from outside."""
@@ -151,7 +151,7 @@ class Stateful(Protocol):
 class Fallible(Protocol):
     """A kernel whose steps can fail.
 
-    ``fallible``: chains are then restored to where they were before the failed block of steps.
+    If ``fallible`` is true, chains are then restored to their states before the failed block of steps.
     """
 
     fallible: Any
@@ -187,7 +187,7 @@ class Replicated(Protocol):
     """A kernel whose chains consist of replicas that exchange states, and so cross between modes."""
 
     def ensemble(self, graph: Graph) -> Ensemble | None:
-        """Return how several processes can share a chain; None where they cannot."""
+        """Return the distribution of a chain to several processes; None if they cannot share it."""
 
     def kept(self, memories: Sequence[Any]) -> dict[str, Array]:
         """Return the arrays that chains have recorded in their memories, by name, for ``Result.kept``."""
@@ -226,4 +226,4 @@ class Connecting(Protocol):
     """A kernel that changes many sites at once, so that single-site moves do not determine what it can reach."""
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Whether moves were found that lead from one state to another; False proves nothing."""
+        """Whether a search finds moves that lead from one state to another; False proves nothing."""

@@ -25,7 +25,7 @@ K = TypeVar("K", bound="type[Kernel]")
 
 @dataclass(frozen=True)
 class Registration:
-    """What is declared about a kernel.
+    """The declaration of a kernel.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Registration:
     methods : dict
         Names on the command line, each with the tasks that :func:`gibbsite.infer` lets it answer.
     arguments : dict
-        By such a name: the arguments of the kernel, where they are not the defaults.
+        By name of a method, the arguments of the kernel that differ from the defaults.
     default_for : tuple of str
         Kinds of graphs on which it is the default kernel; "discrete" stands for all kinds of factor graphs.
     recommend : dict
@@ -58,7 +58,7 @@ class Registration:
 
     @property
     def family(self) -> str:
-        """The folder of :mod:`gibbsite.kernels` that holds the kernel; of others, the module."""
+        """The folder of :mod:`gibbsite.kernels` that contains the kernel; for other kernels, the module."""
         return self.kernel.__module__.removeprefix("gibbsite.kernels.").partition(".")[0]
 
     def example(self) -> Kernel | None:
@@ -68,7 +68,7 @@ class Registration:
         return next(iter(self.proof_instances()), None)
 
     def proof_instances(self) -> tuple[Kernel, ...]:
-        """Return the kernels that the conformance tests verify; none if their own tests do."""
+        """Return the kernels that the conformance tests verify; none if a file of tests verifies the kernel."""
         return () if isinstance(self.proof, str) else tuple(self.kernel(**given) for given in self.proof)
 
 

@@ -1,11 +1,11 @@
-"""How a new value is drawn from the weights of a site, and how its conditional is recorded.
+"""Rules that draw a new value from the weights of a site, and functions that write its conditional.
 
-* ``heat-bath``: independently of the old value (the textbook sampler);
-* ``metropolised``: propose one of the *other* values in proportion to its weight, accept with
-  min(1, (1 - p_old) / (1 - p_new)). Never worse than heat bath in asymptotic variance [1]_;
-* ``suwa-todo``: global balance without detailed balance, rejection as small as possible [2]_.
+* ``heat-bath`` draws independently of the old value (the textbook sampler);
+* ``metropolised`` proposes one of the *other* values in proportion to its weight and accepts it with probability
+  min(1, (1 - p_old) / (1 - p_new)); its asymptotic variance is never larger than that of the heat bath [1]_;
+* ``suwa-todo`` satisfies global but not detailed balance, and minimises rejection [2]_.
 
-For two states the last two are the same (Metropolis flip).
+For two states, the last two are equivalent (Metropolis flip).
 
 References
 ----------
@@ -29,7 +29,7 @@ HEAT_BATH, METROPOLISED, SUWA_TODO = range(3)
 
 
 class HeatBath(NamedTuple):
-    """The rule of nearly all runs; it has its own type so that the others are not compiled with it."""
+    """The heat bath, with a type of its own, so that the other rules are not compiled with it."""
 
     number: int
 
@@ -42,7 +42,7 @@ class OtherRule(NamedTuple):
 
 @generic
 def apply_rule(rule: Any, w: Floats, size: Integer, total: float, now: Integer) -> float:
-    """Replace weights by those of the next value from state ``now``; return their sum."""
+    """Replace weights by those of the next value given the current state ``now``; return their sum."""
     raise NotImplementedError
 
 
@@ -62,13 +62,13 @@ def _apply_other(rule: OtherRule, w: Floats, size: Integer, total: float, now: I
 
 @inlined
 def pick(w: Floats, size: Integer, level: float) -> Integer:
-    """Return the state at which the running sum of ``w`` passes ``level``, never one of weight zero."""
+    """Return the state at which the running sum of ``w`` exceeds ``level``, never a state of weight zero."""
     passed = 0.0
     chosen = 0
-    for a in range(size):  # no early exit: the branch could not be predicted
+    for a in range(size):  # no early exit, because the branch could not be predicted
         passed += w[a]
         chosen += level >= passed
-    if chosen == size:  # rounding brought the level to the total
+    if chosen == size:  # the level equals the total because of rounding
         chosen = 0
         for a in range(size):
             if w[a] > 0.0:
@@ -118,7 +118,7 @@ def suwa_todo_row(w: Floats, size: Integer, now: Integer) -> None:
     low += w[first]
     high = low + w[now]
     begin = 0.0
-    landed = first  # state at the lower end of the interval, in case rounding makes it vanish
+    landed = first  # state at the lower end of the interval, in case the interval is empty because of rounding
     length = 0.0
     for k in range(size):
         a = (first + k) % size

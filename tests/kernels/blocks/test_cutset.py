@@ -274,7 +274,7 @@ def test_bad_arguments_are_refused(arguments: dict[str, Any], message: str) -> N
 
 
 def test_tables_beyond_memory_are_refused() -> None:
-    with pytest.raises(gs.errors.TooLargeError, match=r"entries in all, of 2\^29 that are possible; give"):
+    with pytest.raises(gs.errors.TooLargeError, match=r"entries in all, which is above the limit of 2\^29; give"):
         gs.sample(gs.ising_grid((30, 30)), gs.CutsetGibbs(30), sweeps=1, progress=False)
 
 

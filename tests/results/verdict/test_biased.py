@@ -90,5 +90,5 @@ def test_minibatches_are_no_larger_than_the_data() -> None:
 
 
 def test_batches_larger_than_the_data_are_refused() -> None:
-    with pytest.raises(gs.errors.ArgumentError, match="more than the 10000 there are"):
+    with pytest.raises(gs.errors.ArgumentError, match="larger than the data with 10000 rows"):
         sample(MEAN, gs.kernels.SGLD(1e-5, batch=20_000), sweeps=10)

@@ -60,10 +60,10 @@ class PackedModel(NamedTuple):
 
     arrays: Any  # what compiled code sees
     order: SiteOrder  # the order of the sites
-    longest: int  # most sites that move at once
+    longest: int  # largest number of sites that move at once
     # constant to be added to log-potentials computed from these arrays, which may differ from that of the graph
     log_offset: float
-    near: Integers | None = None  # (n,): ranks by which sites of a class are ordered, by position
+    near: Integers | None = None  # (n,): by position, the ranks by which the sites of a class are sorted
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ class Parity(SiteOrder):
         return out
 
     def _pair_up(self, cells: Array, packed: Array) -> Iterator[tuple[Any, Any]]:
-        """Yield parts of values in the model's order with those in this order that they correspond to."""
+        """Yield matching views of values in the model's order and of values in this order."""
         n = cells.shape[-1]
         shape = tuple(size for size in self.shape if size > 1) or (1,)
         flat = cells.reshape(-1, n), packed.reshape(-1, n)
@@ -167,10 +167,11 @@ class Parity(SiteOrder):
 
 
 def _pair_up(cells: Array, even: Array, odd: Array, shape: tuple[int, ...], flip: int) -> Iterator[tuple[Any, Any]]:
-    """Yield parts of a lattice with those of its even and odd sites, which have changed places by ``flip``.
+    """Yield views of a lattice, each with the matching view of its even or odd sites; ``flip`` exchanges the colors.
 
-    Neighbours in memory alternate where all axes but the first are odd. Otherwise there are as many even as odd sites
-    in every layer across the first axis, and it is done layer by layer; in two dimensions, with all even rows at once.
+    If the sizes of all axes but the first are odd, the colors alternate in memory. Otherwise every layer of the first
+    axis has equally many even and odd sites, and layers are paired one by one; in two dimensions, every second row at
+    once.
     """
     n = cells.shape[1]
     if math.prod(shape[1:]) % 2:
@@ -203,9 +204,9 @@ class BatchedUpdate(ABC):
     form : str
         Name of its layout in plans. Updates of a kernel whose layouts have the same name give the same states.
     rank : int
-        Updates are tried in this order: faster ones, which fit fewer models, first.
+        Updates are tried in ascending order of rank: faster ones, which fit fewer models, come first.
     lanes : int
-        Chains that move together; the size of a bundle is a multiple of this. 1: a bundle is one chain.
+        Number of chains that move together; the size of a bundle is a multiple of it. 1: a bundle is one chain.
     parameters : type
         The kernel's parameters as compiled code sees them.
     layouts : tuple of types
@@ -213,8 +214,8 @@ class BatchedUpdate(ABC):
     move : function
         The arguments are those of :func:`gibbsite.kernels.base.visit`; ``cond`` are the recorded sums.
     divisible : bool
-        Whether several processes can share a chain, each moving some positions: new states depend on position, sweep,
-        neighbours, and on what :meth:`carried` returns, but not on which sites have moved before.
+        Whether several processes can share a chain, each of them moving some positions. New states may depend on
+        position, sweep, neighbours, and on what :meth:`carried` returns, but not on which sites have moved before.
     """
 
     name: ClassVar[str]
@@ -231,7 +232,7 @@ class BatchedUpdate(ABC):
         """Lay a model out; None where the update does not fit kernel or model."""
 
     def arrays(self, packed: PackedModel, chains: int) -> Any:
-        """Return what compiled code sees of a model, for a bundle of ``chains`` chains."""
+        """Return the arrays of a model for compiled code that moves a bundle of ``chains`` chains."""
         return packed.arrays
 
     @abstractmethod
@@ -242,9 +243,9 @@ class BatchedUpdate(ABC):
         """
 
     def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> Array:
-        """Return the part of a memory that belongs to positions low to high of a segment: a view.
+        """Return a view of the part of a memory that belongs to positions low to high of a segment.
 
-        Segments are those of :mod:`gibbsite.kernels.batched.cut`. By default there is none.
+        Segments are those of :mod:`gibbsite.kernels.batched.cut`. By default, no part belongs to positions.
         """
         return np.zeros(0)
 
@@ -280,7 +281,7 @@ def find_batched_update(
 ) -> tuple[BatchedUpdate, PackedModel] | None:
     """Return the fastest batched update that fits a kernel and a model, and the model laid out for it.
 
-    ``chains``: an update of many chains, rather than of many sites of one chain.
+    ``chains`` asks for an update of many chains, rather than of many sites of one chain.
 
     Examples
     --------

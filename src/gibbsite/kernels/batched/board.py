@@ -5,8 +5,8 @@ other color's part of the same row, the rest at the same position of the neighbo
 depend on contiguous arrays, and loops over them compile to vector instructions.
 
 :func:`look_inside` and :func:`look_single` write what a board computes from the neighbours of up to BLOCK sites to a
-buffer, from which :func:`draw_block` draws the sites. The memory of a chain has such a buffer and as many random words
-for each member of a team. Herded boards use no random numbers and move the sites while they read their neighbours
+buffer, from which :func:`draw_block` draws the sites. The memory of a chain has one such buffer, and as many random
+words, for each member of a team. Herded boards use no random numbers and move sites while they read the neighbours
 (:mod:`gibbsite.kernels.batched.herded_board`).
 """
 
@@ -50,7 +50,7 @@ def pack_two_colors(graph: Graph, arrays: Any, order: Parity) -> PackedModel:
 
 
 def takes_two_colors(shape: Triple, wraps: Triple) -> bool:
-    """Return whether the sites of even coordinate sum have odd neighbours only: no periodic axis is odd."""
+    """Return whether even sites have odd neighbours only: no periodic axis has an odd size."""
     return not any(wrap and size % 2 for size, wrap in zip(shape, wraps, strict=True))
 
 
@@ -134,7 +134,7 @@ def find_row(board: BoardShape, color: Integer, row: Integer) -> Row:
 
 @inlined
 def left_of(row: Row, wrap: int, j: Integer) -> Integer:
-    """Return the neighbour of site j of a row on the left."""
+    """Return the position of the left neighbour of site j of a row."""
     if j + row.shift > _ZERO:
         return row.beside + j + row.shift - _ONE
     return row.beside + row.size_beside - _ONE if wrap else NOWHERE
@@ -142,7 +142,7 @@ def left_of(row: Row, wrap: int, j: Integer) -> Integer:
 
 @inlined
 def right_of(row: Row, wrap: int, j: Integer) -> Integer:
-    """Return the neighbour of site j of a row on the right."""
+    """Return the position of the right neighbour of site j of a row."""
     if j + row.shift < row.size_beside:
         return row.beside + j + row.shift
     return row.beside if wrap else NOWHERE
@@ -160,13 +160,13 @@ def inner_part(row: Row, low: Integer, high: Integer) -> tuple[Integer, Integer]
 
 @inlined
 def or_own(place: Integer, row: Row) -> Integer:
-    """Return a row to read instead of a missing one; its values must not be used."""
+    """Return where a row begins, or a place to read instead if it is missing; values read there must not be used."""
     return row.own if place == NOWHERE else place
 
 
 @generic
 def look_inside(arrays: Any, row: Row, j: Integer, count: Integer, x: Codes, room: Any, at: Integer) -> None:
-    """Read the neighbours of ``count`` sites of a row from j on, none at an end; write from ``at`` on."""
+    """Read the neighbours of ``count`` sites from j on, all inside a row; write to the buffer from ``at`` on."""
     raise NotImplementedError
 
 
@@ -177,7 +177,7 @@ def look_single(arrays: Any, row: Row, j: Integer, x: Codes, room: Any, at: Inte
 
 
 class Block(NamedTuple):
-    """Sites ``first``, ... of a board for which a member of a team has random words from ``at`` on."""
+    """The ``count`` sites of a board from ``first`` on, whose random words a member of a team has from ``at`` on."""
 
     member: Integer
     at: Integer

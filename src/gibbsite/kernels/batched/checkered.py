@@ -53,10 +53,10 @@ class UniformBoard(NamedTuple):
 
 
 class PlaneBoard(NamedTuple):
-    """A field and couplings of its own for each site: log-odds ``field + sum of coupling * x``.
+    """A field and couplings for each site: log-odds ``field + sum of coupling * x``.
 
     Row d of ``coupling`` belongs to one direction: before and after along the last axis, then the middle and
-    the first axis; zero where there is no neighbour. Sites are in this order, not the model's.
+    the first axis; zero where there is no neighbour. Sites are in checkerboard order.
     """
 
     board: BoardShape
@@ -112,7 +112,7 @@ class Checkerboard(HeatBath):
 
 @generic
 def odds_at(arrays: Any, row: Row, j: Integer, x: Ints8) -> Any:
-    """Return the log-odds of site j of a row, wherever it stands."""
+    """Return the log-odds of site j of a row, which may be at an end."""
     raise NotImplementedError
 
 
@@ -175,7 +175,7 @@ def _add_planes(
     above: Integer,
     below: Integer,
 ) -> None:
-    """Sum up fields and four neighbours; the ones before are at ``side``, those after one further."""
+    """Add up the fields and four neighbours; left neighbours begin at ``side``, right ones one entry later."""
     before, after, up, down = coupling[0], coupling[1], coupling[2], coupling[3]
     for i in range(count):
         odds[at + i] = (
@@ -189,7 +189,7 @@ def _add_planes(
 
 @inlined
 def _weight(place: Integer, coupling: float) -> Any:
-    """Return the coupling to a row, zero to a missing one."""
+    """Return the coupling to a row, or zero if the row is missing."""
     return F(0.0) if place == NOWHERE else F(coupling)
 
 
@@ -273,7 +273,7 @@ def _field_plane(arrays: PlaneBoard, p: Integer) -> float:
 @implement(log_potential, UniformBoard)
 @implement(log_potential, PlaneBoard)
 def _log_potential(arrays: Any, x: Ints8) -> float:
-    # in spins: every pair has one even site, the fields of odd ones are left
+    # in spins: even sites count every pair, so odd sites add only their fields
     board = arrays.board
     total = 0.0
     for row in range(board.start.shape[1] - 1):

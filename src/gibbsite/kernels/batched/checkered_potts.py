@@ -1,9 +1,9 @@
 """Gibbs sampling of Potts lattices in checkerboard order.
 
-The weight of a state is a product: of the site's own weight of that state, and of exp(coupling) for every
-neighbour that is in it. The states of the neighbours of a block of sites are copied first, so that they are
-contiguous whatever the rows look like; missing neighbours get a state that does not exist. Then the weights of
-each state in turn are multiplied, direction by direction.
+The weight of a state is the product of the site's own weight for it and of exp(coupling) for every neighbour in that
+state. The states of the neighbours of a block of sites are copied first, so that they are contiguous for rows of any
+length; missing neighbours get a state that does not exist. Then the weights of one state after another are multiplied,
+direction by direction.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class PottsWeights(NamedTuple):
-    """Of single sites: state q has ``all[q]``, times ``own[q, p]`` at position p where that is not empty."""
+    """Weights of single sites: ``all[q]`` for state q, times ``own[q, p]`` at position p unless ``own`` is empty."""
 
     all: Floats
     own: Floats32
@@ -64,7 +64,7 @@ class UniformPotts(NamedTuple):
 
 
 class PlanePotts(NamedTuple):
-    """Factors of its own for each site, by direction as in ``PlaneBoard``; 1 where there is no neighbour."""
+    """Factors of each site, by direction as in ``PlaneBoard``; 1 where there is no neighbour."""
 
     board: BoardShape
     factor: Floats32
@@ -134,10 +134,10 @@ ABSENT = np.int16(-1)  # in place of the state of a missing neighbour
 
 
 class PottsMemory(NamedTuple):
-    """The key of a chain; for each member of a team random words, and room for a block of sites.
+    """The key of a chain, and for each member of a team random words and buffers for a block of sites.
 
-    ``room`` has the states of their neighbours by direction, ``weight`` their weights by state; ``total`` and
-    ``left`` are the sums of :func:`gibbsite.kernels.batched.heatbath.draw_states_at_once`.
+    The buffers contain the states of the neighbours by direction, the weights by state, and the sums ``total`` and
+    ``left`` of :func:`gibbsite.kernels.batched.heatbath.draw_states_at_once`.
     """
 
     key: Words32
@@ -161,7 +161,7 @@ class PottsCheckerboard(HeatBath):
         return pack_potts_checkerboard(cast("FactorGraph", model), graph)
 
     def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> PottsMemory:
-        """Allocate room for random numbers, and for states and weights of a block of sites."""
+        """Allocate buffers for random numbers, and for states and weights of a block of sites."""
         (stream,) = streams
         states = packed.arrays.weight.all.size
         return PottsMemory(
@@ -227,7 +227,7 @@ def _neighbour(arrays: Any, row: Row, direction: int, j: Integer) -> Integer:
 
 @generic
 def factor_of(arrays: Any, direction: int, p: Integer) -> Any:
-    """Return the factor for a neighbour of position p in a direction that is in the same state."""
+    """Return the factor of position p for a neighbour in the given direction that has the same state."""
     raise NotImplementedError
 
 
@@ -292,7 +292,7 @@ def single_weight(arrays: Any, p: Integer, q: Integer) -> float:
 @implement(log_potential, UniformPotts)
 @implement(log_potential, PlanePotts)
 def _log_potential(arrays: Any, x: Ints16) -> float:
-    # every pair has one even site; odd ones are left with their own weights
+    # even sites count every pair, so odd sites add only their own weights
     board = arrays.board
     total = 0.0
     for row in range(board.start.shape[1] - 1):

@@ -33,11 +33,10 @@ from gibbsite.kernels.batched.heatbath import UNIT, HeatBath, KeyedMemory, draw_
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-# Log-odds are summed up in 32-bit floats if no sum can be larger; the error is then below 1e-5 and far less
-# where it matters.
+# Log-odds are added up in 32-bit floats if none can exceed this; their error is then below 1e-5.
 MOST_ODDS = 64.0
-# Thresholds are probabilities in units of 2^-32, at most one unit below certainty. Their upper bytes stand
-# apart: they decide 255 times out of 256, and the cache holds four times as many.
+# Thresholds are probabilities in units of 2^-32, and at most one unit below 1. Their upper bytes are stored
+# separately: these decide 255 of 256 comparisons, and four times as many of them fit into the cache.
 SCALE = 1 << 32
 MOST_TABLED = 4
 
@@ -110,7 +109,7 @@ def _color_rows(graph: Graph, most_tabled: int) -> tuple[ColoredGraph, Permutati
             table[k] = used
             thresholds.append(_thresholds(field[first[k] : first[k + 1]], odds))
             used += thresholds[-1].size
-    # the last table can be read like one of full size
+    # padding, so that the last table can be read as if it had full size
     limits = np.concatenate([*thresholds, np.zeros(1 << most_tabled, np.uint32)])
     colors = keys[0][first[:-1]] if order.size else np.zeros(0, np.int32)
     count = int(colors.max(initial=-1)) + 1
@@ -154,7 +153,7 @@ _TO_UNIT = F(1.0 / SCALE)
 
 @inlined
 def share(low: Integer, high: Integer, size: int, team: Team) -> tuple[Integer, Integer]:
-    """Return the range of pieces of ``size`` positions, counted from zero, that a member of a team takes."""
+    """Return the range of pieces of ``size`` positions, numbered from zero, that a member of a team takes."""
     begin, end = low // _U(size), (high + _U(size - 1)) // _U(size)
     members, member = _U(team.size), _U(team.member)
     return begin + (end - begin) * member // members, begin + (end - begin) * (member + _U(1)) // members
@@ -162,7 +161,7 @@ def share(low: Integer, high: Integer, size: int, team: Team) -> tuple[Integer, 
 
 @inlined
 def counters(base: Integer, end: Integer, most: int, each: int) -> Integer:
-    """Return the number of counters for at most ``most`` positions, of which each provides ``each`` numbers.
+    """Return the number of counters for at most ``most`` positions; each counter provides ``each`` numbers.
 
     Counters are numbered consecutively, so no two pieces share any.
     """
@@ -189,14 +188,13 @@ class Columns(NamedTuple):
 
 @inlined
 def find_columns(arrays: ColoredGraph, k: Integer, p: Integer) -> Columns:
-    """Return the columns of class k from position p on; the threshold has no meaning where there are none."""
+    """Return the columns of class k from position p on; the threshold has no meaning in a class without thresholds."""
     size, inside = _U(arrays.first[k + 1] - arrays.first[k]), p - _U(arrays.first[k])
     degree = _U(arrays.degree[k])
     return Columns(size, degree, _U(arrays.edge[k]) + inside, _U(arrays.table[k]) + (inside << degree))
 
 
-# The states of neighbours as the bits of a number. For the common degrees, the loop is written out: this is a fifth
-# faster.
+# The states of neighbours as the bits of a number. The loop is unrolled for common degrees, which is a fifth faster.
 
 
 @inlined
@@ -268,7 +266,7 @@ def passes(
     turn: Integer,
     p: Integer,
 ) -> bool:
-    """Return whether a random number, of which one byte is known, is below a threshold."""
+    """Return whether a random number whose first byte is known is below a threshold."""
     if quarter != arrays.upper[place]:
         return bool(quarter < arrays.upper[place])
     return rest_passes(arrays, place, key_0, key_1, turn, p)
@@ -358,7 +356,7 @@ def _log_potential(arrays: ColoredGraph, x: Ints8) -> float:
                 for q in range(_U(arrays.degree[k])):
                     e = _U(arrays.edge[k]) + q * size + i
                     pairs += arrays.coupling[e] * x[arrays.neighbour[e]]
-    return total + 0.5 * pairs  # every pair was met from both ends
+    return total + 0.5 * pairs  # every pair was counted from both ends
 
 
 @register_batched(kernel="Gibbs", kinds=("binary",))

@@ -1,10 +1,10 @@
-"""Partitions of a model that is laid out by color, and the positions that each part reads of the others.
+"""Partitions of a model that is laid out by color, and the positions of other parts that each part reads.
 
 A *segment* is a range of positions of one color, in an order that brings neighbours together: a
 color of a lattice, a class of sites of equal color and degree otherwise. A part is a range of every segment.
-Lattices are cut between rows, into strips. Other models are cut so that every part has as many sites of a
-color as any other, at the same ranks in all segments of it; they are close in the graph where the layout
-has brought neighbours together. Positions do not depend on the number of parts.
+Lattices are cut between rows, into strips. Other models are cut so that all parts have equally many sites of a
+color, at the same ranks in all segments of the color; the sites of a part are close together in the graph if the
+layout brings neighbours together. Positions do not depend on the number of parts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _cut_classes(arrays: ColoredGraph, near: Array | None, share: Ints) -> Ints:
     found = np.empty((arrays.first.size - 1, share.size), np.int64)
     for color in range(arrays.color_start.size - 1):
         own = np.sort(near[arrays.color_start[color] : arrays.color_start[color + 1]])
-        # ranks are all different; behind the last there is one more
+        # ranks are distinct; one more is appended as the end of the last part
         bounds = np.append(own, own[-1] + 1)[own.size * share // share[-1]]
         for k in range(arrays.color_class[color], arrays.color_class[color + 1]):
             low, high = arrays.first[k], arrays.first[k + 1]

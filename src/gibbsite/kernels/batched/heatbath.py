@@ -2,14 +2,14 @@
 
 Random numbers are keyed by chain, sweep and position.
 
-Two states: from log-odds y and a random word v in (0, 1) a site takes its less probable state if
+Two states: given log-odds y and a random number v in (0, 1), a site takes its less probable state if
 v < 1 / (1 + exp|y|), which resolves small probabilities equally well in both tails.
 
-Any number of states: from weights w of sum W a site takes the first state q with v W < w_0 + ... + w_q. The
-weights are 32-bit floats, their sums 64-bit ones, so small weights count at any position.
+Any number of states: given weights w with sum W, a site takes the first state q with v W < w_0 + ... + w_q. The
+weights are 32-bit floats and their sums 64-bit floats, so that small weights count at any position.
 
-The distribution drawn from is the conditional of the model to about 1e-6 relative (the exponential, the log-odds
-or weights themselves), rounded to multiples of 2^-31, the resolution of v.
+The distribution of a draw is the conditional of the model with a relative error of about 1e-6 (from the exponential,
+and from the log-odds or weights), rounded to multiples of 2^-31, the resolution of v.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 F = np.float32
 _LOG2_E = F(1.4426950408889634)
 MOST = F(80.0)
-# 2^r for |r| <= 1/2 to 3e-9: interpolation in Chebyshev nodes
+# 2^r for |r| <= 1/2 with an error of 3e-9: interpolation in Chebyshev nodes
 _POWERS = tuple(
     F(c)
     for c in (
@@ -68,7 +68,7 @@ def exponential(y: Any) -> Any:
 
 @inlined
 def unit(word: np.uint32) -> Any:
-    """Return a number in (0, 1] from 31 bits, of full resolution near zero."""
+    """Return a number in (0, 1] from 31 bits, with full resolution near zero."""
     return (F(np.int32(word >> np.uint32(1))) + _HALF) * _TO_UNIT
 
 
@@ -94,7 +94,7 @@ def draw_at_once(
 def add_chances(odds: Floats32, at: Integer, sums: Floats32, first: Integer, count: Integer) -> None:
     """Add probabilities of state 1 to sums from ``first`` on.
 
-    ``odds`` has, from ``at`` on, the inverse probability of the less probable state, which is negative where
+    ``odds`` has, from ``at`` on, the inverse probability of the less probable state, with a minus sign where
     that is state 1.
     """
     for k in range(np.uintp(count)):
@@ -121,7 +121,7 @@ def draw_states_at_once(
     site. The probabilities of state q are added to ``sums`` from ``q * x.size`` on if ``keep`` is set.
 
     v < 1 - 2^-32, so that v times the total stays below the total in 64-bit floats: a state of weight zero
-    is never taken. The last state is what is left if no other has been taken.
+    is never taken. The last state is taken if no other has been.
     """
     states, sites = np.uintp(weight.shape[0]), np.uintp(count)
     for k in range(sites):
@@ -147,7 +147,7 @@ def draw_states_at_once(
                 sums[cell + k] += F(own[k] * total[k])
 
 
-# Positions that are worked on at a time: the bytes of a block of random words.
+# Number of positions that are updated together: one for each byte of a block of random words.
 UNIT = 4 * BLOCK
 # Entries of the buffer of a member of a team. The padding keeps members out of each other's cache lines, because two
 # processors that write to one line wait for each other.

@@ -4,7 +4,7 @@ With c neighbours in state 1 the log-odds of a site are ``base + coupling * c``.
 are kept as integers, in units of 2^-32, and sites are in checkerboard order.
 
 The herding weights form one plane for each number of neighbours, and those of adjacent sites are contiguous. A
-plane is only touched where its number occurs, without any look-up, so the loops compile to vector instructions.
+plane is only updated where its number occurs, without look-ups, so the loops compile to vector instructions.
 Every member of a team moves its own part of a color; herding uses no random numbers, so the result does not
 depend on the number of members.
 """
@@ -57,7 +57,7 @@ _MOST = 300.0
 
 
 class CountedUniform(NamedTuple):
-    """One field for all sites; ``share[d, c]`` belongs to sites with d neighbours."""
+    """One field for all sites; ``share[d, c]`` belongs to sites with d neighbours, c of them in state 1."""
 
     board: BoardShape
     coupling: float
@@ -66,7 +66,7 @@ class CountedUniform(NamedTuple):
 
 
 class CountedPlanes(NamedTuple):
-    """A field of its own for each site: ``base`` in checkerboard order, ``share[c]`` in the same."""
+    """A field for each site; ``base`` and every ``share[c]`` are in checkerboard order."""
 
     board: BoardShape
     coupling: float
@@ -75,7 +75,7 @@ class CountedPlanes(NamedTuple):
 
 
 def pack_counted(graph: Graph) -> PackedModel | None:
-    """Lay a lattice of one coupling out by color; None for any other graph."""
+    """Lay a lattice with one coupling out by color; None for any other graph."""
     g = graph.arrays
     if not isinstance(g, LatticeGraph) or not counts_suffice(g):
         return None
@@ -114,7 +114,7 @@ def _degrees(shape: Triple, wraps: Triple) -> Floats:
 
 @compiled
 def _fill_shares(share: Words32, base: Floats, coupling: float) -> None:
-    """Write the probabilities of state 1 for every number of neighbours; none is ever zero or one.
+    """Write the probabilities of state 1 for every number of neighbours; none is rounded to zero or one.
 
     They are 1 / (1 + exp(-base) exp(-coupling)^c): one exponential per site.
     """
@@ -133,7 +133,7 @@ _U, _U8, _U32 = np.uintp, np.uint8, np.uint32
 F = np.float32
 _ZERO, _ONE = np.uintp(0), np.uintp(1)
 _TO_UNIT = F(2.0**-31)
-# Sites that are updated together: few enough that not every number of neighbours occurs.
+# Number of sites that are updated together: small, so that often not every number of neighbours occurs among them.
 _TOGETHER = 128
 
 
@@ -186,7 +186,7 @@ def _look_around(board: BoardShape, row: Row, j: Integer, x: Ints8) -> tuple[Int
 
 @generic
 def herd_plane(arrays: Any, degree: Integer, c: Integer, p: Integer, count: Integer, phase: Any, room: Room) -> None:
-    """Let the weights for c neighbours choose, for those of the sites p, ... that have c neighbours in state 1."""
+    """Update the weights and choose the states of those of ``count`` sites that have c neighbours in state 1."""
     raise NotImplementedError
 
 
@@ -272,7 +272,7 @@ def _settle(x: Ints8, p: Integer, count: Integer, up: Any, part: Any, sums: Floa
         x[p + i] = up[i]
     if keep:
         for i in range(_U(count)):
-            # a signed number of 31 bits, which vector instructions know
+            # a signed number of 31 bits, for which there are vector instructions
             sums[p + i] += F(np.int32(part[i] >> _U32(1))) * _TO_UNIT
 
 
@@ -329,7 +329,7 @@ def _base_plane(arrays: CountedPlanes, degree: Integer, p: Integer) -> float:
 @implement(log_potential, CountedUniform)
 @implement(log_potential, CountedPlanes)
 def _log_potential(arrays: Any, x: Ints8) -> float:
-    # in spins: every pair has one even site, the fields of odd ones are left
+    # in spins: even sites count every pair, so odd sites add only their fields
     board, total = arrays.board, 0.0
     for row in range(board.start.shape[1] - 1):
         for color in range(2):
@@ -344,7 +344,7 @@ def _log_potential(arrays: Any, x: Ints8) -> float:
 
 @register_batched(kernel="HerdedGibbs", kinds=("lattice",))
 class HerdedCounts(BatchedUpdate):
-    """Herding with keys that are numbers of neighbours, on lattices."""
+    """Herding on lattices, with numbers of neighbours as keys."""
 
     name, form, rank = "herded counts", "counted", 10
     parameters = HerdedParameters
@@ -353,7 +353,7 @@ class HerdedCounts(BatchedUpdate):
     divisible = True
 
     def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
-        """Lay a lattice of one coupling out, if a table for the weights of every number of neighbours fits."""
+        """Lay a lattice with one coupling out, if a table of weights for every number of neighbours fits."""
         if not isinstance(kernel, HerdedGibbs) or not kernel.shareable(graph):
             return None
         return pack_counted(graph) if kernel.keys_of(graph).counts else None

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _U, _U64 = np.uintp, np.uint64
 F = np.float32
 _LOW, _TO_UNIT = _U64(0xFFFFFFFF), F(2.0**-32)
-_MOST_BITS = 12  # neighbours whose states make a table worth reading color by color
+_MOST_BITS = 12  # largest degree for which a table of all configurations of neighbours is worth its memory
 
 
 class SelectedMemory(NamedTuple):
-    """The weights of a chain with their probabilities, one for every threshold of the graph."""
+    """The weights of a chain and their probabilities, an entry for every threshold of the graph."""
 
     entry: Words64
 
@@ -84,7 +84,7 @@ def _herd_place(x: Ints8, p: Integer, entry: Words64, place: Integer, sums: Floa
 
 @register_batched(kernel="HerdedGibbs", kinds=("binary",))
 class HerdedColors(BatchedUpdate):
-    """Herding with keys that are states of neighbours, on binary models, color by color."""
+    """Herding on binary models, color by color, with states of neighbours as keys."""
 
     name, form, rank = "herded colors", "arranged", 20
     parameters = HerdedParameters
@@ -93,7 +93,7 @@ class HerdedColors(BatchedUpdate):
     divisible = True
 
     def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
-        """Lay a binary model of few neighbours out, with a threshold for every configuration of the neighbours."""
+        """Lay a binary model of small degree out, with a threshold for every configuration of neighbours."""
         if not isinstance(kernel, HerdedGibbs) or kernel.keys != "blanket" or not kernel.shareable(graph):
             return None
         most = int(row_lengths(kernel.keys_of(graph).others()[0]).max(initial=0))

@@ -2,17 +2,17 @@
 
 The layout is for binary graphs of two layers, each site coupled to most of the other layer: restricted
 Boltzmann machines. The sites of a layer depend on the other layer alone, so their log-odds in many chains are
-the product of couplings and states, in 32-bit floats. It is computed a tile of sites at a time, which are drawn
-at once, so the product never leaves the nearest cache. Sums are taken in an order that depends on the model
-alone: the numbers of a chain depend neither on the other chains nor on the number of threads.
+the product of couplings and states, in 32-bit floats. It is computed for one tile of sites at a time, which are
+drawn before the next tile, so the product never leaves the nearest cache. The order of summation depends on the
+model alone: the numbers of a chain depend neither on the other chains nor on the number of threads.
 
 Draws do not depend on rounding. A random word gives a bit s and a number v in (0, 1); with u = v / 2 where s
 is 0 and u = 1 - v / 2 where s is 1, a site takes state 1 if u < 1 / (1 + exp(-y)). That is, it takes its
 more probable state unless s selects the other one and v (1 + exp|y|) < 2. Small errors of y matter only where
-that product is close to 2. How far the product of matrices can be from the sum in 64-bit floats is bounded
-beforehand, for each site, and kept as a margin; draws within the margin, a few in ten thousand, are made again
-with the log-odds in 64-bit floats, added up as plain Gibbs does. So states have the conditionals of the model
-to the resolution of u, 2^-32, however large the couplings are.
+that product is close to 2. The margin of a site bounds the difference between the matrix product and the sum in
+64-bit floats. Draws within the margin, a few in ten thousand, are made again with log-odds in 64-bit floats, added
+up in the order of the plain kernel. So states have the conditionals of the model to the resolution of u, 2^-32,
+for couplings of any size.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ TILE = 8
 # Products that are added up from zero before they are added to the log-odds: errors grow with the number of
 # additions a product takes part in.
 PIECE = 64
-# The least number of sites of a layer, and the least share of coupled pairs between the layers: otherwise
-# it takes longer to multiply by zeros than to look neighbours up.
+# Least number of sites of a layer, and least share of coupled pairs between the layers. Below that, multiplying by
+# zeros takes longer than looking neighbours up.
 LEAST_LAYER = 16
 LEAST_SHARE = 0.3
 # Largest error of log-odds; beyond it, too many draws would have to be made again.
@@ -58,10 +58,10 @@ class LayeredGraph(NamedTuple):
     """Two layers; ``start[l]`` to ``start[l + 1]`` are the positions of layer l.
 
     The coupling of the u-th site of the t-th tile of layer l to input k, the k-th site of the other layer, is
-    ``weight[tile_start[l] + (t * inputs + k) * TILE + u]``; there are zeros for the sites that the last tile
-    lacks. A draw whose random number times ``1 + exp|y|`` is within ``margin`` of 2 is made again from
-    ``rows``, the graph in the model's order; ``site`` and ``position`` take there and back. Entry
-    ``p * chains + c`` of a state is position p of chain c.
+    ``weight[tile_start[l] + (t * inputs + k) * TILE + u]``; the last tile is padded with zeros. A draw whose random
+    number times ``1 + exp|y|`` is within ``margin`` of 2 is made again from ``rows``, the graph in the model's order;
+    ``site`` converts positions to this order and ``position`` converts them back. Entry ``p * chains + c`` of a state
+    is position p of chain c.
     """
 
     start: Ints
@@ -78,7 +78,7 @@ class LayeredGraph(NamedTuple):
 def pack_layers(graph: Graph, least_layer: int = LEAST_LAYER) -> PackedModel | None:
     """Lay a binary graph out in two layers; None if there are not two, or most pairs are not coupled.
 
-    ``least_layer`` is the fewest sites of a layer that is worth while.
+    ``least_layer`` is the number of sites of the smallest layer for which the layout is faster.
     """
     rows = graph.arrays
     if not isinstance(rows, IsingGraph) or not _may_be_dense(graph.n_sites, rows.neighbour.size, least_layer):
@@ -115,9 +115,9 @@ def _may_be_dense(sites: int, entries: int, least: int) -> bool:
 
 
 class _Structure(NamedTuple):
-    """What the layouts of all models that differ only in their weights have in common.
+    """The part of a layout that is shared by all models that differ only in their weights.
 
-    Weight t is that of stored coupling ``slot[t]``, or zero if there are not as many. Where a pair has several
+    Weight t is that of stored coupling ``slot[t]``, or zero if there is no such coupling. Where a pair has several
     factors, ``cell`` numbers the entries of both matrices of couplings; ``slot`` then refers to the sums of the cells.
     The weights of the second layer begin at ``second``.
     """
@@ -130,7 +130,7 @@ class _Structure(NamedTuple):
 
 
 def _find_structure(rows: IsingGraph, color: Ints32) -> _Structure:
-    """Find out where each coupling of a graph of two layers stands among the weights."""
+    """Return the places of the couplings of a graph of two layers among the weights."""
     order = np.argsort(color, kind="stable").astype(np.int32)
     position = np.empty_like(order)
     position[order] = np.arange(order.size, dtype=np.int32)
@@ -169,7 +169,7 @@ def _row_sums(start: Words32, values: Floats) -> Floats:
 def _margins(reach: Floats, inputs: Ints) -> Floats32 | None:
     """Bound the effect of rounding on the draw of each site; None where it is too large.
 
-    ``reach`` bounds the log-odds of each site: the sum of its field and couplings, all absolute. A coupling
+    ``reach`` bounds the log-odds of each site: the sum of the absolute values of its field and couplings. A coupling
     is rounded once and takes part in at most PIECE additions of its piece and one for every piece:
     that number, times the sum of all absolute values, times half a unit of the last place, bounds the error of the
     log-odds (Higham, Accuracy and Stability of Numerical Algorithms, section 4.2).
@@ -202,7 +202,7 @@ class LayerRoom(NamedTuple):
 
     @property
     def rebuildable(self) -> bool:
-        """Nothing is kept from one layer to the next, so checkpoints need not hold it."""
+        """True: nothing is kept from one layer to the next, so checkpoints need not contain it."""
         return True
 
 

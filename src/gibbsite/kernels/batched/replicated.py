@@ -4,8 +4,8 @@ The states of all chains are contiguous, so the model is read once for all of th
 compiles to vector instructions. Each chain uses the same random numbers, and adds up the same log-odds in the same
 order, as it would alone: its states are those of :mod:`gibbsite.kernels.batched.colored`, bit by bit.
 
-A site of 32 chains is updated at once: thresholds selected by the neighbours are compared with random bytes.
-Processors with AVX2 do it by vector instructions (:mod:`gibbsite._numba.vector`); others loop over the chains, with
+A site is updated in 32 chains at once: thresholds selected by the neighbours are compared with random bytes.
+Processors with AVX2 use vector instructions (:mod:`gibbsite._numba.vector`); others loop over the chains, with
 the same result.
 """
 
@@ -54,11 +54,11 @@ class Near(NamedTuple):
 def draw_lanes(
     x: Ints8, here: Any, near: Any, upper: Bytes, table: Any, words: Words32, at: Any, shift: Any, place: Bytes, k: Any
 ) -> Any:
-    """Update a site of 32 chains, whose states begin at ``x[here]``; return the undecided chains as bits.
+    """Update a site in 32 chains, whose states begin at ``x[here]``; return the undecided chains as bits.
 
-    The neighbours' bits select one of sixteen bytes from ``upper[table]`` on; which one is written to
+    The neighbours' bits select one of sixteen bytes from ``upper[table]`` on; its index is written to
     ``place`` from k on. A chain takes state 1 if the byte of its word (from ``words[at]`` on) that begins
-    at bit ``shift`` is smaller. Where both are equal, its bit of the result is set.
+    at bit ``shift`` is smaller. If both are equal, the chain's bit of the result is set.
     """
     ties = _U32(0)
     for r in range(_U(WIDTH)):
@@ -202,7 +202,7 @@ def _look_up(
     size, degree, edge, table = find_columns(arrays, k, p)
     here = p * chains
     word, shift = (quarter >> _U(2)) * chains, _U32(8) * _U32(quarter & _U(3))
-    # a missing neighbour is read from anywhere and masked out
+    # for a missing neighbour, any state is read and masked out
     n0 = n1 = n2 = n3 = here
     if degree > _U(0):
         n0 = _U(arrays.neighbour[edge]) * chains

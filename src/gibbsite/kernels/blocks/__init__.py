@@ -1,7 +1,7 @@
-"""Many sites drawn jointly, each block from its exact conditional distribution given all other sites.
+"""Kernels that draw blocks of sites jointly, from their exact conditional distribution given all other sites.
 
 ``gibbs`` is the kernel; ``tables`` lays out the clique tables of blocks, ``filtering`` passes over them, ``cover``
-finds blocks of sites that depend strongly on each other, ``strips`` draws half of a lattice at a time. ``cutset`` is
-the kernel that draws few sites with all others summed out; ``message_tables`` and ``messages`` keep the messages of
-the tree of the others.
+finds blocks of sites that depend strongly on each other, and ``strips`` draws half of a lattice at a time. ``cutset``
+is the kernel that draws a few sites with all others summed out; ``message_tables`` and ``messages`` keep the messages
+of the junction tree of the others.
 """

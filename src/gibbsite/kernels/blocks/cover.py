@@ -5,7 +5,7 @@ smallest table would be too large, a site is *cut* instead: it is removed from t
 the block. The sites left after a pass are a block of bounded width, usually of most sites. Sites that were cut are in
 one of the next blocks, where they are the last to be cut, so blocks overlap, and every site is in at least one.
 
-*Ties* measure how strongly factors couple their sites: from 0, not at all, to 1, zeros.
+*Ties* measure how strongly factors couple their sites: from 0 for independent sites to 1 for factors with zeros.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gibbsite.kernels.blocks.tables import Interactions
 
 
 def tie_factors(arrays: TableGraph) -> Floats:
-    """Return the strength of every factor: tanh(r / 4), r the range of its log-potentials; 1 with zeros.
+    """Return the strength of every factor: tanh(r / 4), where r is the range of its log-potentials; 1 if it has zeros.
 
     For a pair of two-state sites with log-potentials J and -J that is tanh(J / 2), about the influence of one
     site on the other.
@@ -52,7 +52,7 @@ def tie_sites(arrays: TableGraph) -> Floats:
 
 
 def tied_groups(arrays: TableGraph, least: float) -> Ints:
-    """Return the number of the group of every site: sites joined by factors of at least such strength."""
+    """Return the group number of every site; factors whose strength is at least ``least`` join their sites."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -66,17 +66,17 @@ def tied_groups(arrays: TableGraph, least: float) -> Ints:
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-# What being in no block yet counts for, in numbers of neighbours, against cutting a site.
+# Preference for cutting a site that is in another block already, in numbers of neighbours.
 _UNCOVERED = 1e6
-# How many neighbours a strong tie counts for.
+# Preference for keeping a site with a strong tie, in numbers of neighbours.
 _TIE = 4.0
-# Noise of covers that are drawn at random, as a part of the cost.
+# Noise of random covers, as a fraction of the cost.
 _NOISE = 0.3
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The largest tables of a block: 2^log2 entries, and ``sites`` sites; a forest has tables of two sites."""
+    """Limits of the tables of a block: 2^log2 entries and ``sites`` sites; tables of a forest have two sites."""
 
     log2: float
     sites: float = math.inf
@@ -94,7 +94,7 @@ def grow_block(
     """Return the sites of a block of bounded width, in an order of elimination.
 
     Only sites in ``allowed`` may be in the block. Sites in ``covered``, which are in another block already, are cut
-    first, and sites with weak ties before others. Blocks are random if ``rng`` is given.
+    first, and sites with weak ties are cut before others. Blocks are random if ``rng`` is given.
     """
     n = log_card.size
     noise = np.zeros(n) if rng is None else _NOISE * rng.random(n)
@@ -171,18 +171,18 @@ def cover_sites(
     return blocks
 
 
-# Sites that the search for a cutset examines in all; a hundred thousand take some seconds.
+# Budget of the search for a cutset, in examined sites; a hundred thousand take a few seconds.
 _LOOKS = 100_000
 _MOST_TRIES = 40
-# By what factor it is worse to cut a site that another cutset has already.
+# Factor by which the cost of cutting a site is larger if it is in another cutset already.
 _AGAIN = 4.0
 
 
 def choose_rest(near: Interactions, cards: Ints32, log2: float, tie: Floats, before: Bools | None = None) -> Ints:
     """Return the sites outside a cutset, in an order of elimination with tables of at most 2^log2 entries.
 
-    Blocks are grown greedily, with noise, and the one that cuts the fewest states is kept; sites that need not have
-    been cut are added again. Sites in ``before``, which are outside another cutset, are cut first, so that the two
+    Blocks are grown greedily with noise, and the one that cuts the fewest states is kept; then sites that need not be
+    cut are added again. Sites in ``before``, which are outside another cutset, are cut first, so that the two
     cutsets have little in common.
     """
     n, log_card, limit = cards.size, np.log2(cards), Limit(log2)

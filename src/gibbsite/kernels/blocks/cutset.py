@@ -1,12 +1,12 @@
-"""Cutset sampling: few sites are drawn, with all others summed out (Bidyuk and Dechter 2007).
+"""Cutset sampling: a few sites are drawn with all others summed out (Bidyuk and Dechter 2007).
 
-A cutset is chosen so that the sites outside it have a junction tree of bounded width. A sweep draws every
-cutset site from its exact conditional distribution given the rest of the cutset, everything else summed out,
-and then everything else given the cutset. Messages of the tree are kept from step to step (:mod:`.messages`).
+A cutset is chosen so that the sites outside it have a junction tree of bounded width. A step draws every
+cutset site from its exact conditional distribution given the rest of the cutset, with all other sites summed out,
+and then the other sites given the cutset. Messages of the tree are kept from step to step (:mod:`.messages`).
 
 A site that hardly moves while it is in the cutset may move freely with its neighbours while it is not, so
-several cutsets with little in common take turns. A step is all of this for one cutset: it begins and ends
-with a state of all sites, and the target is stationary under it.
+several cutsets with little in common take turns, one in each step. A step begins and ends with a state of all sites,
+and leaves the target distribution invariant.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from gibbsite.kernels.blocks.plan import put_marginal
 from gibbsite.kernels.blocks.tables import find_interactions, lay_out_blocks, order_block
 from gibbsite.kernels.registry import register
 
-# Most entries of all tables; a chain keeps three messages for every table.
+# Largest number of entries of all tables together; a chain keeps three messages for every table.
 _MOST = 2.0**29
-# Limits on the runs of two chains until they meet: entries of tables, roughly, and sweeps.
+# Two chains are run until they meet, within these limits: table entries (roughly) and sweeps.
 _MEETING_ENTRIES, _MEETING_SWEEPS = 2.0**22, 100
 # In larger models it takes long to find cutsets.
 _FEW_SITES = 20_000
@@ -55,11 +55,11 @@ class CutsetParameters(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CutsetPlan:
-    """Cutsets, ready to be drawn."""
+    """The cutsets of a model, with the clique tables of the other sites."""
 
     # orders of elimination of the sites outside each cutset, as positions among them, with their costs
     orders: list[EliminationOrder]
-    tree: CutTree  # their clique tables, and the cutsets in the order in which they are visited
+    tree: CutTree  # the clique tables of these sites, and the cutsets in the order in which they are visited
     model: TableGraph  # the model as tables
 
     @property
@@ -80,15 +80,15 @@ _ADDRESSES: list[Any] = []
 @register(methods={"cutset": ("MAR", "MAP")}, proof=[{"width": 2}], recommend={"CutsetGibbs": {}})
 @dataclass(frozen=True)
 class CutsetGibbs(Kernel):
-    """Cutset sampling, also known as collapsed Gibbs sampling: few sites drawn, the others summed out.
+    """Cutset sampling, also known as collapsed Gibbs sampling: draw a few sites with the others summed out.
 
     Parameters
     ----------
     width : float
-        A cutset is chosen so that the clique tables of the other sites have at most 2**width entries. Where
-        that is enough for all sites, the cutset is empty, and every draw is independent and exact.
+        A cutset is chosen so that the clique tables of the other sites have at most 2**width entries. If that
+        suffices for all sites, the cutset is empty, and every draw is independent and exact.
     cutsets : int
-        Number of cutsets, with as little in common as possible, that take turns, unless the first one is empty.
+        Number of cutsets that take turns; they have as little in common as possible. An empty cutset is the only one.
 
     See Also
     --------
@@ -128,7 +128,7 @@ class CutsetGibbs(Kernel):
         return np.arange(graph.n_sites)
 
     def plan(self, graph: Graph) -> CutsetPlan:
-        """Return the cutsets of a graph and the tables of the other sites; found once and kept."""
+        """Return the cutsets of a graph and the tables of the other sites; the result is cached."""
         return _PLANS.find((graph.digest, *self._checked()), lambda: self._make_plan(graph))
 
     def _checked(self) -> tuple[float, int]:
@@ -164,7 +164,7 @@ class CutsetGibbs(Kernel):
         if total > _MOST:
             raise TooLargeError(
                 f"The clique tables of the sites outside the cutset would have 2^{math.log2(total):.0f} "
-                f"entries in all, of 2^{math.log2(_MOST):.0f} that are possible; give a smaller "
+                f"entries in all, which is above the limit of 2^{math.log2(_MOST):.0f}; give a smaller "
                 f"{argument('width', 12)}."
             )
         tables, _ = lay_out_blocks(arrays, listed)
@@ -181,7 +181,7 @@ class CutsetGibbs(Kernel):
         return make_messages(plan.tree, plan.model)
 
     def quick(self, graph: Graph) -> bool:
-        """Return whether cutsets are found quickly: in small models."""
+        """Return whether the model is small enough to find cutsets quickly."""
         return graph.n_sites <= _FEW_SITES
 
     def summary(self, graph: Graph) -> dict[str, float]:
@@ -223,7 +223,7 @@ class CutsetGibbs(Kernel):
 
 
 def _address(plan: CutsetPlan) -> Any:
-    """Return the address of the function that makes a sweep."""
+    """Return the address of the compiled function that does all tasks."""
     if not _ADDRESSES:
         work = CutWorkspace(*(np.zeros(1, part) for part in "dddqqqddddqqqqdqQqq"))
         _ADDRESSES.append(point_at(collapse, plan.tree, plan.model, work, work.codes))
@@ -232,14 +232,14 @@ def _address(plan: CutsetPlan) -> Any:
 
 @compiled
 def ask_collapse(parameters: CutsetParameters, memory: CutWorkspace, x: Array, what: int, u: int, j: int) -> None:
-    """Do a task, see :func:`.messages.collapse`."""
+    """Do one of the tasks of :func:`.messages.collapse`."""
     memory.what[0], memory.what[1], memory.what[2] = what, u, j
     _collapse(parameters, memory, x)
 
 
 @inlined
 def _collapse(parameters: CutsetParameters, memory: CutWorkspace, x: Array) -> None:
-    """Do a task on a copy of the states, whose type is always the same, so that it is compiled once."""
+    """Do a task on a copy of the states of a fixed type, so that the task is compiled only once."""
     codes = memory.codes
     for k in range(x.size):
         codes[k] = x[k]
@@ -270,8 +270,8 @@ def _transition(
 ) -> Integer:
     """Write the probabilities of all states after a step.
 
-    While the cutset moves, the probability of a state of the cutset is kept where all other sites are in
-    their first states.
+    While cutset sites are drawn, the probability of a state of the cutset is stored at the state of all sites in which
+    the other sites have their first value.
     """
     tree, model, work, what = parameters.tree, parameters.model, memory, memory.what
     n, count = x.size, np.int64(1)
@@ -290,7 +290,7 @@ def _transition(
             stride *= np.int64(model.card[k])
         size = np.int64(model.card[site])
         for number in range(count):
-            # all states of the site are treated together, at the first one
+            # all states of the site are handled together, at its first state
             if (number // stride) % size == 0:
                 total = 0.0
                 for a in range(size):

@@ -1,16 +1,16 @@
-"""Forward filtering, backward sampling, and marginals of one block, over its clique tables.
+"""Forward filtering, backward sampling and marginals of a block, on its clique tables.
 
-Forward, the table of each site is multiplied out and summed over the site's states; the sums are the message
-to a later table. Afterwards column s of a table holds weights of the site's states given that its separator
-is in state s. Backward, sites are drawn from these columns in the opposite order (Carter and Kohn 1994, on
-trees of cliques), and, where marginals are wanted, the distributions of the separators are multiplied in.
+The forward pass multiplies the factors of each site into a table and sums it over the site's states; the sums are the
+message to a later table. Afterwards, column s of a table holds the weights of the site's states given that its
+separator is in state s. The backward pass draws the sites from these columns in the opposite order (Carter and Kohn
+1994, on junction trees). If marginals are wanted, it also multiplies in the distributions of the separators.
 
-Tables are made without logarithms, messages scaled to maximum one. Where a product could become too small for a
-floating-point number, which is known from the smallest positive entries of what is multiplied, the whole
-block is computed again in logarithms: no possible state is ever taken for impossible.
+Tables are computed without logarithms, and messages are scaled to maximum one. If a product could underflow, judging
+by the smallest positive entries of its factors, the whole block is computed again in logarithms: a possible state is
+never treated as impossible.
 
-For the best state of a block given the rest, messages are maxima in place of sums, and backward each site takes the
-best state of its column. A block that is already in a best state keeps it, so that hill climbing ends.
+For the best state of a block given the rest, messages are maxima in place of sums, and the backward pass gives each
+site the best state of its column. A block that is already in a best state keeps it, so that hill climbing ends.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ LOG_SMALLEST = math.log(1e-280)
 
 
 class BlockWorkspace(NamedTuple):
-    """Room for the tables of the largest block.
+    """Buffers for the tables of the largest block.
 
-    ``pool`` holds tables and messages; ``weight`` the states of a site; ``digit`` the loops of an operand;
-    ``scratch`` the separator of a table; ``floor`` the smallest positive entry of each message; ``marginal``
-    what comes out; ``words`` the generator; ``what`` what is asked (:func:`draw_block`).
+    ``pool`` holds tables and messages; ``weight`` the weights of a site's states; ``digit`` the loops of an operand;
+    ``scratch`` the separator of a table; ``floor`` the smallest positive entry of each message; ``marginal`` the
+    resulting marginals; ``words`` the generator; ``what`` the task (:func:`draw_block`).
     """
 
     pool: Floats
@@ -52,7 +52,7 @@ class BlockWorkspace(NamedTuple):
 
     @property
     def rebuildable(self) -> bool:
-        """Every step begins anew."""
+        """True: no step reads what an earlier one has written."""
         return True
 
 
@@ -73,7 +73,7 @@ def make_workspace(tables: BlockTables, arrays: TableGraph, pool: int) -> BlockW
 
 @inlined
 def fill_field(tables: BlockTables, arrays: TableGraph, x: Array, t: Integer, w: Floats) -> tuple[float, float]:
-    """Write the logarithms of the field of a table, less their maximum; return the lowest one and that."""
+    """Write the logarithms of the field of a table minus their maximum; return the lowest result and the maximum."""
     i = np.uintp(tables.site[t])
     cell, size = arrays.offset[i], np.int64(arrays.card[i])
     for a in range(size):
@@ -97,7 +97,7 @@ def fill_field(tables: BlockTables, arrays: TableGraph, x: Array, t: Integer, w:
 
 @inlined
 def next_run(tables: BlockTables, digit: Ints, first: Integer, last: Integer, s: Integer) -> Integer:
-    """Count the outer loops of an operand on, as an odometer does; return where its next run begins."""
+    """Advance the outer loops of an operand like an odometer; return where its next run begins."""
     k = last - 1
     while k >= first:
         s += tables.stride[k]
@@ -262,7 +262,7 @@ def draw_backwards(
         left, chosen = u * total, 0
         for a in range(size):
             if pool[column + a * many] > 0.0:
-                chosen = a  # rounding must not lead past the support
+                chosen = a  # rounding must not select an impossible state
                 left -= pool[column + a * many]
                 if left < 0.0:
                     break
@@ -272,7 +272,7 @@ def draw_backwards(
 
 @inlined
 def chance_of(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x: Array, t: Integer) -> float:
-    """Return the probability that the site of a table is drawn as it is, given its separator."""
+    """Return the probability of the current state of a table's site given its separator."""
     size, many, column = np.int64(arrays.card[tables.site[t]]), tables.separator[t], find_column(tables, x, t)
     total = 0.0
     for a in range(size):
@@ -378,7 +378,7 @@ def draw_block(tables: BlockTables, arrays: TableGraph, work: BlockWorkspace, x:
         what[2] = 1
 
 
-# Log-weights that differ by less, relative to the largest of a column, differ by rounding alone.
+# Log-weights are considered equal if they differ by less than this, relative to the largest of their column.
 _ROUNDING = 1e-12
 
 

@@ -38,25 +38,25 @@ if TYPE_CHECKING:
 
 #: Algorithms that find blocks.
 FOUND = ("auto", "trees", "width", "zeros")
-# Entries of the largest table of a block of all sites, and of all its tables: a pass takes a second.
+# Most entries of the largest table of a block of all sites, and of all its tables: a pass takes a second.
 _WHOLE, _WHOLE_TOTAL = 2.0**22, 2.0**25
-# Tries of the search for an order of all sites.
+# Number of tries in the search for an elimination order of all sites.
 _TRIES = 1000
-# Entries of the largest table of other blocks, unless a number is given.
+# Most entries of a table of other blocks, by default.
 _ENTRIES = 2.0**12
-# Of strips of a lattice: four columns, the best for their cost at the critical point of the Ising model.
+# The same for strips of a lattice: four columns are the most efficient at the critical point of the Ising model.
 _STRIP = 2.0**5
-# Covers of blocks that are limited by their width: sites that one cover cuts move freely in another.
+# Number of covers if blocks are limited by their width: sites that one cover cuts move freely in another.
 _COVERS = 8
 # Most entries of the tables of given blocks; that is 4 GiB for a chain.
 _MOST = 2.0**29
 # Least strength of factors that tie their sites together.
 _NEAR_ZERO = 0.95
-# Limits on the runs of two chains until they meet: table entries and sweeps.
+# Two chains are run until they meet, within these limits: table entries and sweeps.
 _MEETING_ENTRIES, _MEETING_SWEEPS = 2e7, 100
 # In larger models it takes long to find blocks.
 _FEW_SITES = 20_000
-# Time for an entry of a table, with marginals.
+# Seconds per table entry, with marginals.
 _SECONDS_PER_ENTRY = 1e-8
 _PLANS = Recent["BlockPlan | StripPlan"]()
 
@@ -73,24 +73,24 @@ class BlockGibbs(Kernel):
     Parameters
     ----------
     blocks : {"auto", "trees", "width", "zeros"} or sequence of sequences of sites
-        Blocks as lists of names or positions, which may overlap; or how to find them. "trees": forests
-        that cover all sites, on two-state lattices every second line, then the others; "width": blocks as
-        large as possible while no clique table has more than ``entries`` entries; "zeros": sites tied by
-        zeros, or nearly so, share a block of such width, others are on their own; "auto": one block of all
-        sites where that is possible, otherwise on two-state lattices every second of strips of a few lines,
-        and elsewhere "width", where sites with strong ties are kept together.
+        Blocks as lists of names or positions, which may overlap, or the method of finding them. "trees": forests
+        that cover all sites; on two-state lattices, all even lines and all odd lines. "width": blocks as large as
+        possible while no clique table has more than ``entries`` entries. "zeros": sites that are tied by zeros or very
+        small entries share blocks of this width, and other sites are blocks of their own. "auto": one block of all
+        sites if that is possible; otherwise strips of a few lines on two-state lattices, alternate strips together,
+        and "width" on other models, where sites with strong ties are kept together.
     entries : int, optional
-        Most entries of a clique table of a block that is found. By default 2**22 for a block of all sites,
-        2**5 for strips of lattices, 2**12 for others. It has no effect on blocks that are given.
+        Largest number of entries of a clique table. By default 2**22 for a block of all sites, 2**5 for strips of
+        lattices, 2**12 for others. It has no effect on blocks that are given as lists.
     covers : int, optional
-        Blocks that are found cover all sites; with ``covers`` above one, that many covers are drawn at random, and
-        a sweep goes through all of them. By default 8 where blocks are limited by their width and the
+        Number of covers, which are sets of blocks that contain all sites. With more than one, covers are drawn at
+        random, and a sweep visits the blocks of all of them. By default 8 if blocks are limited by their width and the
         model has at most 20,000 sites, otherwise 1.
     seed : int
         Seed of the random covers.
     complete : bool
-        Refuse blocks that do not contain all sites. Otherwise the others keep their start, which is meant for short
-        runs.
+        Whether to refuse blocks that do not contain all sites. If False, the remaining sites keep their start, which
+        is meant for short runs.
 
     See Also
     --------
@@ -123,11 +123,11 @@ class BlockGibbs(Kernel):
     complete: bool = True
 
     def plan(self, graph: Graph) -> BlockPlan | StripPlan:
-        """Return the blocks of a graph and their tables; found once and kept."""
+        """Return the blocks of a graph and their tables; the result is cached."""
         key = (graph.digest, _key(self.blocks), self.entries, self.covers, self.seed, self.complete)
         try:
             hash(key)
-        except TypeError:  # something in it cannot be compared
+        except TypeError:  # an argument cannot be hashed
             raise ArgumentError(
                 f"{argument('blocks')} must be lists of sites, and {argument('entries')}, "
                 f"{argument('covers')} and {argument('seed')} whole numbers."
@@ -158,9 +158,9 @@ class BlockGibbs(Kernel):
             if order.total > _MOST:
                 raise TooLargeError(
                     f"block {number} has {blocks[number].size} sites, and its clique tables would have "
-                    f"2^{math.log2(order.total):.0f} entries in all, of 2^{math.log2(_MOST):.0f} that are "
-                    f"possible; give smaller blocks, or let them be found: {argument('blocks', 'width')} "
-                    f"with {argument('entries', 2**14)}."
+                    f"2^{math.log2(order.total):.0f} entries in all, which is above the limit of "
+                    f"2^{math.log2(_MOST):.0f}; give smaller blocks, or let them be found by "
+                    f"{argument('blocks', 'width')} with {argument('entries', 2**14)}."
                 )
         listed = [block[order.sites] for block, order in zip(blocks, orders, strict=True)]
         tables, pool = lay_out_blocks(arrays, listed)
@@ -177,7 +177,7 @@ class BlockGibbs(Kernel):
 
     @property
     def _whole_log2(self) -> float:
-        """log2 of the most entries of a table of a block of all sites."""
+        """log2 of the largest allowed number of entries of a table, for a block of all sites."""
         return math.log2(self.entries or _WHOLE)
 
     def _find_whole(self, arrays: TableGraph, near: Interactions) -> tuple[list[Ints], float] | None:
@@ -190,7 +190,7 @@ class BlockGibbs(Kernel):
         return None
 
     def _find(self, arrays: TableGraph, near: Interactions) -> tuple[list[Ints], float]:
-        """Return blocks that cover all sites, each in an order of elimination, and the limit of tables."""
+        """Return blocks that cover all sites, each in an order of elimination, and log2 of the limit of tables."""
         if self.blocks not in FOUND:
             raise ArgumentError(unknown("Blocks", self.blocks, FOUND))
         entries, covers = self._limits(arrays.card.size)
@@ -277,11 +277,11 @@ class BlockGibbs(Kernel):
         return self.plan(graph).memory(graph)
 
     def members(self, graph: Graph) -> int:
-        """Return how many threads can share a block: several where strips of a lattice are drawn at once."""
+        """Return how many threads can share a block: several if strips of a lattice are drawn together."""
         return self.plan(graph).members
 
     def quick(self, graph: Graph) -> bool:
-        """Return whether blocks are found quickly: in small models, and in lattices."""
+        """Return whether blocks are found quickly, which holds for small models and for lattices."""
         return graph.n_sites <= _FEW_SITES or self._find_strips(graph) is not None
 
     def summary(self, graph: Graph) -> dict[str, float]:
@@ -300,7 +300,7 @@ class BlockGibbs(Kernel):
     def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
         """Return trees and blocks of several widths, unless one block of all sites is possible.
 
-        Wider blocks cut fewer sites, but a sweep takes longer, and what is better depends on the model.
+        Wider blocks cut fewer sites, but a sweep takes longer; which effect prevails depends on the model.
         """
         if self.blocks != "auto" or self.independent(graph):
             return (self,)
@@ -312,7 +312,7 @@ class BlockGibbs(Kernel):
         return (trees, *wide)
 
     def independent(self, graph: Graph) -> bool:
-        """Whether one block holds all sites."""
+        """Whether one block contains all sites."""
         plan = self.plan(graph)
         return plan.n_blocks == 1 and plan.blocks[0].size == graph.n_sites
 
@@ -323,7 +323,7 @@ class BlockGibbs(Kernel):
         """
         plan = self.plan(graph)
         if isinstance(plan, StripPlan):
-            return leads_to(graph, here, there, rng)  # nothing is impossible there
+            return leads_to(graph, here, there, rng)  # no state of a lattice is impossible
         sweeps = int(np.clip(_MEETING_ENTRIES / plan.total, 2, _MEETING_SWEEPS))
         x, y = (np.array(state, graph.state_dtype) for state in (here, there))
         work, words = make_workspace(plan.tables, plan.model, plan.pool), rng.integers(1, 2**63, 4)
@@ -332,14 +332,14 @@ class BlockGibbs(Kernel):
 
 
 def _key(blocks: Any) -> Any:
-    """Return blocks as a key of a dictionary."""
+    """Return blocks as a hashable key."""
     if isinstance(blocks, str) or not is_iterable(blocks):
         return blocks
     return tuple(tuple(block) if isinstance(block, Iterable) else block for block in blocks)
 
 
 def _cover_groups(near: Interactions, arrays: TableGraph, limit: Limit, ties: Floats, seed: int | None) -> list[Ints]:
-    """Cover each group of sites that zeros tie together by blocks of its own."""
+    """Cover each group of sites that are tied by zeros with separate blocks."""
     group = tied_groups(arrays, _NEAR_ZERO)
     found: list[Ints] = []
     for sites in np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]):

@@ -19,44 +19,44 @@ from gibbsite.kernels.blocks.tables import MOST_LOOPS, BlockTables
 
 
 class CutTree(NamedTuple):
-    """The trees of the sites that are summed out, one for each cutset, and where the cutset touches it."""
+    """The trees of the sites that are summed out, one for each cutset, and the tables that each cutset site touches."""
 
     tables: BlockTables  # a block for each cutset: all sites outside it
     start: Ints  # (cutsets + 1,): sites of cutset number u are those from ``start[u]`` to ``start[u + 1]`` of ``site``
     first: Ints  # (tables + 1,): where the message of a table begins, in each third of the pool
-    low: Floats  # for each operand the logarithm of the smallest positive entry of the factor
-    # inner, step, outer: for each operand, where its entries lie that belong to a run of entries of the table, in
-    # compressed rows; and the number of its loops that lead from one such run to the next
+    low: Floats  # for each operand, the logarithm of the smallest positive entry of the factor
+    # inner, step, outer: for each operand, the offsets of its entries that belong to a run of entries of the table, in
+    # compressed rows; and the number of its loops that lead from one run to the next
     inner: Ints
     step: Ints32
     outer: Ints
     site: Ints  # the cutsets, each in the order in which it is visited
-    # touch, touched: tables that hold a factor of the cutset site, in compressed rows
+    # touch, touched: tables that contain a factor of the cutset site, in compressed rows
     touch: Ints
     touched: Ints
-    # span, spanned, top: the smallest subtree that holds these, children before parents; 1 where a table is the highest
-    # one
+    # span, spanned, top: the smallest subtree that contains these tables, children before parents; ``top`` is 1 for its
+    # highest table
     span: Ints
     spanned: Ints
     top: Ints
-    # own, own_factor, own_stride: factors of the cutset site that touch the cutset alone, with the stride of the site
+    # own, own_factor, own_stride: factors of the cutset site within the cutset, with the stride of the site
     own: Ints
     own_factor: Ints
     own_stride: Ints
 
 
 class CutWorkspace(NamedTuple):
-    """The messages of a chain, and room to compute them.
+    """The messages of a chain, and buffers to compute them.
 
-    ``pool`` holds three sets of messages: those up, those down, and those up for a candidate state of a cutset site.
+    ``pool`` holds three sets of messages: upward, downward, and upward for a candidate state of a cutset site (trials).
     Every message has a ``scale`` (a logarithm), a ``low`` (the logarithm of its smallest positive entry) and a ``logs``
     (1: the entries are logarithms). Messages of the first two sets also have a ``valid``, and ``seen`` is the state of
     the cutset that they belong to.
-    ``table`` is the one table that is being made, ``weight`` and ``chance`` have room for the states of a site,
-    ``column`` for a separator, ``digit`` for the loops of an operand; ``stack`` and ``path`` are for walks over the
-    tree, ``inside`` marks a subtree, ``codes`` is a copy of the states, of the same type whatever theirs is.
-    ``marginal`` is what comes out, ``fresh`` 1 + the number of the cutset that it still holds for; ``words`` is the
-    generator, ``what`` is what is asked of :func:`.messages.collapse`.
+    ``table`` is the table that is being computed; ``weight`` and ``chance`` have an entry for each state of a site,
+    ``column`` for each state of a separator, and ``digit`` for each loop of an operand. ``stack`` and ``path`` serve to
+    traverse the tree, ``inside`` marks a subtree, and ``codes`` is a copy of the states in a fixed type. ``marginal``
+    has the resulting marginals, and ``fresh`` is 1 + the number of the cutset for which they are valid. ``words`` is
+    the generator, and ``what`` the task of :func:`.messages.collapse`.
     """
 
     pool: Floats
@@ -81,7 +81,7 @@ class CutWorkspace(NamedTuple):
 
     @property
     def rebuildable(self) -> bool:
-        """Messages that are computed again are the same bit by bit; those of other states are noticed."""
+        """True: recomputed messages are bit-identical, and messages of other states are detected."""
         return True
 
 
@@ -114,7 +114,7 @@ def make_messages(tree: CutTree, arrays: TableGraph) -> CutWorkspace:
 
 @inlined
 def message_begin(tree: CutTree, s: Integer) -> Integer:
-    """Return where message number ``s`` begins: up, down or tried of a table."""
+    """Return where message number ``s`` begins; upward messages are numbered first, then downward ones and trials."""
     count = tree.tables.site.size
     return (s // count) * tree.first[count] + tree.first[s % count]
 
@@ -131,7 +131,7 @@ def _as_logs(work: CutWorkspace, s: Integer, at: Integer, many: Integer) -> None
 
 @inlined
 def count_runs(tables: BlockTables, first: Integer, last: Integer, digit: Ints) -> Integer:
-    """Return the number of runs of an operand, and begin to count them."""
+    """Return the number of runs of an operand, and set their counters to zero."""
     runs = np.int64(1)
     for k in range(first, last):
         runs *= tables.extent[k]
@@ -173,10 +173,10 @@ def project_table(tree: CutTree, o: Integer, digit: Ints, table: Floats, out: Fl
 def fill_table(
     tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer, skip: Integer, down: Any, trial: bool
 ) -> tuple[bool, float]:
-    """Multiply a table out, without operand ``skip``; with the message from above, if ``down``.
+    """Multiply a table out, without operand ``skip``, and with the message from above if ``down`` is set.
 
-    ``trial``: messages of the marked subtree are those that are tried. Returns whether the entries are
-    logarithms, and the logarithm of the scale.
+    If ``trial`` is set, the messages of the marked subtree are its trials. Return whether the entries are logarithms,
+    and the logarithm of the scale.
     """
     tables, count = tree.tables, tree.tables.site.size
     w, table = work.weight, work.table
@@ -244,7 +244,7 @@ def finish_message(work: CutWorkspace, s: Integer, at: Integer, many: Integer, l
     for k in range(many):
         top = max(top, pool[at + k])
     work.logs[s], work.low[s] = 0, 0.0
-    if top == (-np.inf if logs else 0.0):  # nothing is possible
+    if top == (-np.inf if logs else 0.0):  # no state is possible
         for k in range(many):
             pool[at + k] = 0.0
         work.scale[s] = -np.inf
@@ -275,7 +275,7 @@ _RUN = 512
 
 
 def lay_out_cutsets(arrays: TableGraph, tables: BlockTables) -> CutTree:
-    """Return for every block of ``tables``, and every site outside it, where the site touches its tree."""
+    """Return the trees of all blocks of ``tables``, with the tables that each site outside a block touches."""
     parent = tables.parent.tolist()
     root, turn = _walk_down(parent)
     site: list[int] = []
@@ -288,7 +288,7 @@ def lay_out_cutsets(arrays: TableGraph, tables: BlockTables) -> CutTree:
         outside[tables.site[tables.start[u] : tables.start[u + 1]]] = False
         touched = _touched(arrays, tables, u, outside)
         span = {i: _span(some, parent, root) for i, some in touched.items()}
-        # in the order of a walk over the tree, so that one site follows another that is near
+        # in the order of a traversal of the tree, so that successive sites are close to each other
         last = {i: max((turn[t] for t, top in span[i] if top), default=-1) for i in span}
         order = sorted(span, key=lambda i, last=last: (last[i], i))  # type: ignore[misc]
         site += order
@@ -321,7 +321,7 @@ def lay_out_cutsets(arrays: TableGraph, tables: BlockTables) -> CutTree:
 
 
 def _touched(arrays: TableGraph, tables: BlockTables, u: int, outside: Bools) -> dict[int, set[int]]:
-    """Return the tables of block u that hold a factor of each site outside it."""
+    """Return, for each site outside block u, the tables of the block that contain a factor of the site."""
     touched: dict[int, set[int]] = {i: set() for i in np.flatnonzero(outside).tolist()}
     for t in range(tables.start[u], tables.start[u + 1]):
         for o in range(tables.operand[t], tables.operand[t + 1]):
@@ -335,7 +335,7 @@ def _touched(arrays: TableGraph, tables: BlockTables, u: int, outside: Bools) ->
 
 
 def _factors_within(arrays: TableGraph, i: int, outside: Bools) -> list[tuple[int, int]]:
-    """Return the factors of a site that touch the cutset alone, with the stride of the site."""
+    """Return the factors of a site that contain cutset sites alone, with the stride of the site."""
     found = []
     for row in range(int(arrays.start[i]), int(arrays.start[i + 1])):
         f = int(arrays.factor[row])
@@ -345,7 +345,7 @@ def _factors_within(arrays: TableGraph, i: int, outside: Bools) -> list[tuple[in
 
 
 def _lay_out_runs(tables: BlockTables) -> tuple[Ints, Ints32, Ints]:
-    """Unroll the inner loops of every operand, so that short ones do not cost more than what they do."""
+    """Unroll the inner loops of every operand, so that short loops have no overhead."""
     count = tables.child.size
     steps, outer = [], np.zeros(count, np.int64)
     known: dict[bytes, Ints32] = {}
@@ -375,7 +375,7 @@ def _rows(rows: Sequence[Sequence[tuple[int, ...]]], columns: int) -> list[Ints]
 
 
 def _walk_down(parent: list[int]) -> tuple[list[int], list[int]]:
-    """Return the root of every table, and its turn in a walk that goes down before it goes on."""
+    """Return the root of every table, and its rank in a depth-first traversal."""
     count = len(parent)
     children: list[list[int]] = [[] for _ in range(count)]
     for t, above in enumerate(parent):
@@ -393,7 +393,7 @@ def _walk_down(parent: list[int]) -> tuple[list[int], list[int]]:
 
 
 def _span(some: set[int], parent: list[int], root: list[int]) -> list[tuple[int, int]]:
-    """Return the smallest subtrees that hold some tables, one in each tree, children before parents.
+    """Return the smallest subtrees that contain some tables, one in each tree, children before parents.
 
     The second number is 1 for the highest table of a tree.
     """
@@ -401,7 +401,7 @@ def _span(some: set[int], parent: list[int], root: list[int]) -> list[tuple[int,
     for tree in {root[t] for t in some}:
         heap = [t for t in some if root[t] == tree]
         heapq.heapify(heap)
-        while len(heap) > 1:  # the lowest of them goes up until it meets the others
+        while len(heap) > 1:  # replace the lowest table by its parent until one is left
             t = heapq.heappop(heap)
             found.append((t, 0))
             while heap and heap[0] == t:

@@ -1,17 +1,17 @@
 """Messages of a clique tree, kept from step to step, and the collapsed Gibbs steps that use them.
 
-A step draws the cutset sites one after another with everything else summed out, then everything else given them.
+A step draws the cutset sites one after another with all other sites summed out, and then the others given them.
 
-The tables of a block form a tree (:mod:`.tables`): that of a site hangs below that of the first site of its separator.
-Every edge carries a message up, from the tables below about the separator, and one down, from all others. A message
-depends on the states of those cutset sites alone that occur in a factor on its side. When a cutset site changes, the
-messages that lead away from its factors become invalid, and they are computed again when they are needed. The states
-that messages belong to are kept beside them and compared with those of the chain, so that the messages of one state are
-never used for another.
+The tables of a block form a tree (:mod:`.tables`): the parent of a site's table is the table of the first site of its
+separator. Every edge carries two messages over the states of the separator: one up, from the tables below, and one
+down, from all other tables. A message depends only on those cutset sites that occur in a factor on its side. When a
+cutset site changes, the messages that lead away from its factors become invalid, and they are computed again when they
+are needed. The cutset states of the messages are kept and compared with those of the chain, so that messages of one
+state are never used for another.
 
-A message is scaled to maximum one, and the logarithm of its scale is kept. Where a product could become too small for a
-floating-point number, the table is made in logarithms, and so is its message if its entries are too far apart. A
-message depends on the factors and on the states of the cutset alone, bit by bit, not on when it is computed.
+A message is scaled to maximum one, and the logarithm of its scale is kept. If a product could underflow, the table is
+computed in logarithms, and so is its message if its entries are too far apart. The bits of a message depend only on the
+factors and on the states of the cutset, not on when it is computed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from gibbsite.kernels.rules import pick
 
 @called
 def send_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer, trial: bool) -> None:
-    """Compute the message of a table to the one above; those from below must be there."""
+    """Compute the message of a table to its parent; the messages from its children must be valid."""
     count = tree.tables.site.size
     logs, scale = fill_table(tree, arrays, work, x, t, np.int64(-1), False, trial)
     size, many = np.int64(arrays.card[tree.tables.site[t]]), tree.tables.separator[t]
@@ -86,7 +86,7 @@ def _maxima(tree: CutTree, o: Integer, digit: Ints, table: Floats, out: Floats) 
 
 @called
 def send_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer) -> None:
-    """Compute the message to a table from the one above; all that it is made of must be there."""
+    """Compute the message to a table from its parent; the messages that it depends on must be valid."""
     tables, count = tree.tables, tree.tables.site.size
     above, o, many = tables.parent[t], tables.via[t], tables.separator[t]
     logs, scale = fill_table(tree, arrays, work, x, above, o, tables.parent[above] >= 0, False)
@@ -116,7 +116,7 @@ def send_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t
 
 @called
 def need_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer) -> None:
-    """Make the message of a table to the one above valid."""
+    """Make the message of a table to its parent valid."""
     tables, stack = tree.tables, work.stack
     if work.valid[t] == 1:
         return
@@ -136,7 +136,7 @@ def need_up(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: 
 
 @called
 def need_down(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer) -> None:
-    """Make the message to a table from the one above valid; there is none to a root."""
+    """Make the message to a table from its parent valid; a root has none."""
     tables, count, path = tree.tables, tree.tables.site.size, work.path
     length, u = 0, t
     while tables.parent[u] >= 0 and work.valid[count + u] == 0:
@@ -170,7 +170,7 @@ def invalidate(tree: CutTree, work: CutWorkspace, t: Integer) -> None:
 
 @called
 def notice(tree: CutTree, work: CutWorkspace, x: Array, u: Integer) -> None:
-    """Drop the messages, given cutset number u, that do not belong to a state."""
+    """Invalidate the messages of cutset number u that do not belong to the states ``x``."""
     for j in range(tree.start[u], tree.start[u + 1]):
         if work.seen[j] != np.int64(x[tree.site[j]]):
             move_to(tree, work, x, j)
@@ -178,7 +178,7 @@ def notice(tree: CutTree, work: CutWorkspace, x: Array, u: Integer) -> None:
 
 @inlined
 def move_to(tree: CutTree, work: CutWorkspace, x: Array, j: Integer) -> None:
-    """Take note that cutset site number j has changed."""
+    """Store the new state of cutset site number j, and invalidate the messages that depend on it."""
     work.seen[j] = np.int64(x[tree.site[j]])
     work.fresh[0] = 0
     for k in range(tree.touch[j], tree.touch[j + 1]):
@@ -187,7 +187,7 @@ def move_to(tree: CutTree, work: CutWorkspace, x: Array, j: Integer) -> None:
 
 @inlined
 def _drop_up(tree: CutTree, work: CutWorkspace, u: Integer, height: Integer) -> Integer:
-    """Drop the message that a table sends up, and put it on the stack; return the height of the stack."""
+    """Invalidate the message that a table sends up, and put it on the stack; return the height of the stack."""
     if work.valid[u] == 1:
         work.valid[u] = 0
         if tree.tables.parent[u] >= 0:
@@ -198,7 +198,7 @@ def _drop_up(tree: CutTree, work: CutWorkspace, u: Integer, height: Integer) -> 
 
 @inlined
 def _drop_down(tree: CutTree, work: CutWorkspace, u: Integer, but: Integer, height: Integer) -> Integer:
-    """Drop the messages that a table sends to its children, except for one of them."""
+    """Invalidate the messages that a table sends to its children, except child ``but``; return the stack's height."""
     tables, count = tree.tables, tree.tables.site.size
     for o in range(tables.operand[u], tables.operand[u + 1]):
         c = tables.child[o]
@@ -211,7 +211,7 @@ def _drop_down(tree: CutTree, work: CutWorkspace, u: Integer, but: Integer, heig
 
 @called
 def keep_trial(tree: CutTree, work: CutWorkspace, t: Integer) -> None:
-    """Take the message up that was tried for the valid one."""
+    """Make the upward trial message of a table its valid one."""
     s = 2 * tree.tables.site.size + t
     at, source = message_begin(tree, t), message_begin(tree, s)
     for k in range(tree.tables.separator[t]):
@@ -222,7 +222,7 @@ def keep_trial(tree: CutTree, work: CutWorkspace, t: Integer) -> None:
 
 @called
 def sum_table(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer, trial: bool) -> float:
-    """Return the logarithm of the sum over all states of the tree that holds a table."""
+    """Return the logarithm of the sum over all states of the tree that contains a table."""
     tables = tree.tables
     logs, scale = fill_table(tree, arrays, work, x, t, np.int64(-1), tables.parent[t] >= 0, trial)
     entries = tables.separator[t] * np.int64(arrays.card[tables.site[t]])
@@ -260,7 +260,7 @@ def sum_states(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, 
 
 @called
 def column_weights(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, t: Integer) -> float:
-    """Write the weights of the states of a site, given its separator, to ``weight``; messages up are valid."""
+    """Write the weights of a site's states given its separator to ``weight``; upward messages must be valid."""
     tables, w = tree.tables, work.weight
     i = tables.site[t]
     size, now = np.int64(arrays.card[i]), np.int64(x[i])
@@ -293,7 +293,7 @@ def column_weights(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Arr
 
 @inlined
 def _own_logs(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j: Integer) -> None:
-    """Write the log-weights of cutset site number j from the cutset alone to ``chance``."""
+    """Write the log-weights of cutset site number j from factors within the cutset to ``chance``."""
     i = np.uintp(tree.site[j])
     size, now = np.int64(arrays.card[i]), np.int64(x[i])
     for a in range(size):
@@ -309,8 +309,8 @@ def _own_logs(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j
 def weigh(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j: Integer) -> float:
     """Write the weights of the states of cutset site number j to ``chance``; return their sum.
 
-    The subtree that the site touches is gone through once for every state; messages that enter it do not
-    depend on the site. The present state comes first, and its messages are kept; the others are tried.
+    The subtree that the site touches is traversed once for every state; messages that enter it do not depend on the
+    site. The current state comes first, and its messages are kept; those of the other states are trials.
     """
     tables, i = tree.tables, tree.site[j]
     size, now = np.int64(arrays.card[i]), np.int64(x[i])
@@ -356,7 +356,7 @@ def draw_site(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j
         if state != now:
             x[i] = state
             move_to(tree, work, x, j)
-            if state == (now + size - 1) % size:  # the one that was tried last
+            if state == (now + size - 1) % size:  # trial messages are those of the last state
                 for k in range(tree.span[j], tree.span[j + 1]):
                     if tree.top[k] == 0:
                         keep_trial(tree, work, tree.spanned[k])
@@ -365,7 +365,7 @@ def draw_site(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, j
 
 @called
 def gather_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, u: Integer) -> bool:
-    """Make all messages up valid; return whether any state is possible given the cutset."""
+    """Make all upward messages valid; return whether any state is possible given the cutset."""
     possible = True
     for t in range(tree.tables.start[u], tree.tables.start[u + 1]):
         if work.valid[t] == 0:
@@ -376,7 +376,7 @@ def gather_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array,
 
 @called
 def draw_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, u: Integer, rng: Words) -> Words:
-    """Draw the sites outside the cutset, those eliminated last first; messages up are valid."""
+    """Draw the sites outside the cutset in reverse order of elimination; upward messages must be valid."""
     tables = tree.tables
     for t in range(tables.start[u + 1] - 1, tables.start[u] - 1, -1):
         i = tables.site[t]
@@ -388,7 +388,7 @@ def draw_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, u
 
 @called
 def _chance_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, u: Integer) -> float:
-    """Return the probability that :func:`draw_rest` draws what is there."""
+    """Return the probability that :func:`draw_rest` draws the current states."""
     tables, chance = tree.tables, 1.0
     for t in range(tables.start[u + 1] - 1, tables.start[u] - 1, -1):
         total = column_weights(tree, arrays, work, x, t)
@@ -398,7 +398,7 @@ def _chance_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Ar
 
 @called
 def _marginals_of_rest(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array, u: Integer) -> None:
-    """Write the marginals of the sites outside the cutset; messages up are valid."""
+    """Write the marginals of the sites outside the cutset; upward messages must be valid."""
     tables, count = tree.tables, tree.tables.site.size
     for t in range(tables.start[u + 1] - 1, tables.start[u] - 1, -1):
         if tables.parent[t] >= 0 and work.valid[count + t] == 0:
@@ -418,8 +418,8 @@ def collapse(tree: CutTree, arrays: TableGraph, work: CutWorkspace, x: Array) ->
     """Do the task ``work.what[0]`` for cutset number ``what[1]``; ``what[3]`` becomes 1 if that was possible.
 
     DRAW: draw the cutset site by site, then all other sites. MARGINALS: write the marginals, too. WEIGH: write the
-    conditional of site number ``what[2]`` of ``tree.site`` to ``chance``; CHANCE: write the probability of the other
-    sites given the cutset there. Loops call this function by its address, so it is compiled only once.
+    conditional of site number ``what[2]`` of ``tree.site`` to ``chance``. CHANCE: write the probability of the other
+    sites' states given the cutset to ``chance``. Loops call this function by its address, so it is compiled only once.
     """
     what = work.what
     u = what[1]

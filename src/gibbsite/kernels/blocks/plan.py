@@ -50,13 +50,13 @@ class BlockMemory(NamedTuple):
 
     @property
     def rebuildable(self) -> bool:
-        """Every step begins anew."""
+        """True: no step reads what an earlier one has written."""
         return True
 
 
 @dataclass(frozen=True, eq=False)
 class BlockPlan:
-    """Blocks, ready to be drawn."""
+    """The blocks of a model, with their clique tables."""
 
     blocks: list[Ints]  # the sites of each
     orders: list[EliminationOrder]  # orders of elimination, as positions in the block, with costs
@@ -78,7 +78,7 @@ class BlockPlan:
 
     @property
     def total(self) -> float:
-        """Entries of all tables of all blocks: about what a sweep costs."""
+        """Number of entries of all tables of all blocks, a measure of the cost of a sweep."""
         return sum(order.total for order in self.orders)
 
     def sites_of(self, unit: int) -> Positions:
@@ -130,7 +130,7 @@ def _address(plan: BlockPlan, graph: Graph) -> Any:
 
 @generic
 def put_marginal(arrays: Any, w: Floats, at: Integer, size: Integer, i: Integer, cond: Floats) -> None:
-    """Write the marginal of a site, given the sites outside its block, to ``cond``; it begins at ``at``."""
+    """Copy the marginal of a site given the sites outside its block, from ``w[at]`` on, to ``cond``."""
     raise NotImplementedError
 
 
@@ -176,7 +176,7 @@ def _step(
 def _transition(
     parameters: BlockParameters, arrays: Any, memory: BlockMemory, x: Array, i: Integer, row: Floats
 ) -> Integer:
-    """Write the product of the columns from which each site would be drawn, for all states of the block."""
+    """Write, for all states of the block, the product of the probabilities with which its sites are drawn."""
     tables, model, work = parameters.tables, parameters.model, memory.block
     begin, end = tables.start[i], tables.start[i + np.uintp(1)]
     filter_block(tables, model, work, x, begin, end)

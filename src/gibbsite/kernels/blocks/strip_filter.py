@@ -1,4 +1,4 @@
-"""The filter of strips of a lattice in compiled code: forward weights, backward draws and marginals of a tile.
+"""The compiled filter of strips of a lattice: forward weights, backward draws and marginals of a tile.
 
 See :mod:`.strips` for the algorithm.
 """
@@ -17,24 +17,25 @@ from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.kernels.base import Team
 
 _U = np.uintp
-# Strips of a tile.
+# Number of strips in a tile.
 STRIPS = np.uintp(FOUR)
 _TO_UNIT = 2.0**-53
 
 
 class StripFactors(NamedTuple):
-    """Couplings and fields as factors of weights, and where strips are."""
+    """Couplings and fields as factors of weights, and the places of the strips."""
 
     # field, along, inside: exp(2 field); exp(2 coupling) along a strip, and along the last axis
     field: Floats
     along: Floats
     inside: Floats
-    # across, between: along the last and the first axis: the factor that a neighbour in state 0 contributes to the
-    # weight of state 1, and one in state 1. All arrays have an entry for each site, or one for all, as the graph's.
+    # across, between: for neighbours along the last and the first axis, the factors that a neighbour in state 0 and a
+    # neighbour in state 1 contribute to the weight of state 1. Like those of the graph, all arrays have an entry for
+    # each site, or one for all.
     across: Floats
     between: Floats
     start: Ints  # (strips + 1,): first columns of the strips of a plane
-    width: int  # most columns of a strip
+    width: int  # largest number of columns of a strip
 
 
 class StripParameters(NamedTuple):
@@ -45,7 +46,7 @@ class StripParameters(NamedTuple):
 
 
 class StripModel(NamedTuple):
-    """The factors, and the lattice that they are of."""
+    """The factors, and their lattice."""
 
     factors: StripFactors
     lattice: LatticeGraph
@@ -54,9 +55,9 @@ class StripModel(NamedTuple):
 class StripMemory(NamedTuple):
     """Buffers for each member of a team.
 
-    ``single`` are factors of single sites of a tile, row by row, and ``table`` the A of its rows; ``row`` are
-    three tables of one row. ``site`` are three numbers for each site of a row: couplings within it, to the
-    next row, and the states of the next row. ``lane`` are numbers for each strip, ``words`` random words, and
+    ``single`` has factors of single sites of a tile, row by row, ``table`` has the weights A of its rows, and ``row``
+    three tables of one row. ``site`` has three numbers for each site of a row: couplings within the row, couplings to
+    the next row, and states of the next row. ``lane`` has numbers for each strip, ``words`` has random words, and
     ``gate`` is the barrier of a team of one.
     """
 
@@ -70,7 +71,7 @@ class StripMemory(NamedTuple):
 
     @property
     def rebuildable(self) -> bool:
-        """Every step begins anew."""
+        """True: no step reads what an earlier one has written."""
         return True
 
 
@@ -109,10 +110,10 @@ class StripTask(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Some strips of one half: every second one of a plane, from strip ``first`` on, ``count`` of them.
+    """Strips of one half that are processed together: every second one of a plane from ``first`` on, ``count`` in all.
 
-    ``base`` is the first site of the plane. Rows are counted from ``top`` on, around the lattice, and there
-    are ``rows`` of them.
+    ``base`` is the first site of the plane. The tile has ``rows`` rows from row ``top`` of the lattice on, with
+    wrap-around.
     """
 
     number: Integer
@@ -154,7 +155,7 @@ def _site(g: LatticeGraph, tile: Tile, t: Integer) -> Integer:
 
 @inlined
 def _factor(factor: Floats, x: Ints8, there: Integer, step: int, edge: Integer) -> Any:
-    """Return the factor of a neighbour; the coupling is that of site ``edge`` and the next."""
+    """Return the factor of a neighbour; the coupling is that between site ``edge`` and the next one."""
     return factor[_U(x[there] != 0), _U(step) * edge]
 
 
@@ -186,7 +187,7 @@ def _look(p: StripFactors, g: LatticeGraph, x: Ints8, tile: Tile, t: Integer, si
 def _look_further(
     p: StripFactors, g: LatticeGraph, x: Ints8, tile: Tile, t: Integer, row: Integer, at: Integer, single: Floats
 ) -> None:
-    """Multiply by the contributions of neighbours in other planes, and in the row that is cut out."""
+    """Multiply by the contributions of neighbours in other planes and in the row that is cut out."""
     plane = _U(g.size_1) * _U(g.size_2)
     around = (_U(g.size_0) - _U(1)) * plane
     first, last = tile.plane == _U(0), tile.plane == _U(g.size_0) - _U(1)
@@ -212,7 +213,7 @@ def _look_further(
 
 @called
 def link_rows(p: StripFactors, g: LatticeGraph, tile: Tile, t: Integer, along: bool, link: Floats) -> None:
-    """Write the couplings of row t of a tile to the next row, or within the row; one where there is none."""
+    """Write the coupling factors of row t to the next row (``along``) or within the row; one where there is none."""
     row = _site(g, tile, t)
     factor, pace, less = (p.along, _U(g.step_1), _U(0)) if along else (p.inside, _U(g.step_2), _U(1))
     for j in range(tile.count):
@@ -242,7 +243,7 @@ def _weigh(p: StripFactors, single: Floats, at: Integer, inside: Floats, total: 
 
 @inlined
 def _pass_on(p: StripFactors, link: Floats, table: Floats) -> None:
-    """Apply T to a table, site by site."""
+    """Multiply a table by T, site by site."""
     states = _U(1) << _U(p.width)
     for c in range(_U(p.width)):
         agree, bit = take(link, c * STRIPS), _U(1) << c
@@ -319,9 +320,9 @@ def _fill(p: StripFactors, tile: Tile, key: np.uint64, t: Integer, words: Any) -
 def _draw_row(
     p: StripFactors, weights: Floats, words: Words32, word: Integer, total: Floats, room: Floats, after: Floats
 ) -> None:
-    """Draw the states of a row from weights with a sum; write them site by site to ``after``.
+    """Draw the states of a row, given weights and their sum; write them site by site to ``after``.
 
-    The first state whose cumulated weight exceeds v times the sum is taken, v in (0, 1) of 53 bits.
+    The first state whose cumulative weight exceeds v times the sum is taken, where v in (0, 1) has 53 random bits.
     """
     for j in range(STRIPS):
         high, low = np.int64(words[word + j]), np.int64(words[word + STRIPS + j])
@@ -349,7 +350,7 @@ def draw_tile(p: StripFactors, g: LatticeGraph, x: Ints8, tile: Tile, key: np.ui
             filled = _fill(p, tile, key, t, words)
         if k == _U(0):
             for j in range(size):
-                weights[j] = 1.0  # nothing comes after the last row
+                weights[j] = 1.0  # the last row has no successor
         else:
             if k == _U(1) or g.step_1:
                 link_rows(p, g, tile, t, True, link)

@@ -1,19 +1,18 @@
-"""Lattices by alternate strips: half of all strips are drawn jointly, then the other half.
+"""Blocked Gibbs sampling of lattices: every second strip is drawn jointly, then the others.
 
 A strip is a set of adjacent lines along the middle axis of a two-state lattice: columns of a two-dimensional
-one. Given the other half, strips of one half do not depend on each other, and each is a chain of rows of
-``width`` sites. With weights T(s, s') between states of neighbouring rows, products of exp(2 coupling) over
-the sites that agree, and weights W of the states of a row, which have couplings within the row and the
-neighbours outside the strip in them, the filter is
+lattice. Given the other half, strips of one half are independent, and each is a chain of rows of ``width`` sites.
+T(s, s') is the weight of states of neighbouring rows: the product of exp(2 coupling) over the sites that agree. W(s)
+is the weight of a state of a row, from fields, couplings within the row and neighbours outside the strip. The filter is
 
     A_0 = W_0,    A_t(s) = W_t(s) sum over s' of T(s, s') A_{t-1}(s'),
 
-scaled so that it neither grows nor shrinks, and T is applied site by site. Backwards, a row is drawn at once from
-A_t(s) T(s, s'), s' the state drawn for the next one. Sums and products of positive numbers lose no relative
-accuracy by rounding. A periodic strip is cut: one of its rows keeps its states and is a neighbour outside.
-There are two cuts, far apart, and so four blocks then.
+with A scaled to constant size, and T is applied site by site. In the backward pass, a row is drawn jointly from
+A_t(s) T(s, s'), where s' is the state drawn for the next row. Sums and products of positive numbers lose no relative
+accuracy by rounding. A periodic strip is cut: one of its rows keeps its states and counts as a neighbour outside.
+There are then two cuts, far apart, and so four blocks.
 
-Four strips make a *tile* and are processed at once, by vector instructions; threads share tiles. Random numbers are
+Four strips form a *tile* and are processed at once, by vector instructions; threads share the tiles. Random numbers are
 keyed by tile and row under a key that is drawn for each visit, so the result does not depend on the number of threads.
 """
 
@@ -55,7 +54,7 @@ from gibbsite.kernels.blocks.strip_filter import (
 )
 from gibbsite.scans.base import site_at
 
-#: Widest strips: the states of wider rows cost more than they gain.
+#: Largest width of a strip: wider ones cost more than they gain.
 WIDEST = 6
 # Least number of sites for each of the threads that share a half.
 _LEAST_SHARE = 4096
@@ -67,22 +66,22 @@ _GAP = 16
 
 @dataclass(frozen=True, eq=False)
 class StripPlan:
-    """Strips of a lattice, half of which are drawn at once."""
+    """Strips of a lattice, half of which are drawn jointly."""
 
     arrays: LatticeGraph
     start: Ints
 
-    #: Strips have no tables that could be too large.
+    #: Strips need no pool of tables.
     pool = 0
 
     @property
     def width(self) -> int:
-        """Most columns of a strip."""
+        """Largest number of columns of a strip."""
         return int(np.diff(self.start).max())
 
     @property
     def n_blocks(self) -> int:
-        """The number of blocks: two halves, with each of two cuts where strips are periodic."""
+        """The number of blocks: two halves, or four if strips are periodic, one for each half and cut."""
         return 4 if self.arrays.wrap_1 else 2
 
     @property
@@ -97,14 +96,14 @@ class StripPlan:
 
     @property
     def total(self) -> float:
-        """Entries of all tables, about what a sweep costs."""
+        """Number of entries of all tables, a measure of the cost of a sweep."""
         g = self.arrays
         sites = g.size_0 * g.size_1 * g.size_2
         return math.exp2(self.log2_largest) * sites * self.n_blocks / 2
 
     @property
     def per_half(self) -> int:
-        """Strips of a half in a plane, at most."""
+        """Largest number of strips of a half in one plane."""
         return self.start.size // 2
 
     @property
@@ -143,7 +142,7 @@ class StripPlan:
         )
 
     def parameters(self, graph: Graph) -> StripParameters:
-        """Return what compiled code needs to draw the halves."""
+        """Return the parameters for compiled code."""
         return StripParameters(self.factors, _address(self.factors, self.arrays))
 
     def memory(self, graph: Graph) -> StripMemory:
@@ -167,8 +166,8 @@ class StripPlan:
     def whole_log2(self) -> float:
         """About log2 of the entries of the largest table of a block of all sites.
 
-        A plane has the treewidth of its shorter side, a long block that of its cross-section, and a cube
-        three quarters of that.
+        The treewidth of a plane is its shorter side, that of a long box is the size of its cross-section, and
+        that of a cube three quarters of it.
         """
         g = self.arrays
         low, middle, _ = sorted((g.size_0, g.size_1, g.size_2))
@@ -198,7 +197,7 @@ def find_strips(graph: Graph, width: int) -> StripPlan | None:
 
 @pointed
 def draw_half(model: StripModel, memory: StripMemory, x: Ints8, task: StripTask) -> None:
-    """Draw the tiles of a half that belong to a member of a team; write marginals where ``task.keep`` is set.
+    """Draw the tiles of a half that belong to a member of a team; write marginals if ``task.keep`` is set.
 
     Loops call this function by its address, so it is compiled only once.
     """
@@ -255,7 +254,7 @@ def _step(
 def _transition(
     parameters: StripParameters, arrays: LatticeGraph, memory: StripMemory, x: Ints8, i: Integer, row: Floats
 ) -> Integer:
-    """Write the product of the probabilities with which rows would be drawn, for all states of a block.
+    """Write, for all states of a block, the product of the probabilities with which its rows are drawn.
 
     States are numbered with the last site fastest, in the order of :meth:`StripPlan.sites_of`.
     """
@@ -304,7 +303,7 @@ def _columns(p: StripFactors, tile: Tile, j: Integer) -> Integer:
 
 @inlined
 def _reversed(s: Integer, own: Integer) -> Integer:
-    """Return the state of a row with its first site in the highest of ``own`` bits, not in the lowest."""
+    """Return the state of a row with the order of its ``own`` bits reversed."""
     found = np.int64(0)
     for c in range(own):
         found |= ((s >> c) & 1) << (own - 1 - c)

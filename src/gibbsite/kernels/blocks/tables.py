@@ -1,15 +1,15 @@
 """Blocks as clique tables: the factors that are multiplied for each site of a block, and the layout of the products.
 
 The sites of a block are summed out one after another (:mod:`gibbsite.graphs.elimination`). Summing out a site makes
-one table over the site, which is its first axis, and its separator, the sites of the block that it is still
-joined to. The table is a product of
+a table over the site, which is its first axis, and its separator, the sites of the block that it is still
+joined to. The table is the product of
 
-* the *field*: all factors that touch no other site of the block, a vector over the states of the site;
-* the other factors that touch the site and have not been used before;
-* the messages of earlier sites, those whose separators begin with this site.
+* the *field*: all factors without another site of the block, a vector over the states of the site;
+* the other factors of the site that have not been used before;
+* the messages of the earlier sites whose separators begin with this site.
 
-Axes are in order of elimination in all tables, so runs of axes that a factor or message has, or lacks, are merged: an
-operand is a short list of loops, from the outermost to the innermost, with the extent of each and the operand's stride.
+Axes are in order of elimination in all tables, so adjacent axes that a factor or message has, or lacks, are merged: an
+operand is a short list of loops, from the outermost to the innermost, each with its extent and the operand's stride.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from gibbsite.graphs.elimination.order import EliminationOrder, find_order, meas
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_starts
 
-# Tries of the search for an order within a block, which is used in every sweep.
+# Number of tries in the search for an elimination order of a block; many, because every sweep uses the order.
 _TRIES = 60
 #: Largest number of loops of an operand, and of axes of a table.
 MOST_LOOPS = 64
 
 
 class BlockTables(NamedTuple):
-    """The tables of all blocks, as compiled code sees them."""
+    """The tables of all blocks, for compiled code."""
 
     start: Ints  # (blocks + 1,): tables of block b, in order of elimination: from ``start[b]`` to ``start[b + 1]``
-    # site, parent, via: the site that a table sums out; the table its message goes to, -1 if none; and as which operand
+    # site, parent, via: the site that a table sums out, the table that its message goes to (-1 if none), and the number
+    # of the operand that the message is there
     site: Ints
     parent: Ints
     via: Ints
@@ -49,8 +50,8 @@ class BlockTables(NamedTuple):
     field: Ints
     field_factor: Ints
     field_stride: Ints
-    # operand, child, factor, floor: operands of each table, in compressed rows: the message of a table, or a factor
-    # (the other one is -1), and the smallest positive entry of the factor
+    # operand, child, factor, floor: operands of each table, in compressed rows: the table whose message it is, or a
+    # factor (the other one is -1), and the smallest positive entry of the factor
     operand: Ints
     child: Ints
     factor: Ints
@@ -111,7 +112,7 @@ def order_block(
 
 
 class _Rows:
-    """Lists that become compressed rows with some columns."""
+    """A builder of compressed rows with several columns."""
 
     def __init__(self, columns: int) -> None:
         self.lengths: list[int] = []
@@ -127,7 +128,7 @@ class _Rows:
 
 
 class _Writer:
-    """Writes the tables of one block after another."""
+    """A builder of :class:`BlockTables`, one block after another."""
 
     def __init__(self, arrays: TableGraph) -> None:
         self.cards: list[int] = arrays.card.tolist()
@@ -222,7 +223,7 @@ class _Writer:
         self.operands.add(none * len(used) + children, used + none * len(children))
 
     def finish(self) -> BlockTables:
-        """Return what has been written, as arrays."""
+        """Return the tables of all blocks as arrays."""
         columns = np.array(self.tables, np.int64).reshape(-1, 6).T.copy()
         operand, child, factor = self.operands.finish()
         parts: list[Ints] = [*self.axes.finish(), *self.fields.finish(), operand, child, factor]
@@ -252,7 +253,7 @@ def _strides(sizes: list[int]) -> list[int]:
 
 
 def _merge(extents: list[int], strides: list[int]) -> tuple[list[int], list[int]]:
-    """Merge neighbouring axes that an operand steps through as through one; drop those of one state."""
+    """Merge adjacent axes that an operand traverses like a single one; drop axes with one state."""
     kept: list[list[int]] = []
     for extent, stride in zip(extents, strides, strict=True):
         if extent == 1:
@@ -267,7 +268,7 @@ def _merge(extents: list[int], strides: list[int]) -> tuple[list[int], list[int]
 
 
 def smallest_entries(arrays: TableGraph) -> list[float]:
-    """Return the smallest positive entry of every factor; one where there is none."""
+    """Return the smallest positive entry of every factor, or one if it has none."""
     if not arrays.table.size:
         return []
     first = np.unique(arrays.table)

@@ -1,12 +1,12 @@
-"""Models whose pairs all favour agreement, as they are or after states have been relabelled site by site.
+"""Models whose pairs all favour agreement, possibly after the states of each site are relabelled.
 
 The weight of such a model is
 
     prod_i w_i(x_i)  prod_(i,j) exp(strength_ij [label_i(x_i) == label_j(x_j)]),    strength_ij > 0,
 
-where ``label_i`` is a permutation of the states of site i. Ferromagnetic Ising and Potts models are of this
-form with identical labels; two-state models are if no cycle of their pairs is frustrated, which is found by
-traversing a spanning tree (the gauge transformation of Mattis). Factors of single sites may be any.
+where ``label_i`` is a permutation of the states of site i. Ferromagnetic Ising and Potts models have this
+form with identical labels. Two-state models have it if no cycle of their pairs is frustrated, which is tested by
+traversing a spanning tree (the gauge transformation of Mattis). Factors of single sites may be arbitrary.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.lattice import LatticeFactors
 from gibbsite.models.weighted import AgreementFactors, SpinFactors
 
-# A table counts as an agreement if it is one up to this part of its largest entry.
+# A table counts as an agreement if it differs from one by at most this fraction of its largest entry.
 _ROUNDING = 1e-12
-# Sites of a frustrated cycle that a message names.
+# Largest number of sites of a frustrated cycle that a message names.
 _MOST_NAMED = 8
 _IDENTITY, _SWAP = 0, 1
 
@@ -42,7 +42,7 @@ class Agreements(NamedTuple):
     """Pairs that favour agreement, and weights of single sites, in labels that all sites share."""
 
     pair: Ints32  # (pairs, 2): sites, the smaller one first; every pair once
-    # (pairs,): what agreement adds to the log-potential, positive; infinite where the pair has to agree
+    # (pairs,): the positive contribution of agreement to the log-potential; infinite if the pair has to agree
     strength: Floats
     offset: Ints  # (sites + 1,): where the cells of a site begin
     # label, state: (cells,): the label of each state of a site, and the state of each label
@@ -65,7 +65,7 @@ _FOUND = Recent[Agreements | str]()
 
 
 def find_agreements(graph: Graph, name: str) -> Agreements:
-    """Return a model as agreements of pairs; refuse other models in the name of a kernel.
+    """Return a model as agreements of pairs; refuse other models with a message that names the kernel.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def find_agreements(graph: Graph, name: str) -> Agreements:
 
 
 class _NoAgreementError(Exception):
-    """Why a model is no product of agreements."""
+    """The reason why a model is not a product of agreements."""
 
 
 def _find_or_say_why(graph: Graph) -> Agreements | str:
@@ -104,7 +104,7 @@ def _find(graph: Graph) -> Agreements:
         broken = _relabel(rows, pairs, cells.offset, label, via)
     if broken >= 0:
         _refuse_cycle(model, pairs, via, int(broken))
-    if model.n_sites:  # tables of pairs have added to them
+    if model.n_sites:  # subtract the largest log-weight of each site, to which tables of pairs have added
         cells.log_unary -= np.repeat(np.maximum.reduceat(cells.log_unary, cells.offset[:-1]), model.cards)
     field = np.zeros(label.size)
     site = np.repeat(np.arange(model.n_sites), model.cards)
@@ -120,7 +120,7 @@ def _find(graph: Graph) -> Agreements:
 
 
 def _collect(model: FactorGraph, cells: Cells) -> _Pairs:
-    """Return the agreements in factors of pairs; their parts for single sites are added to the weights of these."""
+    """Return the agreements in factors of pairs; add the parts that depend on one site to the weights of the sites."""
     scopes: list[Array] = []
     strengths: list[Floats] = []
     kinds: list[Ints32] = []
@@ -153,7 +153,7 @@ def _collect(model: FactorGraph, cells: Cells) -> _Pairs:
 
 
 def _signed_strengths(group: FactorGroup) -> Floats | None:
-    """Return what agreement adds to the log-potential, for factors that depend on nothing else."""
+    """Return what agreement adds to the log-potential, or None for factors that are not agreements by their class."""
     if isinstance(group, SpinFactors):
         return 2.0 * group.weights
     if isinstance(group, AgreementFactors):
@@ -173,7 +173,7 @@ def _read_tables(
     first, second = np.zeros(tables.shape[:2]), np.zeros((len(tables), tables.shape[2]))
     strength, kind = np.zeros(len(tables)), np.zeros(len(tables), np.int32)
     two = tables.shape[1:] == (2, 2) and bool(np.isfinite(tables).all())
-    if two:  # always signed agreements, and there may be many
+    if two:  # such tables are always agreements or disagreements; all at once, because there may be many
         first, second = tables.mean(axis=2), tables.mean(axis=1)
         strength = 0.5 * (tables[:, 0, 0] + tables[:, 1, 1] - tables[:, 0, 1] - tables[:, 1, 0])
     for k, table in enumerate([] if two else tables):
@@ -196,10 +196,10 @@ def _read_tables(
 
 
 def _split_table(table: Floats) -> tuple[float, tuple[int, ...] | None, Floats, Floats] | None:
-    """Return signed strength, permutation (None: none is needed) and the weights of both sites.
+    """Return the signed strength, the permutation (None for the identity) and the weights of both sites.
 
-    Of two states, strengths are signed; of more, disagreement cannot be relabelled, but other permutations
-    than that which changes nothing can.
+    With two states, a negative strength is a disagreement, which relabelling can turn into an agreement. With more
+    states, disagreements cannot be relabelled, but permutations other than the identity can.
     """
     rows, columns = table.shape
     if not np.isfinite(table).all():
@@ -225,7 +225,7 @@ def _split_table(table: Floats) -> tuple[float, tuple[int, ...] | None, Floats, 
 
 
 def _split_hard(table: Floats) -> tuple[float, tuple[int, ...] | None, Floats, Floats] | None:
-    """Return the same for a table with zeros: possible only if each state has one partner."""
+    """Split a table with zeros in the same way, which is possible only if each state has one partner."""
     possible = ~np.isneginf(table)
     rows, columns = table.shape
     if rows != columns or (possible.sum(axis=0) != 1).any() or (possible.sum(axis=1) != 1).any():
@@ -240,7 +240,7 @@ def _split_hard(table: Floats) -> tuple[float, tuple[int, ...] | None, Floats, F
 
 
 def _merge(pairs: _Pairs, model: FactorGraph) -> _Pairs:
-    """Add up factors of the same two sites, drop what cancels, and make strengths positive."""
+    """Add up factors of the same two sites, drop those that cancel, and make all strengths positive."""
     swapped = pairs.pair[:, 0] > pairs.pair[:, 1]
     pair = np.sort(pairs.pair, axis=1)
     kind, permutations = pairs.kind.copy(), [*pairs.permutations]
@@ -289,7 +289,7 @@ def _relabel(rows: Rows, pairs: _Pairs, offset: Ints, label: Ints16, via: Ints) 
                 permutation = pairs.permutations[pairs.kind[e]]
                 new = label[offset[j]] < 0
                 for a in range(offset[i + 1] - offset[i]):
-                    # of state a of the first site of the pair, and its partner at the second
+                    # state a of the first site of the pair, and its partner at the second site
                     b = np.int64(permutation[a])
                     mine, other = (a, b) if rows.side[k] == 0 else (b, a)
                     if new:

@@ -1,8 +1,8 @@
-"""Swendsen and Wang's kernel: all clusters of sites that are joined move, each independently of the others.
+"""The kernel of Swendsen and Wang: joined sites form clusters, and all clusters move, independently of each other.
 
-Two sites that agree are joined with probability 1 - exp(-strength); given the bonds, the labels of a cluster have the
-weights that its sites give them together, and nothing else matters. Both are exact conditional distributions of one
-joint distribution of states and bonds (Edwards and Sokal), so the model is stationary, with fields as without.
+Two sites that agree are joined with probability 1 - exp(-strength). Given the bonds, the weight of a cluster's label is
+the product of the weights that its sites give the label. Both steps draw from exact conditional distributions of one
+joint distribution of states and bonds (Edwards and Sokal), so the model is stationary, with or without fields.
 
 References
 ----------
@@ -37,8 +37,8 @@ from gibbsite.kernels.registry import register
 class Bonds(NamedTuple):
     """Agreements of pairs in rows, each pair once, in the row of its first site.
 
-    ``chance[k]`` is the probability of a bond between site i and ``neighbour[k]``, k from ``start[i]`` to
-    ``start[i + 1]``, where they agree. The others are those of :class:`.agreement.Agreements`.
+    ``chance[k]`` is the probability of a bond between site i and ``neighbour[k]`` if they agree, for k from
+    ``start[i]`` to ``start[i + 1]``. The other arrays are those of :class:`.agreement.Agreements`.
     """
 
     start: Words32
@@ -55,7 +55,7 @@ class Clusters(NamedTuple):
     """Memory of a chain."""
 
     parent: Ints32  # (sites,): a site of the same cluster with a smaller number; the first site of a cluster is its own
-    # label, drawn: (sites,): labels of the sites; of another state
+    # label, drawn: (sites,): labels of the sites in the current state, and in another one
     label: Ints16
     drawn: Ints16
     # (cells,): log-weights, then probabilities, of the labels of a cluster, at the cells of its first site
@@ -68,7 +68,7 @@ class Clusters(NamedTuple):
 
     @property
     def stateless(self) -> bool:
-        """A sweep does not depend on the last one; the tally is used for reports only."""
+        """True: a sweep does not depend on earlier ones; the tally is used for reports only."""
         return True
 
 
@@ -94,7 +94,7 @@ def lay_out_bonds(found: Agreements) -> Bonds:
 @register(methods={"swendsen-wang": ("MAR", "MAP")}, proof=[{}], recommend={"SwendsenWang": {}})
 @dataclass(frozen=True)
 class SwendsenWang(Kernel):
-    """Cluster moves of Swendsen and Wang, for models whose pairs ask for agreement.
+    """Cluster updates of Swendsen and Wang, for models whose pairs favour agreement.
 
     See Also
     --------
@@ -102,13 +102,13 @@ class SwendsenWang(Kernel):
 
     Notes
     -----
-    Couplings may have any strength, and factors of single sites may be any. Two-state models with couplings
-    of both signs are taken if no cycle is frustrated: their states are relabelled. Marginals are averages of
-    the exact conditional distributions of clusters given the bonds: without fields they are equal for all
-    labels, as they should be, from the first draw on.
+    Couplings may have any strength, and factors of single sites may be arbitrary. Two-state models with couplings
+    of both signs are accepted if no cycle is frustrated; their states are relabelled. Marginals are averages of
+    the exact conditional distributions of clusters given the bonds. Without fields, these give all labels equal
+    probability, as the model does, from the first draw on.
 
-    A step is a sweep: bonds and clusters of all sites. Chains near a phase transition decorrelate many times
-    faster than by single sites; with strong fields of both signs they may not.
+    A step is a sweep: it draws bonds and clusters of all sites. Near a phase transition, chains decorrelate many times
+    faster than with single-site updates; with strong fields of both signs they may not.
 
     References
     ----------
@@ -127,7 +127,7 @@ class SwendsenWang(Kernel):
     joint: ClassVar[bool] = True
 
     def check(self, graph: Graph) -> None:
-        """Refuse a model whose pairs do not all ask for agreement."""
+        """Refuse a model whose pairs do not all favour agreement."""
         super().check(graph)
         find_agreements(graph, type(self).__name__)
 
@@ -150,11 +150,11 @@ class SwendsenWang(Kernel):
         )
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Return True, because all bonds that are not certain may be missing in a sweep."""
+        """Return True: a sweep may draw no bonds except certain ones, and then every state is possible."""
         return True
 
     def summary(self, graph: Graph) -> dict[str, float]:
-        """Return how many bonds there can be, and how likely one is where sites agree."""
+        """Return the number of pairs, and the mean probability of a bond between sites that agree."""
         bonds = self.parameters(graph)
         mean = float(bonds.chance.mean()) if bonds.chance.size else 0.0
         return {"pairs": bonds.chance.size, "mean_bond_probability": round(mean, 4)}
@@ -208,7 +208,7 @@ def join(parent: Ints32, i: Integer, j: Integer) -> None:
 
 @inlined
 def draw_bonds(bonds: Bonds, memory: Clusters, rng: Words) -> Words:
-    """Join sites that agree, at random; afterwards every site's parent is the first of its cluster."""
+    """Join sites that agree at random; afterwards, every site's parent is the first site of its cluster."""
     parent, label, near, far = memory.parent, memory.label, memory.near, memory.far
     n = parent.size
     for site in range(n):
@@ -220,7 +220,7 @@ def draw_bonds(bonds: Bonds, memory: Clusters, rng: Words) -> Words:
         for k in range(np.uintp(bonds.start[i]), np.uintp(bonds.start[i + 1])):
             j = np.intp(bonds.neighbour[k])
             rng, u = uniform(rng)
-            # bonds are listed first and joined afterwards, because branches could not be predicted
+            # bonds are listed first and joined afterwards, which avoids branches that cannot be predicted
             near[number], far[number] = i, j
             number += np.intp((u < bonds.chance[k]) & (mine == label[j]))
     for b in range(number):
@@ -344,7 +344,7 @@ def _step(
 
 @implement(transition, Bonds)
 def _transition(parameters: Bonds, arrays: Any, memory: Clusters, x: Array, i: Integer, row: Floats) -> Integer:
-    """Write the probabilities of all states after a step, the last site fastest: a sum over all bonds."""
+    """Write the probabilities of all states after a step, the last site fastest, summed over all sets of bonds."""
     bonds, parent, label, offset = parameters, memory.parent, memory.label, parameters.offset
     n, states = x.size, np.int64(1)
     for site in range(n):
@@ -365,7 +365,7 @@ def _transition(parameters: Bonds, arrays: Any, memory: Clusters, x: Array, i: I
 
 @inlined
 def count_agreeing(bonds: Any, label: Ints16) -> Integer:
-    """Return how many pairs agree."""
+    """Return the number of pairs that agree."""
     number = np.int64(0)
     for i in range(label.size):
         for k in range(np.int64(bonds.start[i]), np.int64(bonds.start[i + 1])):
@@ -375,7 +375,7 @@ def count_agreeing(bonds: Any, label: Ints16) -> Integer:
 
 @inlined
 def join_subset(bonds: Any, memory: Any, subset: Integer) -> float:
-    """Join the pairs of a subset of those that agree, by its number; return its probability."""
+    """Join the pairs of a numbered subset of the pairs that agree; return the probability of the subset."""
     parent, label = memory.parent, memory.label
     for i in range(parent.size):
         parent[i] = i
@@ -396,7 +396,7 @@ def join_subset(bonds: Any, memory: Any, subset: Integer) -> float:
 
 @inlined
 def _chance_of(bonds: Bonds, memory: Clusters, number: Integer) -> float:
-    """Return the probability of a state, by its number, given the clusters and their weights."""
+    """Return the probability of a numbered state given the clusters and their weights."""
     parent, offset, new = memory.parent, bonds.offset, memory.drawn
     rest = number
     for k in range(parent.size):

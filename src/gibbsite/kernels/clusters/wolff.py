@@ -1,9 +1,9 @@
-"""Wolff's kernel: repeatedly, one cluster grows from a random site and moves.
+"""The kernel of Wolff: one cluster after another grows from a random site and moves.
 
-Given a cluster, the model's weight times the probability that it grew is the same for all of its labels, up to
-the weights that its sites give the labels together: bonds that failed at the boundary make up for it. So a
-new label is drawn from those weights, by Liu's rule, which always leaves the old label where there are no
-fields. No ghost spin is needed, and fields are arbitrary.
+Consider the model's weight times the probability of growing a given cluster, as a function of the cluster's label.
+It is proportional to the product of the weights that its sites give the label, because the couplings at the boundary
+cancel against the bonds that failed there. So the new label is drawn from these weights, by Liu's rule, which always
+leaves the old label if there are no fields. Fields are arbitrary, and no ghost spin is needed.
 
 References
 ----------
@@ -34,16 +34,16 @@ from gibbsite.kernels.clusters.swendsen_wang import Bonds, count_agreeing, join_
 from gibbsite.kernels.registry import register
 from gibbsite.kernels.rules import metropolised_row, pick
 
-# Most states that are listed for exact transition probabilities.
+# Largest number of states for which exact transition probabilities are computed.
 _FEW = 4096
-# How large clusters are is measured once for a model: sites that they have together, as multiples of the
-# number of sites, before and while they are counted; and the least and the most sites in all.
+# The mean size of clusters is measured once for a model. Clusters are grown until they have this multiple of the
+# model's sites in total, first without counting and then counting; the total is kept between the other two numbers.
 _MULTIPLES, _LEAST_SITES, _MOST_SITES = 30, 20_000, 20_000_000
 _SIZES = Recent[int](64)
 
 
 class WolffParameters(NamedTuple):
-    """Bonds in the rows of both sites, and once; ``lazy``: the old label may be drawn again.
+    """Bonds in the rows of both of their sites, and listed once; ``lazy`` means that the old label may be drawn again.
 
     ``clusters`` is the number of clusters of a sweep.
     """
@@ -65,11 +65,11 @@ class WolffMemory(NamedTuple):
     # parent, label: (sites,): as in :class:`.swendsen_wang.Clusters`, for transition probabilities
     parent: Ints32
     label: Ints16
-    scratch: Floats  # probabilities of all states, where there are few
-    tally: Ints  # (4,): clusters so far, their sites, clusters of a sweep, and whether that number does not count yet
+    scratch: Floats  # probabilities of all states of a small model
+    tally: Ints  # (4,): clusters so far, their sites, clusters per sweep, and whether this is the warmup
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie."""
+        """Return the ranges of the entries of arrays, to check those of a file."""
         n = max(cards.size, 1)
         tally = np.array([1 << 62, 1 << 62, n, 1])
         # a site is marked with the number of a cluster that was made
@@ -77,7 +77,7 @@ class WolffMemory(NamedTuple):
 
     @property
     def stateless(self) -> bool:
-        """A cluster does not depend on the last one."""
+        """True: a cluster does not depend on earlier ones."""
         return True
 
 
@@ -87,14 +87,14 @@ _MADE, _SITES, _EACH, _WARMING = range(4)
 @register(methods={"wolff": ("MAR", "MAP")}, proof=[{"clusters": 1}, {"clusters": 3}], recommend={"Wolff": {}})
 @dataclass(frozen=True)
 class Wolff(Kernel):
-    """Wolff's cluster moves, for models whose pairs ask for agreement.
+    """Cluster updates of Wolff, for models whose pairs favour agreement.
 
     Parameters
     ----------
     clusters : int, optional
-        Clusters of a sweep. By default as many as have about as many sites together as the model; that is
-        measured before a run, once for each model, and all chains have the same number. In the warmup a
-        sweep goes on until clusters have this many sites.
+        Number of clusters in a sweep, the same for all chains. By default it is measured once for each model, before a
+        run, so that the clusters of a sweep have about as many sites in total as the model. In the warmup, a sweep also
+        continues until its clusters have that many sites.
 
     See Also
     --------
@@ -102,8 +102,8 @@ class Wolff(Kernel):
 
     Notes
     -----
-    Models are those of :class:`SwendsenWang`. Large clusters are chosen more often, so that fewer moves are
-    needed; marginals are counts of states, not averages of conditional distributions.
+    The kernel accepts the models of :class:`SwendsenWang`. Large clusters are chosen more often, so that fewer updates
+    are needed. Marginals are counts of states, not averages of conditional distributions.
 
     References
     ----------
@@ -124,7 +124,7 @@ class Wolff(Kernel):
     clusters: int | None = None
 
     def check(self, graph: Graph) -> None:
-        """Refuse a model whose pairs do not all ask for agreement."""
+        """Refuse a model whose pairs do not all favour agreement."""
         super().check(graph)
         find_agreements(graph, type(self).__name__)
 
@@ -135,7 +135,7 @@ class Wolff(Kernel):
     def _bonds(self, graph: Graph) -> WolffParameters:
         found = find_agreements(graph, type(self).__name__)
         rows = build_rows(found.pair, graph.n_sites)
-        # where clusters are always the same, moves that always leave a label would go to and fro
+        # if all bonds are certain, a rule that always leaves the old label would make the chain periodic
         lazy = not np.isfinite(found.strength).any()
         return seal(
             WolffParameters(
@@ -144,7 +144,7 @@ class Wolff(Kernel):
         )
 
     def _each(self, graph: Graph) -> int:
-        """Return the number of clusters of a sweep: what is given, or what is measured once."""
+        """Return the number of clusters in a sweep, which is given or measured once."""
         given = self.clusters
         if given is not None and (not isinstance(given, int | np.integer) or given < 1):
             raise ArgumentError(f"{argument('clusters')} must be a whole number of at least 1, got {given!r}.")
@@ -153,7 +153,7 @@ class Wolff(Kernel):
         return _SIZES.find(graph.digest, lambda: self._measure(graph))
 
     def _measure(self, graph: Graph) -> int:
-        """Return how many clusters have as many sites as the model, from a short run with a fixed seed.
+        """Return how many clusters have as many sites in total as the model, from a short run with a fixed seed.
 
         The number must not depend on the states of a recorded chain: if a sweep ended when its clusters had reached a
         size, its last state would not be a draw from the target.
@@ -213,13 +213,13 @@ class Wolff(Kernel):
         return True
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
-        """Return the mean number of sites of a cluster, and how many clusters make a sweep."""
+        """Return the mean number of sites of a cluster, and the number of clusters in a sweep."""
         made, sites, each = (float(sum(memory.tally[k] for memory in memories)) for k in range(3))
         return {"sites_per_cluster": sites / max(made, 1.0), "clusters_per_sweep": each / len(memories)}
 
 
 def _states(graph: Graph) -> int:
-    """Return the number of states if there are few, otherwise one."""
+    """Return the number of states of a small model, otherwise one."""
     states = 1
     for card in graph.cards.tolist():
         states *= card
@@ -260,7 +260,7 @@ def _step(
 
 @compiled_loop
 def _grow_until(parameters: WolffParameters, memory: WolffMemory, x: Array, words: Words64, sites: int) -> None:
-    """Move clusters until they have ``goal`` sites together."""
+    """Move clusters until they have ``sites`` sites in total."""
     rng = load(words)
     goal = memory.tally[_SITES] + sites
     while memory.tally[_SITES] < goal:
@@ -333,7 +333,7 @@ def _transition(
 def _spread(
     parameters: WolffParameters, memory: WolffMemory, x: Array, number: Integer, mass: float, row: Floats
 ) -> None:
-    """Add the probabilities of all states after one cluster, from a state by its number."""
+    """Add the probabilities of all states after one cluster update from a numbered state."""
     bonds, label, parent, work = parameters.once, memory.label, memory.parent, memory.work
     offset, n, rest = bonds.offset, x.size, number
     for k in range(n):

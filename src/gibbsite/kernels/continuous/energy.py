@@ -1,17 +1,17 @@
-"""The energy of a site that is a function of its value, from all of its factors or from a minibatch of them.
+"""The energy of a site as a function of its value, from all of its factors or from a minibatch of them.
 
-Whatever the method, an update first selects factors (:func:`gather`): all of them, each adding its height phi above its
+With every method, an update first selects factors (:func:`gather`): all of them, each adding its height phi above its
 floor, or a Poisson minibatch (see :mod:`gibbsite.kernels.minibatch.poisson`), in which a factor that was drawn s times
-adds ``s log(1 + phi / (tau M))``. Then the energy of any value of the site is one function, :func:`energies`. It loops
-over the factors once for many values, because a factor is costly to find and cheap to call again.
+adds ``s log(1 + phi / (tau M))``. Then :func:`energies` computes the energy of any value of the site. It loops over the
+factors once for many values, because a factor is costly to find and cheap to call again.
 
-As on graphs of pairs, factors that are drawn are shifted to minimum zero, and drawn with probability M / L_i, by alias
-tables that sites with the same factors share; factors that are always evaluated are neither drawn nor counted in L_i,
-Psi and Delta. A factor is drawn s times, s Poisson of mean ``tau M + phi(x)``. Each factor drawn is kept once, with its
-number of draws: neighbours with large bounds are drawn again and again, and evaluated once.
+As on graphs of pairs, factors that are drawn are shifted to minimum zero and drawn with probability M / L_i, by alias
+tables that sites with the same factors share. Factors that are always evaluated are neither drawn nor counted in L_i,
+Psi and Delta. The number s of draws of a factor has a Poisson distribution of mean ``tau M + phi(x)``. Each drawn
+factor is stored once, with its number of draws, so factors with large bounds are drawn many times but evaluated once.
 
-A value that is NaN or plus infinity, or outside of the bounds of its factor where these are known, is recorded as a
-*fault*: the step that meets one changes nothing, and neither does any later one.
+A value that is NaN, plus infinity or outside the known bounds of its factor is recorded as a *fault*. The step that
+meets it changes nothing, and neither does any later step.
 """
 
 from __future__ import annotations
@@ -39,24 +39,23 @@ from gibbsite.kernels.minibatch.factors import builds_rows, row_sums, stays_in
 UPDATES, KEPT, FACTORS, CALLS, PROPOSED, ACCEPTED = range(6)
 # Kinds of faults, in the first entry of the record.
 FINE, OUTSIDE, FULL, HOPELESS, EMPTY = range(5)
-# In the record of a fault: the factor, its value, from where on the values of its sites are.
+# Positions in the record of a fault: the factor, its value, and the first of the values of its sites.
 FACTOR, VALUE, VALUES = 1, 2, 3
-# Products of terms 1 + phi / (tau M) have their logarithm taken when they exceed _LARGE; a single one is
-# at most _MOST_TERM to the power of _MOST_POWER.
+# The logarithm of a product of terms 1 + phi / (tau M) is taken when the product exceeds _LARGE; a single factor
+# contributes at most _MOST_TERM to the power of _MOST_POWER.
 _LARGE, _MOST_TERM, _MOST_POWER = 1e100, 1e20, 4
-#: Proposals after which rejection gives up.
+#: Number of proposals after which rejection gives up.
 MOST_TRIES = 1 << 20
-#: What a method may remember during an update, as entries of ``EnergyWorkspace.stage``; the first is the new
-#: value.
+#: Number of entries of ``EnergyWorkspace.stage``, the scratch values of a method; the first one is the new value.
 STAGES, CHOSEN = 8, 0
 
 
 class EnergyWorkspace(NamedTuple):
-    """Scratch arrays: values of the sites of a factor, candidates and their energies, the minibatch.
+    """Scratch arrays: values of the sites of a factor, candidates and their energies, and the minibatch.
 
-    Factor ``factor[k]`` is in the minibatch ``times[k]`` times, and ``scale[k]`` is 1 / (tau M); ``table`` is
-    a hash table of them, empty between two updates, ``place`` is where they are in it. ``reach`` is how
-    many factors of the row are evaluated in full, and how many are in the minibatch.
+    Factor ``factor[k]`` is in the minibatch ``times[k]`` times, and ``scale[k]`` is 1 / (tau M). ``table`` is a hash
+    table of these factors, which is empty between updates, and ``place`` their places in it. ``reach`` has the number
+    of factors of the row that are always evaluated, and the number of factors in the minibatch.
     """
 
     work: Floats
@@ -74,12 +73,12 @@ class EnergyWorkspace(NamedTuple):
 
     @property
     def rebuildable(self) -> bool:
-        """Every update begins anew."""
+        """True: no update reads what an earlier one has written."""
         return True
 
 
 class ContinuousMemory(NamedTuple):
-    """Memory of a chain: scratch arrays, room for polynomials, counts, and the record of a fault."""
+    """Memory of a chain: scratch arrays, polynomials, counts, and the record of a fault."""
 
     workspace: EnergyWorkspace
     poly: Any
@@ -88,7 +87,7 @@ class ContinuousMemory(NamedTuple):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Arrays that may hold NaN."""
+        """Arrays that may contain NaN."""
         return ("fault",)
 
 
@@ -96,7 +95,7 @@ class ContinuousMemory(NamedTuple):
 def heights(
     arrays: ContinuousGraph, bounds: Bounds, memory: ContinuousMemory, f: Integer, x: Floats, i: Integer, many: Integer
 ) -> None:
-    """Write the heights of factor f above its floor, with x[i] replaced by each of the points."""
+    """Write the heights of factor f above its floor, with x[i] replaced by each point."""
     groups, work, points, height = (
         arrays.groups,
         memory.workspace.work,
@@ -151,7 +150,7 @@ def energies(
             for a in range(many):
                 energy[a] += times * math.log1p(scale * height[a])
             continue
-        for a in range(many):  # logarithms of many factors at once: that of their product
+        for a in range(many):  # multiply factors, so that one logarithm serves many of them
             term = 1.0 + scale * height[a]
             power = term
             for _ in range(times - 1):
@@ -176,8 +175,8 @@ def raise_fault(model: Any, graph: Graph, bounds: Bounds, fault: Floats) -> NoRe
     if fault[0] == HOPELESS:
         name = model.domains.names[number]
         raise SamplingError(
-            f"{MOST_TRIES:,} proposals for the site {name!r} were rejected; its factors differ by "
-            "too much for method='rejection', use 'double'."
+            f"{MOST_TRIES:,} proposals for the site {name!r} were rejected, because its factors vary "
+            "too much for method='rejection'; use 'double'."
         )
     if fault[0] == EMPTY:
         raise SamplingError(
@@ -185,7 +184,7 @@ def raise_fault(model: Any, graph: Graph, bounds: Bounds, fault: Floats) -> NoRe
             "where no interpolant of its logarithm exists; use method='slice'."
         )
     if fault[0] == FULL:
-        raise SamplingError("A minibatch was larger than any that has a chance to come up; please report this.")
+        raise SamplingError("A minibatch was larger than can occur by chance; please report this as a bug.")
     arrays: ContinuousGraph = graph.arrays
     g = int(arrays.group[number])
     group, rank = model.groups[g], number - int(arrays.groups.first[g])
@@ -200,11 +199,11 @@ def raise_fault(model: Any, graph: Graph, bounds: Bounds, fault: Floats) -> NoRe
         raised = graph.functions[g].cause_at(fault[VALUES:][: scope.size], group.parameters[rank])
         raise SamplingError(f"{text}; {_DEMAND[math.isnan(value)]}.{cause_text(raised)}") from raised
     low, width = float(bounds.floor[number]) / group.weight, float(bounds.bound[number]) / group.weight
-    # not the digits by which bounds were widened for rounding
+    # round the digits away by which bounds were widened against rounding
     low, high = (round(bound, 9 - math.floor(math.log10(width or 1.0))) + 0.0 for bound in (low, low + width))
     raise SamplingError(
-        f"{text}: a bound that is violated, because it was declared or found to be between {low:g} and "
-        f"{high:g}; give wider bounds=(low, high) for {group.name!r}."
+        f"{text}, which is outside its bounds from {low:g} to {high:g}, declared or found; "
+        f"give wider bounds=(low, high) for {group.name!r}."
     )
 
 
@@ -216,17 +215,17 @@ class FunctionRows(NamedTuple):
     """The factors of each row that may be drawn."""
 
     row: Ints32  # (sites,): row of each site
-    # first, many: (rows,): where the factors of a row that are drawn begin in ``ContinuousGraph.factor``, and their
-    # number
+    # first, many: (rows,): the place in ``ContinuousGraph.factor`` of a row's first factor that may be drawn, and the
+    # number of such factors
     first: Ints
     many: Ints
     # start, table: alias tables of the rows; empty for rows whose bounds are all equal
     start: Ints
     table: Words64
-    # local, degree: (sites,): L_i, the sum of their bounds, and their number
+    # local, degree: (sites,): the sum L_i of the bounds of these factors, and their number
     local: Floats
     degree: Ints
-    total: float  # Psi, the sum of the bounds of all factors that are drawn, each once
+    total: float  # Psi, the sum of the bounds of all factors that may be drawn, each counted once
 
 
 @builds_rows("functions")
@@ -263,7 +262,7 @@ def function_rows(graph: Graph) -> FunctionRows:
 
 
 def no_rows(graph: Graph) -> FunctionRows:
-    """Return rows of which nothing is drawn, for updates in full."""
+    """Return rows without factors that may be drawn, for updates that evaluate all factors."""
     arrays: ContinuousGraph = graph.arrays
     rows = arrays.sure.size
     return seal(
@@ -296,7 +295,7 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Batch(NamedTuple):
-    """How minibatches are drawn: rows of factors, tau, which sites are updated in full, bounds of factors."""
+    """Parameters of minibatches: rows of factors, tau, the sites updated with all factors, and bounds of factors."""
 
     rows: FunctionRows
     tau: float
@@ -304,7 +303,7 @@ class Batch(NamedTuple):
     bounds: Bounds
 
     def room(self) -> int:
-        """Return how many different factors a minibatch can have, but for chances below e^-100."""
+        """Return the largest number of different factors of a minibatch; more have a probability below e^-100."""
         rate = (1.0 + self.tau) * self.rows.local
         most = np.minimum(self.rows.degree, np.ceil(rate + 20.0 * np.sqrt(rate)) + 100.0)
         return int(most[~self.plain].max(initial=0.0))
@@ -353,7 +352,7 @@ def _put(bounds: Bounds, memory: ContinuousMemory, f: Integer, tau: float) -> No
 
 @inlined
 def gather(batch: Batch, arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words) -> Words:
-    """Choose the factors that the update of site i is about."""
+    """Select the factors for an update of site i."""
     workspace, rows, counts, bounds = memory.workspace, batch.rows, memory.counts, batch.bounds
     row = np.int64(arrays.row[i])
     begin = arrays.start[row]

@@ -1,7 +1,7 @@
-"""Gibbs sampling of models of functions: numbers in intervals, and states, one site at a time.
+"""Gibbs sampling of models whose factors are functions: numbers in intervals, and states, one site at a time.
 
-The selection of factors and the energy of a value given them (:mod:`.energy`) are independent of the method that draws
-a value from it (:mod:`.methods`).
+The selection of factors and the energy of a value (:mod:`.energy`) are independent of the method that draws a value
+from the energy (:mod:`.methods`).
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ _KINDS = {
     "rejection": REJECTED,
     "slice": SLICED,
 }
-# Degrees that are tried one after another, of energies and of densities.
+# Degrees of interpolants that are tried one after another, for energies and for densities.
 _ENERGY_DEGREES = [4, 8, 16, 32, 64]
 _DENSITY_DEGREES = [8, 16, 32, 64, 128]
-# What a drawn factor costs, and a minibatch however small, in factors that are evaluated in full.
+# Cost of drawing a factor, and overhead of a minibatch of any size, in evaluations of a factor.
 _COST_OF_DRAW, _COST_OF_BATCH = 1.5, 10.0
 
 
 class ContinuousParameters(NamedTuple):
-    """How factors are chosen, and how values are drawn."""
+    """The selection of factors, and the method of drawing values."""
 
     batch: Batch
     method: Method
@@ -89,30 +89,30 @@ class ContinuousParameters(NamedTuple):
 )
 @dataclass(frozen=True)
 class ContinuousGibbs(Kernel):
-    """Gibbs sampling of numbers in intervals, and of states beside them, exact for every setting.
+    """Gibbs sampling of numbers in intervals and of states, exact for all settings.
 
     Parameters
     ----------
     method : {"auto", "exact-inverse", "double", "its", "rejection", "slice"}
-        How a number is drawn from its conditional. ``"exact-inverse"``: without approximation, where all factors of a
-        site are polynomials of degree 1 or 2 in it and are evaluated in full. ``"its"``: from an interpolant of the
-        density, with a Metropolis correction. ``"double"``: from an interpolant of the exponential of an interpolant of
-        the energy, which takes fewer evaluations, with the same correction. ``"rejection"``: uniform proposals, for
-        energies that differ by a few units only; needs bounds of all factors, as minibatches do. ``"slice"``: by
-        shrinking the interval, whatever the density is. ``"auto"``: exact-inverse where it is possible, slice where all
-        factors are evaluated otherwise, and double for minibatches.
+        How a number is drawn from its conditional. ``"exact-inverse"``: directly, for sites whose factors are all
+        polynomials of degree 1 or 2 and are all evaluated. ``"its"``: from an interpolant of the density, with a
+        Metropolis correction. ``"double"``: from an interpolant of the exponential of an interpolant of the energy,
+        which takes fewer evaluations, with the same correction. ``"rejection"``: by uniform proposals, for energies
+        that vary by only a few units; it needs bounds of all factors, as minibatches do. ``"slice"``: by slice sampling
+        with a shrinking interval, for any density. ``"auto"``: "exact-inverse" if possible, otherwise "slice" for
+        sites whose factors are all evaluated and "double" for minibatches.
     minibatch : float, "auto" or None
-        None: every update evaluates all factors of its site. A number: Poisson minibatches, and the number is
-        lambda, the mean number of factors drawn whatever the state at the site with the largest sum of
-        bounds L. ``"auto"``: lambda is L^2, or 2 L if that is cheaper than all factors and L^2 is not; sites
-        are updated in full where that is cheaper.
+        None: every update evaluates all factors of its site. A number: Poisson minibatches with this value of lambda,
+        the state-independent part of the mean number of factors that are drawn at the site with the largest sum of
+        bounds L. ``"auto"``: lambda is L^2, or 2 L if that is cheaper than evaluating all factors and L^2 is not;
+        sites for which a minibatch is not cheaper are updated with all factors.
     degree : int, optional
-        Degree of the interpolant of the energy (``"double"``) or of the density (``"its"``); by default it is
-        raised until ``tolerance`` is met, up to 64 (128).
+        Degree of the interpolant of the energy (``"double"``) or of the density (``"its"``). By default, it is
+        raised until ``tolerance`` is met, to at most 64 for energies and 128 for densities.
     fine : int, optional
-        Degree of the second interpolant of ``"double"``, in the same way up to 128.
+        Degree of the second interpolant of ``"double"``; by default it is raised likewise, to at most 128.
     tolerance : float
-        How small the last coefficients of an interpolant should be; about the share of proposals that are rejected.
+        Bound on the last coefficients of an interpolant; about the share of proposals that are rejected.
 
     Examples
     --------
@@ -137,15 +137,15 @@ class ContinuousGibbs(Kernel):
     tolerance: float = 1e-3
 
     def check(self, graph: Graph) -> None:
-        """Refuse a graph of another kind, bounds that are missing, and exact draws where there are none."""
+        """Refuse graphs of other kinds, missing bounds, and exact draws from conditionals without an exact inverse."""
         super().check(graph)
         self._bounds(graph)
         if self.method != "exact-inverse":
             return
         if self.minibatch is not None:
             raise IncompatibleError(
-                "conditionals given a minibatch are no exponentials of polynomials; use method='double' with "
-                "minibatch, or leave it out."
+                "conditionals given a minibatch are not exponentials of polynomials; use method='double' with "
+                "minibatch, or leave minibatch out."
             )
         arrays: ContinuousGraph = graph.arrays
         others = np.flatnonzero((arrays.card == 0) & (arrays.degree == 0))
@@ -171,7 +171,7 @@ class ContinuousGibbs(Kernel):
         return read_batch("minibatch of ContinuousGibbs", self.minibatch, large)
 
     def parameters(self, graph: Graph) -> ContinuousParameters:
-        """Return how factors are chosen and numbers drawn."""
+        """Return the selection of factors and the method of drawing values, for compiled code."""
         arrays: ContinuousGraph = graph.arrays
         if self.method not in _KINDS:
             raise ArgumentError(unknown("method", self.method, _KINDS))
@@ -179,7 +179,7 @@ class ContinuousGibbs(Kernel):
             raise ArgumentError(f"{argument('tolerance')} must be a positive number, got {self.tolerance!r}.")
         batch = self._batch(graph)
         kind = np.full(graph.n_sites, _KINDS[self.method], np.int8)
-        if self.method == "auto":  # in full, slices give several times as many effective draws a second
+        if self.method == "auto":  # with all factors, slices give several times as many effective draws per second
             kind[batch.plain] = SLICED
         if self.method in ("auto", "exact-inverse"):
             kind[batch.plain & (arrays.degree > 0)] = INVERSE
@@ -198,7 +198,7 @@ class ContinuousGibbs(Kernel):
         return Batch(rows, tau, plain, self._bounds(graph))
 
     def _bounds(self, graph: Graph) -> Bounds:
-        """Return the bounds of factors: of all where they are needed, otherwise those that were given."""
+        """Return the bounds of all factors if they are needed, otherwise those that were given."""
         if self.minibatch is None and self.method != "rejection":
             return known_bounds(graph)
         return all_bounds(graph, "method='rejection'" if self.minibatch is None else "minibatch=")
@@ -216,7 +216,7 @@ class ContinuousGibbs(Kernel):
         arrays: ContinuousGraph = graph.arrays
         arity, made = int(arrays.groups.arity.max(initial=1)), self._interpolation()
         energy, density = int(made.nodes.degree[-1]), int(made.density.degree[-1])
-        # all points of a degree and the present value, all states, proposals of a rejection
+        # the largest of: points of a degree and the current value, all states, proposals of a rejection
         points = max(energy + 2, int(arrays.card.max(initial=0)), TOGETHER)
         return ContinuousMemory(
             make_workspace(self._batch(graph).room(), points, arity),
@@ -226,23 +226,23 @@ class ContinuousGibbs(Kernel):
         )
 
     def warnings(self, model: Model, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Return what the theorem guarantees for minibatches, and how many sites are updated in full."""
+        """Return what the theorem guarantees for minibatches, and how many sites are updated with all factors."""
         if self.minibatch is None:
             return ()
         plain, n = int(self._batch(graph).plain.sum()), graph.n_sites
         if plain == n:
-            return (KernelWarning("Every site has so few factors that all are evaluated, which is cheaper."),)
+            return (KernelWarning("Every site has so few factors that evaluating all of them is cheaper."),)
         text = guarantee(self.size(graph), local_energies(graph).largest)
         if _KINDS[self.method] == INTERPOLATED:
             text += " " + self._interpolant_warning(graph)
-        some = f" {plain:,} of {n:,} sites are updated in full, which is cheaper." if plain else ""
+        some = f" {plain:,} of {n:,} sites are updated with all of their factors, which is cheaper." if plain else ""
         return (KernelWarning(text + some),)
 
     def _interpolant_warning(self, graph: Graph) -> str:
         arrays: ContinuousGraph = graph.arrays
         rows, made, double = drawn_rows(graph), self._interpolation(), self.method != "its"
         about = (rows.degree > 0) & (arrays.card == 0)
-        # factors that are always evaluated are none of the theorem's
+        # the theorem does not cover factors that are always evaluated
         known = (arrays.degree[about] > 0).all() and (arrays.sure == arrays.start[:-1]).all()
         ladders = [made.nodes.degree, made.density.degree] if double else [made.density.degree]
         fixed = all(ladder.size == 1 for ladder in ladders)
@@ -255,10 +255,10 @@ class ContinuousGibbs(Kernel):
         )
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
-        """Return means per update, the warmup included.
+        """Return means per update, including the warmup.
 
-        ``minibatch``: draws of factors that were kept; ``factors``: different factors evaluated;
-        ``evaluations``: of factors, one for each value tried; ``acceptance``: share of accepted proposals.
+        ``minibatch``: draws of factors that were kept; ``factors``: different factors that were evaluated;
+        ``evaluations``: evaluations of factors, one for each candidate value; ``acceptance``: the acceptance rate.
         """
         counts = np.sum([memory.counts for memory in memories], axis=0)
         updates = max(int(counts[UPDATES]), 1)
@@ -270,13 +270,13 @@ class ContinuousGibbs(Kernel):
         return {name: float(value) for name, value in found.items()}
 
     def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
-        """Raise an error if a factor was not a number, or outside its bounds."""
+        """Raise an error if the value of a factor was not a number or outside its bounds."""
         if memory.fault[0] != FINE:
             raise_fault(model, graph, self._bounds(graph), memory.fault)
 
 
 def _pays(tau: float, energy: Any, many: Any) -> Any:
-    """Return whether minibatches of a site with this sum of bounds are cheaper than all of its factors."""
+    """Return whether minibatches for a site with this sum of bounds are cheaper than evaluating all of its factors."""
     return _COST_OF_BATCH + _COST_OF_DRAW * (1.0 + tau) * energy < many
 
 

@@ -1,20 +1,20 @@
 """Draws from Chebyshev interpolants on an interval, corrected by a Metropolis step.
 
 A *ladder* is a list of degrees. Values at the points cos(pi j / d) give the coefficients of the interpolant of degree d
-by one product with a precomputed matrix. Degrees are raised until the last two coefficients are small; where each is
-twice the one before, every point is used again.
+by one product with a precomputed matrix. Degrees are raised until the last two coefficients are small; each degree is
+twice the one before, so every point is used again.
 
-A series f is drawn from through its exact antiderivative. It may be below zero in places, so the density drawn from is
-max(f, e) for a small e > 0: a proposal from f + d, with d large enough that this is above it, is accepted with
-probability max(f, e) / (f + d). The least value of f, for d, is bounded from its values on a grid: in the angle f is a
-trigonometric polynomial, and a grid of step pi / (4 d) sees at least cos(pi / 8) of the distance of its extremes from
-the middle (Bernstein and Szegoe).
+Draws from a series f use its exact antiderivative. Because f may be negative in places, the density of draws is
+max(f, e) for a small e > 0: a proposal from f + d, where d is so large that this is at least max(f, e), is accepted
+with probability max(f, e) / (f + d). To choose d, the least value of f is bounded by its values on a grid: as a
+function of the angle, f is a trigonometric polynomial, and a grid of step pi / (4 d) shows at least cos(pi / 8) of the
+distance between its extremes and their middle (Bernstein and Szegoe).
 
 The method ``its`` interpolates the density exp(U) itself. ``double`` interpolates the energy U, which needs few points,
-and then the exponential of that, which needs more, but no factor is evaluated for them. The proposal does not depend on
-the present value, and it is accepted with probability min(1, exp(U(v) - U(x)) q(x) / q(v)): the target is exact for all
-degrees, which only determine how often proposals are rejected. On minibatches these are the algorithms PGITS and
-PGDA [1]_.
+and then the exponential of the interpolant, which needs more points but no evaluations of factors. The proposal does
+not depend on the current value, and it is accepted with probability min(1, exp(U(v) - U(x)) q(x) / q(v)). So the target
+is exactly invariant for all degrees; they only determine how often proposals are rejected. On minibatches, these are
+the algorithms PGITS and PGDA [1]_.
 
 References
 ----------
@@ -38,11 +38,11 @@ from gibbsite.kernels.continuous.energy import ACCEPTED, CHOSEN, EMPTY, FACTOR, 
 
 _FINER = 4
 _WIDER = 1.0 / math.cos(math.pi / (2 * _FINER))
-_FLOOR = 1e-4  # of the mean density: what proposals where the interpolant is below cost, at most
+_FLOOR = 1e-4  # of the mean density: the least density of a proposal, which bounds the share of wasted proposals
 
 
 class Ladder(NamedTuple):
-    """Degrees, and what belongs to each."""
+    """A list of degrees, with the nodes and matrices of each."""
 
     degree: Ints  # (levels,): ascending; each divides the last one
     node: Floats  # (last + 1,): the points of the last degree, from 1 down to -1
@@ -57,7 +57,7 @@ class Ladder(NamedTuple):
 
 
 def make_ladder(degrees: list[int], gridded: bool) -> Ladder:
-    """Make the matrices of some degrees; those of grids for series that are drawn from."""
+    """Compute the matrices of some degrees; if ``gridded``, also those of grids, for series to draw from."""
     matrices, grids = [], []
     for degree in degrees:
         j = np.arange(degree + 1)
@@ -78,7 +78,7 @@ def make_ladder(degrees: list[int], gridded: bool) -> Ladder:
 
 
 class Series(NamedTuple):
-    """Room for series of two ladders."""
+    """Buffers for series of two ladders."""
 
     value: Floats  # energies at the points of the last degree
     density_value: Floats  # values at the points of one degree
@@ -87,13 +87,13 @@ class Series(NamedTuple):
     density: Floats
     integral: Floats
     grid: Floats  # values on the finer grid
-    # (6,): of the density: what it is raised by for proposals (d), its floor (e), the antiderivative at the left end,
-    # the rise over the interval, the degree, and its level in the ladder
+    # (6,): for the density: the lift of proposals (d), its floor (e), the antiderivative at the left end, the rise of
+    # the antiderivative over the interval, the degree, and its level in the ladder
     shape: Floats
 
     @property
     def rebuildable(self) -> bool:
-        """Every update begins anew."""
+        """True: no update reads what an earlier one has written."""
         return True
 
 
@@ -101,7 +101,7 @@ LIFT, FLOOR, BEGIN, RISE, DEGREE, LEVEL = range(6)
 
 
 def make_series(energy: int, density: int) -> Series:
-    """Allocate room for series of at most these degrees."""
+    """Allocate buffers for series of at most these degrees."""
     return Series(
         value=np.zeros(max(energy, density) + 1),
         density_value=np.zeros(max(energy, density) + 1),
@@ -115,14 +115,14 @@ def make_series(energy: int, density: int) -> Series:
 
 @inlined
 def shape_of(ladder: Ladder, level: Integer) -> tuple[Integer, Integer]:
-    """Return the degree of a level, and every how manieth point of the last degree is one of its points."""
+    """Return the degree of a level, and the distance of its points among those of the last degree."""
     degree = ladder.degree[level]
     return degree, ladder.degree[ladder.degree.size - 1] // degree
 
 
 @inlined
 def new_points(ladder: Ladder, level: Integer) -> tuple[Integer, Integer, Integer]:
-    """Return which points of the last degree a level adds: the first, the step to the next, how many."""
+    """Return which points of the last degree a level adds: the first one, the step to the next, and their number."""
     degree, stride = shape_of(ladder, level)
     if level == 0:
         return 0, stride, degree + 1
@@ -131,7 +131,7 @@ def new_points(ladder: Ladder, level: Integer) -> tuple[Integer, Integer, Intege
 
 @inlined
 def transform(ladder: Ladder, level: Integer, value: Floats, out: Floats) -> float:
-    """Turn values at the points of a level into coefficients; return the size of the last two of them."""
+    """Turn values at the points of a level into coefficients; return the absolute sum of the last two."""
     degree, at = ladder.degree[level], ladder.matrix_at[level]
     for k in range(degree + 1):
         out[k] = 0.0
@@ -153,7 +153,7 @@ def fit_density(ladder: Ladder, level: Integer, series: Series, tolerance: float
 
 @inlined
 def sum_series(coefficient: Floats, degree: Integer, s: float) -> float:
-    """Return a series at a point of [-1, 1] (Clenshaw)."""
+    """Return the value of a series at a point of [-1, 1] (Clenshaw)."""
     a, b = 0.0, 0.0
     for k in range(degree, 0, -1):
         a, b = coefficient[k] + 2.0 * s * a - b, a
@@ -171,7 +171,7 @@ def mean_of(coefficient: Floats, degree: Integer) -> float:
 
 @called
 def prepare_draws(ladder: Ladder, series: Series) -> None:
-    """Work out floor, lift and antiderivative of the density that was made last."""
+    """Compute floor, lift and antiderivative of the density that was fitted last."""
     level = np.int64(series.shape[LEVEL])
     degree = ladder.degree[level]
     f, grid, integral = series.density, series.grid, series.integral
@@ -187,7 +187,7 @@ def prepare_draws(ladder: Ladder, series: Series) -> None:
     for g in range(points):
         least, most = min(least, grid[g]), max(most, grid[g])
     least = 0.5 * (least + most) - 0.5 * _WIDER * (most - least)
-    # positive: the weights of values in the mean are (Clenshaw and Curtis), and values are exponentials
+    # positive, because values are exponentials and their weights in the mean are positive (Clenshaw and Curtis)
     floor = _FLOOR * mean_of(f, degree)
     lift = max(0.0, floor - least)
     # int T_0 = T_1, int T_1 = T_2 / 4, int T_k = T_{k+1} / (2 (k + 1)) - T_{k-1} / (2 (k - 1))
@@ -206,7 +206,7 @@ def prepare_draws(ladder: Ladder, series: Series) -> None:
 
 @called
 def density_at(series: Series, s: Any) -> float:
-    """Return the density that is drawn from, not normalised, at a point of [-1, 1]."""
+    """Return the unnormalised density of draws at a point of [-1, 1]."""
     return float(max(sum_series(series.density, np.int64(series.shape[DEGREE]), s), series.shape[FLOOR]))
 
 
@@ -252,10 +252,10 @@ def draw_from_series(series: Series, rng: Words) -> tuple[Words, Any]:
 
 
 class Interpolation(NamedTuple):
-    """Degrees of the two interpolants, and how small their last coefficients should be.
+    """The ladders of both interpolants, and the bound on their last coefficients.
 
-    ``nodes`` has the points where energies are needed. ``double``: the interpolant of the density has a ladder of its
-    own, and ``cross[cross_at[l] + k * (d + 1) + j]`` is T_k at point j of its level l, of degree d.
+    ``nodes`` has the points where energies are needed. If ``double`` is set, the interpolant of the density has a
+    separate ladder, and ``cross[cross_at[l] + k * (d + 1) + j]`` is T_k at point j of its level l, of degree d.
     """
 
     double: bool
@@ -267,7 +267,7 @@ class Interpolation(NamedTuple):
 
 
 def interpolate(energy: list[int] | None, density: list[int], tolerance: float) -> Interpolation:
-    """Make the matrices for degrees of energy and density; of the density alone if the former are None."""
+    """Compute the matrices for degrees of energy and density, or of the density alone if ``energy`` is None."""
     fine = make_ladder(density, gridded=True)
     nodes = fine if energy is None else make_ladder(energy, gridded=False)
     order = np.arange(0 if energy is None else energy[-1] + 1)
@@ -276,7 +276,7 @@ def interpolate(energy: list[int] | None, density: list[int], tolerance: float) 
     return Interpolation(energy is not None, nodes, fine, np.concatenate(parts), starts, float(tolerance))
 
 
-# Of the stage of an update: the level, the present energy, the proposal on [-1, 1], the draw to accept it by.
+# Entries of the stage: the level, the current energy, the proposal in [-1, 1], and the uniform draw for its acceptance.
 _LEVEL, _NOW, _PROPOSAL, _DRAW = range(1, 5)
 _PROPOSES = -1.0  # in place of a level
 
@@ -285,7 +285,7 @@ _PROPOSES = -1.0  # in place of a level
 def _ask_level(
     ladder: Ladder, level: Integer, arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer
 ) -> Integer:
-    """Ask for the energies at those points of a level that are no points of a level before."""
+    """Ask for the energies at those points of a level that no earlier level has."""
     points = memory.workspace.points
     middle, half = 0.5 * (arrays.low[i] + arrays.high[i]), 0.5 * (arrays.high[i] - arrays.low[i])
     first, skip, many = new_points(ladder, level)
@@ -299,7 +299,7 @@ def _ask_level(
 def ask_nodes(
     method: Interpolation, arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer
 ) -> Integer:
-    """Ask for the energies at the points of the lowest degree, and at the present value."""
+    """Ask for the energies at the points of the lowest degree, and at the current value."""
     many = _ask_level(method.nodes, 0, arrays, memory, i)
     memory.workspace.points[many] = x[i]
     return many + 1
@@ -309,7 +309,7 @@ def ask_nodes(
 def answer_nodes(
     method: Interpolation, arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
-    """Raise the degree, propose a value, or accept it or not."""
+    """Raise the degree, propose a value, or accept or reject the proposal."""
     workspace, poly, counts = memory.workspace, memory.poly, memory.counts
     stage, energy = workspace.stage, workspace.energy
     low, high = arrays.low[i], arrays.high[i]
@@ -326,7 +326,7 @@ def answer_nodes(
     first, skip, many = new_points(method.nodes, level)
     for k in range(many):
         poly.value[first + k * skip] = energy[k]
-        if energy[k] == -math.inf:  # no polynomial
+        if energy[k] == -math.inf:  # no polynomial interpolates it
             memory.fault[0], memory.fault[FACTOR] = EMPTY, i
             return rng, 0
     if level == 0:

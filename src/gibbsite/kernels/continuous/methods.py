@@ -1,22 +1,23 @@
-"""How a new value of a site is found: a method asks for energies at some points, and then at others.
+"""Methods that draw a new value of a site: each asks for energies at some points, and then possibly at more.
 
-The loop over factors is in one place, and methods do not know of it: the points they ask for are evaluated, they
-look at the energies and ask again, or have found a value. All methods are one piece of compiled code; a number
-selects that of a site. Interpolation is in :mod:`.interpolated`; the others are here.
+The loop over factors is in one place, separate from the methods: a method asks for the energies at some points, reads
+them, and asks again or has found a value. All methods are compiled together; a number selects the method of a site.
+Interpolation is in :mod:`.interpolated`; the other methods are here.
 
-*Inverse*: where the energy is a polynomial of degree 2 at most, the density on the unit interval is exp(b t + c t^2): a
-truncated exponential or normal, or, for c > 0, one with its mass at the ends. It is drawn by rejection from at most
-three pieces of exponentials: tangents of a concave energy at the mode and one standard deviation to the left and right
-of it, which meet halfway, or chords of a convex one on both sides of its minimum. The energy is below a tangent at p by
-``c (t - p)^2``, below a chord over [l, r] by ``c (t - l)(t - r)``: nothing cancels, however flat or steep. At least
-about half of the proposals are accepted, 84 % of those for a normal, all where c = 0.
+*Inverse*: if the energy is a polynomial of degree 2 at most, the density on the unit interval is exp(b t + c t^2): a
+truncated exponential or normal, or, for c > 0, a density with its mass at the ends. It is drawn by rejection from at
+most three exponential pieces: tangents of a concave energy at the mode and one standard deviation to the left and right
+of it, which meet halfway, or chords of a convex energy on both sides of its minimum. The difference of the energy and a
+tangent at p is ``c (t - p)^2``, and that of the energy and a chord over [l, r] is ``c (t - l)(t - r)``, so there is no
+cancellation for flat or steep energies. At least about half of the proposals are accepted, 84 % for a normal, and all
+if c = 0.
 
 *Rejection*: uniform proposals, accepted with probability exp(U(v) - bound of U), the sum of the bounds of the
 factors. Several are evaluated together, because a factor is costly to find and cheap to call again.
 
-*Slice*: a level below the present density, then uniform draws from the interval, which shrinks. The interval is
-that of the site, so there is no width to choose [1]_; a draw below the level becomes the new end on its side, and
-some tens of evaluations find a slice however narrow. That of an angle is a whole turn, cut anywhere.
+*Slice*: a level below the current density is drawn, then uniform draws from a shrinking interval. It begins as the
+interval of the site, so there is no width to choose [1]_. A draw below the level becomes the new end on its side, and
+a few dozen evaluations find even a very narrow slice. For an angle, the interval is a whole turn, cut at random.
 
 References
 ----------
@@ -112,7 +113,7 @@ def draw_quadratic(b: float, c: float, rng: Words) -> tuple[Words, Any]:
 
 @inlined
 def ask_ends(arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer) -> Integer:
-    """Ask for the energies that a polynomial of degree 1 or 2 follows from; return how many."""
+    """Ask for the energies that determine a polynomial of degree 1 or 2; return their number."""
     points = memory.workspace.points
     points[0], points[1] = arrays.low[i], arrays.high[i]
     points[2] = 0.5 * (arrays.low[i] + arrays.high[i])
@@ -130,9 +131,9 @@ def answer_ends(arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer, r
     return rng
 
 
-#: Proposals that are evaluated together.
+#: Number of proposals that are evaluated together.
 TOGETHER = 8
-# Of the stage of an update: the bound, the number of proposals.
+# Entries of the stage of an update: the bound, and the number of proposals.
 _BOUND, _TRIES = 1, 2
 
 
@@ -148,7 +149,7 @@ def _try(arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Wor
 def ask_trials(
     bounds: Bounds, gain: float, arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
-    """Ask for the energies of some proposals; ``gain`` is log(1 + 1 / tau), the most of a factor drawn."""
+    """Ask for the energies of some proposals; ``gain`` is log(1 + 1 / tau), the most that a drawn factor adds."""
     workspace = memory.workspace
     bound = 0.0
     begin = arrays.start[arrays.row[i]]
@@ -162,7 +163,7 @@ def ask_trials(
 
 @inlined
 def answer_trials(arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer, rng: Words) -> tuple[Words, Integer]:
-    """Take the first proposal that is accepted, or make further ones."""
+    """Take the first proposal that is accepted, or make more proposals."""
     workspace = memory.workspace
     for k in range(TOGETHER):
         rng, u = uniform(rng)
@@ -176,13 +177,13 @@ def answer_trials(arrays: ContinuousGraph, memory: ContinuousMemory, i: Integer,
     return _try(arrays, memory, i, rng)
 
 
-# Of the stage of an update: the level, the interval, and the place in it that is asked for.
+# Entries of the stage of an update: the level, the ends of the interval, and the point that is being evaluated.
 _LEVEL, _LOW, _HIGH, _AT = 1, 2, 3, 4
 
 
 @inlined
 def ask_slice(arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer) -> Integer:
-    """Ask for the present energy."""
+    """Ask for the energy of the current value."""
     stage = memory.workspace.stage
     stage[_LEVEL], stage[_LOW], stage[_HIGH] = math.inf, arrays.low[i], arrays.high[i]
     stage[_AT] = x[i]
@@ -194,13 +195,13 @@ def ask_slice(arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: I
 def answer_slice(
     arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
-    """Choose the level; then take a value above it, or shrink the interval."""
+    """Draw the level, accept a value above it, or shrink the interval."""
     stage, v, energy = memory.workspace.stage, memory.workspace.stage[_AT], memory.workspace.energy[0]
     rng, u = uniform(rng)
-    if stage[_LEVEL] == math.inf:  # this was the present value
+    if stage[_LEVEL] == math.inf:  # this was the current value
         stage[_LEVEL] = energy + math.log(1.0 - u)
         rng, u = uniform(rng)
-        if arrays.period[i] > 0.0:  # a whole turn, cut anywhere
+        if arrays.period[i] > 0.0:  # a whole turn, cut at random
             stage[_LOW] = x[i] - u * arrays.period[i]
             stage[_HIGH] = stage[_LOW] + arrays.period[i]
             rng, u = uniform(rng)
@@ -221,7 +222,7 @@ STATES, INVERSE, INTERPOLATED, REJECTED, SLICED = range(5)
 
 
 class Method(NamedTuple):
-    """The method of each site, and what methods need; ``gain`` is log(1 + 1 / tau)."""
+    """The method of each site, and the parameters of methods; ``gain`` is log(1 + 1 / tau)."""
 
     kind: Ints8
     interpolation: Interpolation
@@ -233,7 +234,7 @@ class Method(NamedTuple):
 def ask(
     method: Method, arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
-    """Write the points where the energy of site i is needed first to the workspace; return how many."""
+    """Write the first points where the energy of site i is needed to the workspace; return their number."""
     kind = method.kind[i]
     if kind == STATES:
         for a in range(arrays.card[i]):
@@ -252,7 +253,7 @@ def ask(
 def answer(
     method: Method, arrays: ContinuousGraph, memory: ContinuousMemory, x: Floats, i: Integer, rng: Words
 ) -> tuple[Words, Integer]:
-    """Look at the energies; return the number of further points, or 0 and a value in ``workspace.stage``."""
+    """Read the energies; return the number of further points, or write a value to ``workspace.stage`` and return 0."""
     kind = method.kind[i]
     if kind == STATES:
         size, w = np.int64(arrays.card[i]), memory.workspace.energy

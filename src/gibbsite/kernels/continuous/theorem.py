@@ -1,17 +1,17 @@
-"""Bounds on what interpolation costs a minibatch sampler: theorems 4 and 5 of Zhang and De Sa (2019), corrected.
+"""Bounds on the spectral gap of minibatch samplers with interpolation: theorems 4 and 5 of Zhang and De Sa (2019).
 
-Let every factor be analytic in one of its numbers, and at most c M in absolute value in the ellipse around
-the interval whose half axes sum to rho half widths. The minibatch does not change if all bounds M are
-multiplied by c, so the theorems hold with c L in the place of L:
+The theorems are given in a corrected form. Let every factor be analytic in each of its numbers, and at most c M in
+absolute value in the ellipse around the interval whose half axes sum to rho half widths. The minibatch does not change
+if all bounds M are multiplied by c, so the theorems hold with c L in the place of L:
 
     PGDA:   gap >= (1 - 4 sqrt(F)) exp(-4 (c L)^2 / lambda) gap(Gibbs)   if lambda log 2 >= 4 c L,
             F = 4 exp(8 c L) rho^(-k/2) / (sqrt(rho) - 1) + exp(16 c L rho^(-m/2) / (sqrt(rho) - 1)) - 1
     PGITS:  gap >= (1 - G) exp(-4 (c L)^2 / lambda) gap(Gibbs)   if lambda >= 2 c L,
             G = 8 exp(c L) rho^(-m/2) / sqrt(rho - 1)
 
-A polynomial of degree d that stays within M on the interval stays within rho^d M in the ellipse (Bernstein),
-so c = rho^d, and rho may be chosen: the best one is taken. The constants are rough; proposals are accepted
-almost always at degrees far below those to which the theorems apply.
+A polynomial of degree d that is bounded by M on the interval is bounded by rho^d M in the ellipse (Bernstein), so
+c = rho^d. The bound holds for every rho, and the best one is taken. The constants are rough: almost all proposals are
+accepted at degrees far below those to which the theorems apply.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 
 _ELLIPSES = 1.0 + np.geomspace(1e-3, 20.0, 400)  # rho
-_MOST = 512  # degrees that can be asked for
+_MOST = 512  # largest degree that users can choose
 
 
 def kept_double(size: float, largest: float, power: int, energy: int, density: int) -> float:
-    """Return by what the gap of plain Gibbs is multiplied at least, for PGDA; 0 if nothing is known.
+    """Return a lower bound on the gap of PGDA divided by that of plain Gibbs; 0 if nothing is known.
 
-    ``power`` is the degree of the factors, ``energy`` and ``density`` those of the two interpolants: m and k.
+    ``power`` is the degree of the factors; ``energy`` (m) and ``density`` (k) are the degrees of the interpolants.
     """
     rho, bound, plain = _setting(size, largest, power, 4.0 / math.log(2.0))
     root = np.sqrt(rho) - 1.0
@@ -41,7 +41,7 @@ def kept_double(size: float, largest: float, power: int, energy: int, density: i
 
 
 def kept_single(size: float, largest: float, power: int, density: int) -> float:
-    """Return the same for PGITS, with one interpolant."""
+    """Return a lower bound on the gap of PGITS, which has one interpolant, divided by that of plain Gibbs."""
     rho, bound, plain = _setting(size, largest, power, 2.0)
     with np.errstate(over="ignore"):
         lost = np.exp(np.log(8.0) + bound - 0.5 * np.log(rho - 1.0) - 0.5 * density * np.log(rho))
@@ -51,7 +51,7 @@ def kept_single(size: float, largest: float, power: int, density: int) -> float:
 def degrees_needed(size: float, largest: float, power: int, double: bool) -> tuple[int, ...] | None:
     """Return degrees (m, k), or (m,), at which half of exp(-4 L^2 / lambda) is guaranteed; None if above 512."""
     rho, bound, _ = _setting(size, largest, power, 4.0 / math.log(2.0) if double else 2.0)
-    # what interpolants may lose of what minibatches keep
+    # the share of the gap of minibatches that interpolation may cost
     spare = 1.0 - 0.5 * np.exp(np.minimum(4.0 * (bound**2 - largest**2) / size, 1.0))
     rho, bound, spare = (each[spare > 0.0] for each in (rho, bound, spare))
     if not double:
@@ -68,10 +68,10 @@ def degrees_needed(size: float, largest: float, power: int, double: bool) -> tup
 
 
 def interpolant_warning(size: float, largest: float, power: int, degrees: tuple[int, ...] | None, double: bool) -> str:
-    """Return what a theorem guarantees for interpolants of these degrees; None: found while sampling."""
+    """Return what a theorem guarantees for interpolants of these degrees; None means that degrees adapt."""
     theorem, least = (4, 4.0 / math.log(2.0)) if double else (5, 2.0)
     silent = f"Theorem {theorem} does not cover interpolants"
-    corrected = "their error is corrected and costs what is rejected"
+    corrected = "their error is corrected by rejecting proposals"
     if size < least * largest:
         return f"{silent}, because lambda is below {least * largest:.4g}; {corrected}."
     if not power:
@@ -92,7 +92,7 @@ def _spell(degrees: tuple[int, ...]) -> str:
 
 
 def _setting(size: float, largest: float, power: int, least: float) -> tuple[Floats, Floats, Floats]:
-    """Return all rho with lambda >= least c L, c L of each, and what minibatches alone keep."""
+    """Return all rho with lambda >= least c L, c L for each, and the share of the gap that minibatches keep."""
     bound = _ELLIPSES**power * largest
     fits = size >= least * bound
     return _ELLIPSES[fits], bound[fits], np.exp(-4.0 * bound[fits] ** 2 / size)

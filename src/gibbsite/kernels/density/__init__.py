@@ -1,5 +1,5 @@
-"""Moves in log-densities: Metropolis-Hastings, slices, Langevin.
+"""Kernels for log-densities: Metropolis-Hastings, slice sampling, Langevin dynamics.
 
-``metropolis``, ``slice``, ``langevin`` (MALA, ULA) and ``sgld`` are the kernels; ``moves`` has what they share,
-``tuning`` their adaptation in the warmup, ``bias`` the bias of those without an accept step.
+``metropolis``, ``slice``, ``langevin`` (MALA, ULA) and ``sgld`` are the kernels. ``moves`` has their common parts,
+``tuning`` the adaptation in the warmup, and ``bias`` the bias of kernels without an accept step.
 """

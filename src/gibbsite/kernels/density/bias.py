@@ -1,12 +1,12 @@
 """The bias of steps without an accept step, computed from curvature and noise near the mean of a run.
 
-Near its mean m a target has the log-density -(x - m)^T H (x - m) / 2. Steps x' = x + g M grad + noise of covariance Q =
-2 g M + g^2 M V M, where V is the covariance of an estimated gradient, then have the covariance S with
+Near its mean m, a target has the log-density -(x - m)^T H (x - m) / 2. For steps x' = x + g M grad + noise with noise
+of covariance Q = 2 g M + g^2 M V M, where V is the covariance of an estimated gradient, the covariance S satisfies
 
     S = A S A^T + Q,    A = I - g M H,
 
-instead of H^-1. The mean of the gradient is zero under both distributions. So where the third derivatives T are not,
-the mean is off by H^-1 T : (S - H^-1) / 2, to first order.
+and differs from H^-1. The mean of the gradient is zero under both distributions. So if the third derivatives T are not
+zero, the bias of the mean is H^-1 T : (S - H^-1) / 2 to first order.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _WIDTH = 1e-4  # step of difference quotients of gradients, in standard deviatio
 
 
 class Bias(NamedTuple):
-    """What is known of the bias of a kernel."""
+    """The estimated bias of a kernel."""
 
-    mean: Floats  # (n,): by how much the means are off
-    sd: Floats  # (n,): by which share the standard deviations are too large
-    spread: Floats  # (n,): the standard deviations that the kernel should show, if the computation is right
-    noise: float = 0.0  # largest g V / 2, zero where gradients are exact: how much the noise of the gradient adds
+    mean: Floats  # (n,): bias of the means
+    sd: Floats  # (n,): relative bias of the standard deviations
+    spread: Floats  # (n,): the standard deviations that draws of the kernel have if the approximation holds
+    noise: float = 0.0  # largest g V / 2, the contribution of noise in the gradient; zero if gradients are exact
 
 
 def curvature_at(gradients: Callable[[Floats], Floats], place: Floats, sds: Floats) -> Floats:
@@ -43,7 +43,7 @@ def curvature_at(gradients: Callable[[Floats], Floats], place: Floats, sds: Floa
 def bias_of_steps(
     gradients: Callable[[Floats], Floats], place: Floats, curvature: Floats, g: float, shape: Floats, noise: Floats
 ) -> Bias | None:
-    """Return the bias of steps of size g, given H, M and V; None where the curvature is not positive definite.
+    """Return the bias of steps of size g, given H, M and V; None if the curvature is not positive definite.
 
     ``gradients`` computes gradients at places (rows); ``place`` is the mean of the run.
 

@@ -1,15 +1,15 @@
-"""Langevin moves: along the gradient, with noise, with or without an accept step.
+"""Langevin kernels: steps along the gradient with noise, with or without an accept step.
 
     y = x + g M grad log p(x) + sqrt(2 g) L z,    M = L L^T, z normal
 
-is the diffusion dX = M grad log p dt + sqrt(2) L dB, whose stationary density is p, in steps: the covariance of a
-move is 2 g M. Steps change the stationary density. MALA accepts y by the Metropolis-Hastings ratio and is exact; ULA
-takes every y and is biased: for a normal target of variance s^2 it samples variance
+is a discretisation of the diffusion dX = M grad log p dt + sqrt(2) L dB, whose stationary density is p; the covariance of a
+step is 2 g M. Discretisation changes the stationary density. MALA accepts y by the Metropolis-Hastings ratio and is
+exact; ULA always accepts y and is biased: for a normal target of variance s^2 its stationary variance is
 
     2 g / (1 - (1 - g / s^2)^2) = 2 s^4 / (2 s^2 - g),    0 < g < 2 s^2.
 
-With v = L^-1 (y - x) = g L^T grad(x) + sqrt(2 g) z, the way back has noise -(v + g L^T grad(y)) / sqrt(2 g),
-so that the ratio of proposals needs no inverse:
+With v = L^-1 (y - x) = g L^T grad(x) + sqrt(2 g) z, the reverse step has the noise -(v + g L^T grad(y)) / sqrt(2 g),
+so the ratio of proposal densities needs no inverse:
 
     log q(x | y) - log q(y | x) = |z|^2 / 2 - |v + g L^T grad(y)|^2 / (4 g).
 
@@ -61,13 +61,13 @@ _WANTED = 0.574
 
 
 class MalaParameters(NamedTuple):
-    """The acceptance wanted."""
+    """The target acceptance rate."""
 
     wanted: float
 
 
 class UlaParameters(NamedTuple):
-    """Parameters of a kernel whose step size is learnt, and therefore kept in the memory of the chain."""
+    """The type that selects the step; the step size is in the memory of the chain."""
 
     unused: int = 0
 
@@ -75,15 +75,15 @@ class UlaParameters(NamedTuple):
 @register(proof="tests/proofs/test_densities.py", recommend={"MALA": {}})
 @dataclass(frozen=True)
 class MALA(WalkingKernel):
-    """Metropolis-adjusted Langevin: moves along the gradient, accepted or not; exact.
+    """Metropolis-adjusted Langevin algorithm: steps along the gradient with an accept step; exact.
 
     Parameters
     ----------
     step : float, optional
-        The step g: moves have covariance 2 g times the preconditioner. Without one it is learned in the
-        warmup, to an acceptance of 0.574.
+        The step g: moves have covariance 2 g times the preconditioner. By default it is learned in the
+        warmup, for an acceptance rate of 0.574.
     preconditioner : matrix (n, n), array of variances (n,), "adapt" or None
-        M, best the covariance of the target; "adapt" learns it in the warmup, None is the identity.
+        The matrix M, ideally the covariance of the target. "adapt" learns it in the warmup; None is the identity.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class MALA(WalkingKernel):
         return self.step is None, isinstance(self.preconditioner, str)
 
     def first_size(self, graph: Graph) -> Floats:
-        """Return the step; zero if it is learned, from a first value that is computed at the start of the chain."""
+        """Return the step, or zero if it is learned; its first value is then computed at the start of the chain."""
         return np.array([0.0 if self.step is None else positive("the step of MALA", self.step)])
 
     def first_factor(self, graph: Graph) -> Floats:
@@ -112,13 +112,13 @@ class MALA(WalkingKernel):
         if isinstance(self.preconditioner, str) and self.preconditioner != "adapt":
             raise ArgumentError(f'the preconditioner must be numbers or "adapt", got {self.preconditioner!r}.')
         if isinstance(self.preconditioner, str) and self.step is not None:
-            raise ArgumentError("a step belongs to its preconditioner; leave one that is to be learned out.")
+            raise ArgumentError("a given step needs a given preconditioner; leave out step to learn both.")
         if self.preconditioner is None or isinstance(self.preconditioner, str):
             return np.ones(graph.n_sites)
         return read_shape(self.preconditioner, graph.n_sites, "the preconditioner")
 
     def parameters(self, graph: Graph) -> MalaParameters:
-        """Return the acceptance wanted."""
+        """Return the target acceptance rate."""
         self.first_size(graph), self.first_factor(graph)  # refuses invalid arguments
         return MalaParameters(_WANTED)
 
@@ -126,17 +126,17 @@ class MALA(WalkingKernel):
 @register(proof="tests/proofs/test_densities.py")
 @dataclass(frozen=True)
 class ULA(WalkingKernel):
-    """Unadjusted Langevin: moves along the gradient without an accept step; biased.
+    """Unadjusted Langevin algorithm: steps along the gradient without an accept step; biased.
 
-    The bias vanishes with the step: a normal target of variance s^2 gets variance 2 s^4 / (2 s^2 - step). For
-    steps of 2 s^2 and more chains run away. Moves out of the bounds of a target are rejected.
+    The bias vanishes with the step: for a normal target of variance s^2, draws have variance 2 s^4 / (2 s^2 - step).
+    With steps of 2 s^2 or more, chains diverge. Moves out of the bounds of a target are rejected.
 
     Parameters
     ----------
     step : float
         The step g: moves have covariance 2 g times the preconditioner.
     preconditioner : matrix (n, n) or array of variances (n,), optional
-        M; the identity by default.
+        The matrix M, by default the identity.
 
     Examples
     --------
@@ -172,7 +172,7 @@ class ULA(WalkingKernel):
         return UlaParameters()
 
     def bias(self, graph: Graph, place: Floats, sds: Floats, memories: Sequence[Any]) -> Bias | None:
-        """Return the bias near the middle of a run."""
+        """Return the bias, estimated near the mean of a run."""
 
         def gradients(places: Floats) -> Floats:
             room = np.concatenate([places, np.zeros_like(places)], axis=1)
@@ -186,15 +186,15 @@ class ULA(WalkingKernel):
         return bias_of_steps(gradients, place, curvature, g, root @ root.T, np.zeros((n, n)))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Warn that it is biased, and by how much for normal targets."""
+        """Warn that draws are biased, and state the bias for normal targets."""
         return (KernelWarning(f"ULA has no accept step: {bias_text(self.step)}; gs.MALA() is exact.", grave=True),)
 
 
 def bias_text(g: float) -> str:
-    """Return a sentence on what a step without accepting does to a normal target."""
+    """Return a description of the bias of a step without an accept step, for a normal target."""
     return (
-        f"its draws are biased however long the run, and standard errors do not show it. A normal target of "
-        f"variance s^2 gets variance 2 s^4 / (2 s^2 - g): with the step g = {g:.4g}, {_share(g, 10)} too "
+        f"its draws are biased even in long runs, and standard errors do not show the bias. For a normal target of "
+        f"variance s^2, draws have variance 2 s^4 / (2 s^2 - g): with the step g = {g:.4g}, {_share(g, 10)} too "
         f"large for s^2 = {10 * g:.3g}, {_share(g, 1)} for s^2 = {g:.3g}"
     )
 
@@ -213,7 +213,7 @@ def _move_mala(
     here, there, noise, factor = memory.here, memory.there, memory.noise, memory.factor
     pull_back(factor, here, noise)
     if memory.size[0] == 0.0:
-        # drift and noise alike: at a typical place |L^T grad|^2 is about n for M = covariance
+        # scale the step by the size of the drift: at a typical place |L^T grad|^2 is about n if M is the covariance
         total = 0.0
         for k in range(n):
             total += noise[k] * noise[k]

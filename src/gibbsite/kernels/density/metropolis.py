@@ -1,10 +1,10 @@
-"""Metropolis-Hastings in a density: propose a place, accept it with probability min(1, ratio).
+"""Metropolis-Hastings sampling of a density: propose a place and accept it with probability min(1, ratio).
 
     log ratio = log p(y) - log p(x) + log q(x | y) - log q(y | x)
 
-All coordinates at once, y = x + s L z with z normal or uniform; one coordinate at a time (Metropolis within
-Gibbs), with any scan; or by a function of the user. Size and covariance of moves are adapted in the warmup only: a
-chain that adapts for ever is not a Markov chain.
+Proposals move all coordinates at once, y = x + s L z with z normal or uniform, or one coordinate at a time (Metropolis
+within Gibbs), with any scan, or come from a user's function. Size and covariance of moves are adapted in the warmup
+only, because an adapting chain is not a Markov chain.
 
 References
 ----------
@@ -57,20 +57,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A proposal distribution, and its density or ratio of densities where it is asymmetric.
+    """A proposal distribution, with its density or ratio of densities if it is asymmetric.
 
     Exactly one of ``log_density``, ``log_ratio`` and ``symmetric`` is needed: without the ratio of
-    both directions an asymmetric proposal would sample another distribution.
+    both directions, an asymmetric proposal would lead to another distribution.
 
     Parameters
     ----------
     draw : callable
-        ``draw(x, rng) -> array``, a proposed place; ``rng`` is a NumPy generator, or what compiled functions
-        get in its place. A draw that does not look at x is an independence proposal.
+        ``draw(x, rng) -> array``, a proposed place; ``rng`` is a NumPy generator, or its replacement in compiled
+        functions. A draw that does not depend on x is an independence proposal.
     log_density : callable, optional
         ``log_density(to, from) -> number``, the logarithm of q(to | from) up to a constant.
     log_ratio : callable, optional
-        ``log_ratio(to, from) -> number``, that of q(from | to) / q(to | from).
+        ``log_ratio(to, from) -> number``, the logarithm of q(from | to) / q(to | from).
     symmetric : bool
         The proposal has the same density in both directions.
 
@@ -113,7 +113,7 @@ class Proposal:
         return f"Proposal({', '.join([*parts, f'symmetric={self.symmetric}'])})"
 
     def functions(self) -> tuple[Any, Any]:
-        """Return the draw, and the density or ratio, as compiled code calls them."""
+        """Return the draw, and the density or ratio, for compiled code."""
         if not self._kept:
             self._kept["draw"] = adopt(self.draw, "draw")
             other = self.log_density if self.log_ratio is None else self.log_ratio
@@ -133,7 +133,7 @@ class Exactly(NamedTuple):
 
 
 class TogetherParameters(NamedTuple):
-    """Moves of all coordinates: whether numbers are uniform, the acceptance wanted, how they are judged."""
+    """Moves of all coordinates: whether numbers are uniform, the target acceptance rate, and the judge."""
 
     even: bool
     wanted: float
@@ -141,14 +141,14 @@ class TogetherParameters(NamedTuple):
 
 
 class AloneParameters(NamedTuple):
-    """Moves of single coordinates: whether numbers are uniform, and the acceptance wanted."""
+    """Moves of single coordinates: whether numbers are uniform, and the target acceptance rate."""
 
     even: bool
     wanted: float
 
 
 class ProposedParameters(NamedTuple):
-    """Moves of a user: addresses of draw and density (0: symmetric), whether that is the ratio; the judge."""
+    """Moves of a user: addresses of draw and density (0: symmetric), whether the latter is a ratio, and the judge."""
 
     draw: int
     density: int
@@ -163,17 +163,18 @@ class ProposedParameters(NamedTuple):
 )
 @dataclass(frozen=True)
 class Metropolis(WalkingKernel):
-    """Metropolis-Hastings in a density.
+    """Metropolis-Hastings sampling of a density.
 
     Parameters
     ----------
     proposal : "normal", "uniform" or Proposal
-        Distribution of the moves; uniform ones reach sqrt(3) standard deviations to each side. Or your own functions.
+        Distribution of the moves, or your own functions. Uniform moves reach sqrt(3) standard deviations to each side.
     scale : float or array (n,), optional
-        Standard deviations of moves; where ``adapt`` is set, at first. By default 2.38 / sqrt(n), or 2.4 for
-        single coordinates.
+        Standard deviations of moves, which are only the first ones if ``adapt`` is set. By default 2.38 / sqrt(n), or
+        2.4 for single coordinates.
     covariance : matrix (n, n), optional
-        Shape of moves of all coordinates, times ``scale`` squared; it is not learned then.
+        Shape of moves of all coordinates: their covariance is this matrix times ``scale`` squared. If given, it is not
+        learned.
     one_by_one : bool
         Move one coordinate at a time, in the order of the scan: Metropolis within Gibbs.
     adapt : bool
@@ -245,18 +246,18 @@ class Metropolis(WalkingKernel):
         return TogetherParameters(even, _TOGETHER, self.judge(graph))
 
     def judge(self, graph: Graph) -> NamedTuple:
-        """Return how the gain of a move is computed: see :func:`weigh`."""
+        """Return the type that selects how the gain of a move is computed (:func:`weigh`)."""
         return Exactly()
 
     def report(self, memories: Any) -> dict[str, float]:
-        """Return acceptance and scale; proposals of users have no scale."""
+        """Return the acceptance rate and the scale; proposals of users have no scale."""
         found = super().report(memories)
         if isinstance(self.proposal, Proposal):
             found.pop("scale")
         return found
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
-        """Raise the error of a failed step, or that of the proposal of the user."""
+        """Raise the error of a failed step, or the error that the user's proposal raised."""
         if isinstance(self.proposal, Proposal) and memory.trouble[0] in (DRAWN, RATIO):
             here, there = memory.trouble[2:], memory.there[: graph.n_sites]
             draw, other = self.proposal.functions()
@@ -270,7 +271,7 @@ class Metropolis(WalkingKernel):
 
 
 def read_scale(given: Any, n: int) -> Floats:
-    """Return the scale of a user: n positive numbers."""
+    """Return a scale that a user has given as n positive numbers."""
     try:
         scale = np.broadcast_to(np.asarray(given, float), (n,)).copy()
     except (TypeError, ValueError, OverflowError):
@@ -291,13 +292,13 @@ def draw_unit(even: bool, rng: Words) -> tuple[Words, float]:
 
 @generic
 def begin(judge: Any, arrays: Any, memory: MoveMemory, x: Floats) -> bool:
-    """Evaluate what a judge needs at the present place; return whether that succeeded."""
+    """Evaluate what a judge needs at the current place; return whether that succeeded."""
     raise NotImplementedError
 
 
 @generic
 def weigh(judge: Any, arrays: Any, memory: MoveMemory, x: Floats, rng: Words) -> tuple[Words, Any, Any]:
-    """Return the log-density of the proposed place, if it is known, and the gain that decides about it."""
+    """Return the log-density of the proposed place, if known, and the gain that decides whether to accept it."""
     raise NotImplementedError
 
 
@@ -378,7 +379,7 @@ def _move_as_proposed(
     store(words, rng)
     total = call_at(params.draw, here, 0, n, there, 0, n, words)
     if math.isnan(total):
-        store(words, rng)  # as they were, to see why
+        store(words, rng)  # restore the generator, to repeat the failing call later
     rng = load(words)
     for k in range(n):
         total += there[k] - there[k]
@@ -389,7 +390,7 @@ def _move_as_proposed(
     rng, value, gain = weigh(params.judge, arrays, memory, x, rng)
     if params.density != 0 and gain > -math.inf:
         ratio = call_at(params.density, there, 0, n, here, 0, n, words)
-        if not params.is_ratio:  # both ways
+        if not params.is_ratio:  # evaluate the density in both directions
             ratio = call_at(params.density, here, 0, n, there, 0, n, words) - ratio
         if math.isnan(ratio):
             complain(memory, RATIO, ratio, x)

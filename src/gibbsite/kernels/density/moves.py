@@ -1,7 +1,7 @@
 """The base of kernels that move in a density: their memory, their adaptation, and their errors.
 
-A step that fails (a density of NaN, a gradient that is not finite, a place that diverges) stores the place, and
-steps after it do nothing. The run checks this after every block, restores the chains to where they were before,
+A step that fails (because a density is NaN, a gradient is not finite, or the chain diverges) stores the place, and
+later steps do nothing. The run checks this after every block, restores the chains to their states before the block,
 and raises the error of :meth:`WalkingKernel.inspect`.
 """
 
@@ -31,27 +31,27 @@ if TYPE_CHECKING:
     from gibbsite.models import Model
 
 
-# Positions in the counts of a chain: moves made and accepted since the warmup, whether it still learns, and,
-# of minibatches, factors drawn and evaluated.
+# Positions in the counts of a chain: moves and accepted moves since the warmup, whether it still learns, and, for
+# minibatches, factors that were drawn and evaluated.
 MOVES, ACCEPTED, TUNING, DRAWS, CALLS = range(5)
 # Kinds of failures.
 NAN, INFINITE, SLOPE, RAN_AWAY, DRAWN, RATIO = range(1, 7)
 _FAR = 1e100  # beyond this a chain has diverged
-_MANY = 10**6  # rows; with more, no better step is computed
+_MANY = 10**6  # rows; with more, no smaller step is suggested
 
 
 class MoveMemory(NamedTuple):
-    """Memory of a chain that walks in a density."""
+    """Memory of a chain that samples a density."""
 
-    # here, there: (2 n,): the present place and a proposed one, each with its gradient behind it
+    # here, there: (2 n,): the current place and the proposed one, each followed by its gradient
     here: Floats
     there: Floats
     noise: Floats  # (n,): random numbers of a move
-    now: Floats  # (2,): log-density of the present place, and whether it (and the gradient) is known
-    size: Floats  # (1,) or (n,): length of moves, of all coordinates or of each
-    visits: Ints  # as ``size``: moves from which it was learned
+    now: Floats  # (2,): log-density of the current place, and whether it (and the gradient) is known
+    size: Floats  # (1,) or (n,): size of moves, for all coordinates or for each
+    visits: Ints  # of the shape of ``size``: number of moves from which it was learned
     factor: Floats  # (n,) or (n * n,): shape of moves, diagonal or lower triangular
-    moments: Floats  # places of this window (see :func:`learn_shape`); empty where the shape is given
+    moments: Floats  # moments of the places of this window (see :func:`learn_shape`); empty if the shape is given
     counts: Ints  # (5,): moves, accepted ones, whether to learn; factors of minibatches
     words: Words64  # (4,): the generator, for functions of the user
     home: Floats  # (n,): the place at the first step
@@ -59,7 +59,7 @@ class MoveMemory(NamedTuple):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Arrays that may hold NaN."""
+        """Arrays that may contain NaN."""
         return ("there", "now", "trouble")
 
 
@@ -80,7 +80,7 @@ def is_stuck(memory: MoveMemory) -> bool:
 
 @inlined
 def checked(memory: MoveMemory, value: float, place: Floats) -> float:
-    """Return a log-density; complain about NaN and plus infinity, which become minus infinity."""
+    """Return a log-density; record NaN and plus infinity as failures and return minus infinity for them."""
     if value < math.inf:
         return value
     complain(memory, NAN if math.isnan(value) else INFINITE, value, place)
@@ -89,7 +89,7 @@ def checked(memory: MoveMemory, value: float, place: Floats) -> float:
 
 @inlined
 def slope_at(arrays: Any, memory: MoveMemory, workspace: Floats) -> bool:
-    """Write the gradient of a workspace behind its place; complain if it is not finite."""
+    """Write the gradient of a workspace after its place; record a failure if it is not finite."""
     n = memory.noise.size
     total = gradient_at(arrays, workspace)
     for k in range(n):
@@ -102,7 +102,7 @@ def slope_at(arrays: Any, memory: MoveMemory, workspace: Floats) -> bool:
 
 @inlined
 def ran_away(memory: MoveMemory, workspace: Floats) -> bool:
-    """Complain about a place that has diverged."""
+    """Return whether a place has diverged, and record that as a failure."""
     for k in range(memory.noise.size):
         if not abs(workspace[k]) < _FAR:
             complain(memory, RAN_AWAY, workspace[k], workspace)
@@ -112,7 +112,7 @@ def ran_away(memory: MoveMemory, workspace: Floats) -> bool:
 
 @inlined
 def stand(memory: MoveMemory, x: Floats) -> bool:
-    """Store the present place unless it is known; return whether it was new."""
+    """Store the current place unless it is known; return whether it was new."""
     if memory.now[1] != 0.0:
         return False
     for k in range(x.size):
@@ -124,7 +124,7 @@ def stand(memory: MoveMemory, x: Floats) -> bool:
 
 @inlined
 def arrive(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
-    """Evaluate the log-density of the present place unless it is known; return whether that succeeded."""
+    """Evaluate the log-density of the current place unless it is known; return whether that succeeded."""
     if stand(memory, x):
         memory.now[0] = checked(memory, density_at(arrays, x), x)
     return not is_stuck(memory)
@@ -132,14 +132,14 @@ def arrive(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
 
 @inlined
 def arrive_sloped(arrays: Any, memory: MoveMemory, x: Floats) -> bool:
-    """Evaluate log-density and gradient of the present place unless they are known; return whether that succeeded."""
+    """Evaluate log-density and gradient of the current place unless they are known; return whether that succeeded."""
     known = memory.now[1] != 0.0
     return arrive(arrays, memory, x) and (known or slope_at(arrays, memory, memory.here))
 
 
 @inlined
 def move_there(memory: MoveMemory, x: Floats, value: float) -> None:
-    """Make the proposed place the present one."""
+    """Make the proposed place the current one."""
     n = x.size
     for k in range(n):
         x[k] = memory.there[k]
@@ -150,7 +150,7 @@ def move_there(memory: MoveMemory, x: Floats, value: float) -> None:
 
 @inlined
 def learn(memory: MoveMemory, x: Floats, chance: float, wanted: float) -> None:
-    """Learn size and shape of moves from one that was accepted with this probability."""
+    """Adapt size and shape of moves after a move whose acceptance probability was ``chance``."""
     if memory.counts[TUNING] != 0:
         tune_size(memory.size, memory.visits, 0, chance, wanted)
         if memory.moments.size > 0 and learn_shape(memory.moments, x, memory.factor):
@@ -159,7 +159,7 @@ def learn(memory: MoveMemory, x: Floats, chance: float, wanted: float) -> None:
 
 @inlined
 def accepts(rng: Words, gain: float) -> tuple[Words, bool]:
-    """Toss a coin of probability min(1, exp(gain)); a certain outcome takes no random number."""
+    """Return True with probability min(1, exp(gain)); a certain outcome uses no random number."""
     if gain >= 0.0 or gain == -math.inf:
         return rng, gain >= 0.0
     rng, e = exponential(rng)
@@ -168,7 +168,7 @@ def accepts(rng: Words, gain: float) -> tuple[Words, bool]:
 
 @inlined
 def decide(memory: MoveMemory, x: Floats, value: Any, gain: Any, wanted: float, rng: Words) -> Words:
-    """Accept or reject the proposed place, whose log-density is ``value``; count, and learn from it."""
+    """Accept or reject the proposed place, whose log-density is ``value``; count the move and learn from it."""
     rng, accepted = accepts(rng, gain)
     memory.counts[MOVES] += 1
     if accepted:
@@ -180,7 +180,7 @@ def decide(memory: MoveMemory, x: Floats, value: Any, gain: Any, wanted: float, 
 
 @dataclass(frozen=True)
 class WalkingKernel(Kernel):
-    """A kernel that moves in a density: all coordinates at once by default."""
+    """A kernel that samples a density, by default by moves of all coordinates at once."""
 
     kinds: ClassVar[frozenset[str]] = frozenset({"density", "data"})
     conditional: ClassVar[bool] = False
@@ -190,20 +190,20 @@ class WalkingKernel(Kernel):
     sloped: ClassVar[bool] = False
     #: Whether a step may reject what it proposes.
     rejects: ClassVar[bool] = True
-    #: What the size of moves is called in reports.
+    #: Name of the size of moves in reports.
     size_name: ClassVar[str] = "scale"
 
     def check(self, graph: Graph) -> None:
-        """Refuse a graph of another kind, or without the gradient that is needed."""
+        """Refuse a graph of another kind, or one without a gradient if the kernel needs it."""
         super().check(graph)
         name = type(self).__name__
         if self.sloped:
             arrays = graph.arrays
             if not arrays.gradient or (graph.kind == "data" and arrays.prior and not arrays.prior_gradient):
                 raise IncompatibleError(
-                    f"{name} needs the gradient of the log-density, and there is none: give it to the model "
-                    "(grad=...), or write the function with JAX. Finite differences are not taken in its "
-                    "place."
+                    f"{name} needs the gradient of the log-density, and the model has none: give the model "
+                    "grad=..., or write the function with JAX. Finite differences are not used in place of a "
+                    "gradient."
                 )
         if graph.kind == "functions" and graph.arrays.card.any():
             raise IncompatibleError(
@@ -224,11 +224,11 @@ class WalkingKernel(Kernel):
         return False, False
 
     def memory(self, graph: Graph, stream: Words64) -> NamedTuple:
-        """Allocate places and what is learned."""
+        """Allocate places, and size and shape of moves."""
         return self.move_memory(graph)
 
     def move_memory(self, graph: Graph) -> MoveMemory:
-        """Allocate places and what is learned."""
+        """Allocate places, and size and shape of moves."""
         n = graph.n_sites
         size, factor = self.first_size(graph), self.first_factor(graph)
         by_size, by_shape = self.learns()
@@ -250,15 +250,15 @@ class WalkingKernel(Kernel):
         )
 
     def freeze(self, memory: Any) -> None:
-        """End learning; counts begin anew."""
+        """End learning, and set all counts to zero."""
         memory.counts[:] = 0
 
     def forget(self, memory: Any) -> None:
-        """Forget value and gradient of the present place."""
+        """Forget log-density and gradient of the current place."""
         memory.now[:] = 0.0
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
-        """Return the share of accepted moves since the warmup, and the size of moves."""
+        """Return the acceptance rate since the warmup, and the size of moves."""
         counts = np.sum([memory.counts for memory in memories], axis=0)
         found = {"acceptance": counts[ACCEPTED] / max(int(counts[MOVES]), 1)} if self.rejects else {}
         sizes = np.stack([memory.size for memory in memories])
@@ -271,18 +271,18 @@ class WalkingKernel(Kernel):
         if what == 0:
             return
         where = model.place_text(place)
-        said = {
+        text = {
             NAN: f"The log-density is NaN at {where}; it must be a number or -inf.",
             INFINITE: f"The log-density is infinite at {where}; it must be a number or -inf.",
             SLOPE: f"The gradient is not finite, or of the wrong shape, at {where}.",
-            RAN_AWAY: f"A chain ran away, to {where}: the step is too large.",
+            RAN_AWAY: f"A chain diverged, to {where}: the step is too large.",
             DRAWN: f"The proposal returned {value:g} from {where}; it must return finite numbers.",
             RATIO: f"The log-density of the proposal is {value:g} for a move from {where}.",
         }[what]
         if self.sloped and what != RATIO:
-            said += self._advice(graph, memory)
+            text += self._advice(graph, memory)
         raised = cause_at(graph, place) if what in (NAN, INFINITE, SLOPE) else graph.take_raised()
-        raise SamplingError(said + cause_text(raised)) from raised
+        raise SamplingError(text + cause_text(raised)) from raised
 
     def _advice(self, graph: Graph, memory: Any) -> str:
         """Suggest a step: half of the largest one that is stable at the first place of the chain.
@@ -295,15 +295,15 @@ class WalkingKernel(Kernel):
         if not 0.0 < curvature < math.inf:
             return ""
         return (
-            f" The curvature where the chain began, {curvature:.4g}, makes steps from {2 / curvature:.3g} on "
-            f"unstable; try {1 / curvature:.2g}, or less."
+            f" At the start of the chain, the curvature is {curvature:.4g}, so steps of {2 / curvature:.3g} or more "
+            f"are unstable; try {1 / curvature:.2g} or less."
         )
 
 
 def largest_curvature(graph: Graph, place: Floats, factor: Floats) -> float:
-    """Return the largest eigenvalue of L^T H L, by size, for the Hessian H of the log-density at a place.
+    """Return the largest absolute eigenvalue of L^T H L, for the Hessian H of the log-density at a place.
 
-    Power iteration, with differences of gradients.
+    The method is power iteration with differences of gradients.
     """
     n = place.size
     matrix = np.diag(factor) if factor.size == n else factor.reshape(n, n)
@@ -327,7 +327,7 @@ def largest_curvature(graph: Graph, place: Floats, factor: Floats) -> float:
 
 
 def positive(name: str, given: Any) -> float:
-    """Return a positive number of a user."""
+    """Return a positive number that a user has given."""
     if isinstance(given, bool) or not isinstance(given, int | float | np.number) or not 0 < given < math.inf:
         raise ArgumentError(f"{argument(name)} must be a positive number, got {given!r}.")
     return float(given)

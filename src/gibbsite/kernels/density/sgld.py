@@ -2,11 +2,11 @@
 
     x' = x + g (grad prior(x) + (N / K) sum over K rows of grad likelihood(x, row)) + sqrt(2 g) z
 
-There is no accept step: the ratio would need the likelihood of all rows, which minibatches are to avoid, and with a
-ratio or a gradient of a minibatch in its place MALA is no longer exact. So the bias of ULA stays, and the noise of the
-gradient adds to that of the move: its covariance is 2 g I + g^2 V, where V = (N^2 / K) times the covariance of the
-rows' gradients (with replacement; times (N - K) / (N - 1) without). It is small where g V / 2 << 1. Control variates
-replace the sum by its exact value at a fixed place plus differences from there, which are small near it.
+There is no accept step: its ratio would need the likelihood of all rows, which minibatches avoid, and MALA with a ratio
+or gradient of a minibatch is not exact. So the bias of ULA remains, and the noise of the gradient adds to that of the
+move, whose covariance is 2 g I + g^2 V. Here V = (N^2 / K) times the covariance of the rows' gradients (with
+replacement; times (N - K) / (N - 1) without). The noise is small if g V / 2 << 1. Control variates replace the sum by
+its exact value at a fixed place plus differences from that place, which are small near it.
 
 References
 ----------
@@ -50,13 +50,13 @@ from gibbsite.kernels.density.moves import (
 )
 from gibbsite.kernels.registry import register
 
-_AHEAD = 5  # rows that are prefetched; processors wait if there are more than ten lines at a time
-_ROWS = 4000  # rows from which the bias is computed
-_LINE = 8  # numbers in a line of the cache
+_AHEAD = 5  # number of rows that are prefetched; processors wait for more than ten cache lines at a time
+_ROWS = 4000  # number of rows from which the bias is computed
+_LINE = 8  # number of floats in a cache line
 
 
 class SgldParameters(NamedTuple):
-    """Rows of a minibatch, with replacement or not; how steps fall; the fixed place and its gradient."""
+    """Size of a minibatch, whether rows are replaced, the decay of steps, and the fixed place with its gradient."""
 
     batch: int
     replace: bool
@@ -67,7 +67,7 @@ class SgldParameters(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Memory of a chain: its moves, the rows of a minibatch, and those that have been drawn (key, stamp)."""
+    """Memory of a chain: its moves, the rows of a minibatch, and a hash table of drawn rows (key, stamp)."""
 
     moves: MoveMemory
     rows: Ints
@@ -76,23 +76,23 @@ class Batch(NamedTuple):
     steps: Ints
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie: stamps are of past steps."""
+        """Return the ranges of the entries of arrays, to check those of a file; stamps are numbers of past steps."""
         return {"steps": (0, 1 << 62), "stamp": (0, int(self.steps[0]))}
 
 
 @register(proof="tests/proofs/test_densities.py")
 @dataclass(frozen=True)
 class SGLD(WalkingKernel):
-    """Stochastic gradient Langevin dynamics: a step costs ``batch`` rows, however many there are; biased.
+    """Stochastic gradient Langevin dynamics: a step reads ``batch`` rows of the data; biased.
 
     Parameters
     ----------
     step : float
-        The step g, the first one if steps fall.
+        The step g, or the first one if steps decay.
     batch : int
-        Rows of a minibatch.
+        Number of rows of a minibatch.
     replace : bool
-        Draw rows with replacement; without, the noise of large batches is smaller.
+        Whether rows are drawn with replacement; without, the noise of large batches is smaller.
     decay : (delay, power), optional
         Step number t is ``step * (1 + t / delay) ** -power``, 0.5 < power <= 1; constant by default. All
         draws have the same weight in results.
@@ -144,13 +144,13 @@ class SGLD(WalkingKernel):
             raise ArgumentError(f"the batch of SGLD must be a whole number of at least 1, got {size!r}.")
         if size > rows:
             raise ArgumentError(
-                f"a batch of {size} rows is more than the {rows} there are; take fewer, or gs.MALA(), which "
-                "looks at all of them and is exact."
+                f"a batch of {size} rows is larger than the data with {rows} rows; take fewer, or gs.MALA(), which "
+                "reads all rows and is exact."
             )
         return int(size)
 
     def parameters(self, graph: Graph) -> SgldParameters:
-        """Return the minibatch; add up the gradients of all rows where there is a fixed place."""
+        """Return the parameters of minibatches; at a fixed place, add up the gradients of all rows."""
         self.first_size(graph)
         delay, power = 1.0, 0.0
         if self.decay is not None:
@@ -176,14 +176,14 @@ class SGLD(WalkingKernel):
         return SgldParameters(self.size(graph), bool(self.replace), delay, power, fixed, slope)
 
     def memory(self, graph: Graph, stream: Words64) -> Batch:
-        """Allocate places, rows, and a hash table for those that have been drawn."""
+        """Allocate places, rows, and a hash table of drawn rows."""
         size = self.size(graph)
         slots = 0 if self.replace else 1 << (2 * size).bit_length()
         none = np.zeros(slots, np.int64)
         return Batch(self.move_memory(graph), np.zeros(size, np.int64), none, none.copy(), np.zeros(1, np.int64))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Explain why there is no accept step, and what that costs."""
+        """Warn that there is no accept step, and describe the bias."""
         less = "" if self.replace else " (N - K) / (N - 1)"
         noise = (
             "their noise is that of differences of gradients from the fixed place"
@@ -194,14 +194,14 @@ class SGLD(WalkingKernel):
         return (
             KernelWarning(
                 f"SGLD has no accept step, which would need the likelihood of all {graph.arrays.rows:,} "
-                f"rows: {bias_text(self.step)}. Gradients of minibatches make it larger: {noise}. The "
-                "verdict says how large it is.",
+                f"rows: {bias_text(self.step)}. Gradients of minibatches make the bias larger: {noise}. The "
+                "verdict states its size.",
                 grave=True,
             ),
         )
 
     def bias(self, graph: Graph, place: Floats, sds: Floats, memories: Any) -> Bias | None:
-        """Return the bias near the middle of a run, from the gradients of some rows."""
+        """Return the bias near the mean of a run, estimated from the gradients of some rows."""
         arrays, n = graph.arrays, place.size
         many = min(arrays.rows, _ROWS)
         rows = np.sort(np.random.default_rng(0).choice(arrays.rows, many, replace=False))
@@ -225,7 +225,7 @@ class SGLD(WalkingKernel):
         if not np.isfinite(curvature).all() or np.linalg.eigvalsh(curvature)[0] <= 0.0:
             return None
         fixed = None if self.control_variates is None else of_rows(np.asarray(self.control_variates, float))
-        # mean and standard deviations of the target are enough for an average of what is quadratic
+        # for the average of a quadratic function, points at mean and standard deviations of the target suffice
         aside = np.sqrt(n) * np.linalg.cholesky(np.linalg.inv(curvature)).T
         noise = np.zeros((n, n))
         for where in np.concatenate([place + aside, place - aside]):
@@ -240,11 +240,11 @@ class SGLD(WalkingKernel):
         return bias_of_steps(gradients, place, curvature, g, np.eye(n), noise)
 
     def freeze(self, memory: Any) -> None:
-        """End learning; counts begin anew."""
+        """End learning, and set all counts to zero."""
         super().freeze(memory.moves)
 
     def forget(self, memory: Any) -> None:
-        """Forget the present place."""
+        """Forget the current place."""
         super().forget(memory.moves)
 
     def report(self, memories: Any) -> dict[str, float]:
@@ -262,7 +262,7 @@ class SGLD(WalkingKernel):
 
 @inlined
 def add_row(arrays: DataGraph, workspace: Floats, row: Integer) -> float:
-    """Add the gradient of a row's log-likelihood to the sum behind a place; return NaN if that fails."""
+    """Add the gradient of a row's log-likelihood to the sum after a place; return NaN if that fails."""
     at = row * arrays.width
     return call_at(arrays.gradient, workspace, 0, arrays.low.size, arrays.data, at, arrays.width, arrays.nothing)
 
@@ -276,7 +276,7 @@ def add_all_rows(arrays: DataGraph, workspace: Floats) -> None:
 
 @compiled
 def row_gradients(arrays: DataGraph, workspaces: Floats) -> None:
-    """Write the gradient of each row behind the place in a workspace of its own."""
+    """Write the gradient of each row to a separate workspace, after the place."""
     for row in range(arrays.rows):
         failed = add_row(arrays, workspaces[row], row)
         workspaces[row, -1] += failed
@@ -294,7 +294,7 @@ def draw_rows(parameters: SgldParameters, arrays: DataGraph, memory: Batch, rng:
     for k in range(size):
         last = many - size + k
         rng, row = below(rng, last + 1)
-        for _ in range(2):  # a row that has been drawn is replaced by the last one, which cannot have been
+        for _ in range(2):  # a row that has been drawn already is replaced by the last one, which has not
             slot = (row * 0x9E3779B1) & mask
             while memory.stamp[slot] == now and memory.key[slot] != row:
                 slot = (slot + 1) & mask
@@ -309,7 +309,7 @@ def draw_rows(parameters: SgldParameters, arrays: DataGraph, memory: Batch, rng:
 
 @inlined
 def batch_gradient(parameters: SgldParameters, arrays: DataGraph, memory: Batch) -> float:
-    """Write the estimate of the gradient behind the present place; return NaN if a function failed."""
+    """Write the estimate of the gradient after the current place; return NaN if a function failed."""
     n, size, width = arrays.low.size, parameters.batch, arrays.width
     here, there = memory.moves.here, memory.moves.there
     controlled = parameters.fixed.size > 0

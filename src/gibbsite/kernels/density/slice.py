@@ -1,8 +1,9 @@
 """Slice sampling, one coordinate at a time: uniform draws under the graph of the density.
 
-A height below the density at x_i is drawn, then an interval around x_i that is widened until both ends are
-above the graph, then a place in it, which is drawn anew from a shrunk interval as long as it lies above
-(Neal, 2003, figures 3 and 5). Exact whatever the width. That of an angle is a whole turn, cut anywhere.
+A height below the density at x_i is drawn, then an interval around x_i that is widened until the density at both ends
+is below the height. Then values are drawn from the interval, which shrinks to each rejected value, until the density at
+one of them is above the height (Neal, 2003, figures 3 and 5). The kernel is exact for every width. For an angle, the
+interval is a whole turn, cut at random.
 
 References
 ----------
@@ -30,12 +31,12 @@ from gibbsite.kernels.density.metropolis import read_scale
 from gibbsite.kernels.density.moves import ACCEPTED, MOVES, TUNING, MoveMemory, WalkingKernel, arrive, checked, is_stuck
 from gibbsite.kernels.registry import register
 
-_WIDER = 64  # times that an interval may be widened
+_WIDER = 64  # how often an interval may be widened
 _SHRINK = 200  # after this many cuts an interval has shrunk to the place itself
 
 
 class SliceParameters(NamedTuple):
-    """How often an interval may be widened."""
+    """The limit on widening an interval."""
 
     most: int
 
@@ -43,12 +44,12 @@ class SliceParameters(NamedTuple):
 @register(proof="tests/proofs/test_densities.py", recommend={"Slice": {}})
 @dataclass(frozen=True)
 class Slice(WalkingKernel):
-    """Slice sampling of one coordinate at a time, in the order of the scan; no gradient, little tuning.
+    """Slice sampling of one coordinate at a time, in the order of the scan; it needs no gradient and little tuning.
 
     Parameters
     ----------
     width : float or array (n,), optional
-        First width of intervals, about as wide as the conditional distribution of a coordinate. Without one it
+        First width of intervals, ideally about as wide as the conditional distribution of a coordinate. By default it
         is learned in the warmup, as twice the mean distance of a move.
 
     References
@@ -84,7 +85,7 @@ class Slice(WalkingKernel):
         return SliceParameters(_WIDER)
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
-        """Return the width, and how often the density was evaluated for a move."""
+        """Return the width, and the mean number of evaluations of the density per move."""
         counts = np.sum([memory.counts for memory in memories], axis=0)
         evaluations = counts[ACCEPTED] / max(int(counts[MOVES]), 1)
         return {**super().report(memories), "evaluations": float(evaluations)}
@@ -92,7 +93,7 @@ class Slice(WalkingKernel):
 
 @inlined
 def _look(arrays: Any, memory: MoveMemory, x: Floats, i: Integer, v: Any) -> float:
-    """Return the log-density (or the part that matters) with coordinate i at v; -inf outside the box."""
+    """Return the log-density, or the part that depends on coordinate i, with the coordinate at v; -inf if outside."""
     v = wrapped(arrays.low[i], period_of(arrays, i), v)
     if not arrays.low[i] <= v <= arrays.high[i]:
         return -math.inf
@@ -119,10 +120,10 @@ def _slice(
     rng, u = uniform(rng)
     low = before - u * width
     high = low + width
-    # the limit is divided at random between both ends, which keeps the reverse move as likely (Neal, figure 3)
+    # the limit is divided at random between both ends, so that the reverse move is as likely (Neal, figure 3)
     rng, left = below(rng, params.most)
     right = params.most - 1 - left
-    if turn > 0.0:  # a whole turn, cut anywhere
+    if turn > 0.0:  # a whole turn, cut at random
         left = right = 0
     while left > 0 and _look(arrays, memory, x, i, low) > height:
         low -= width

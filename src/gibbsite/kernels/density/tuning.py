@@ -1,8 +1,8 @@
 """Adaptation in the warmup: the size of moves (Robbins-Monro), and their covariance.
 
-The size of moves follows the acceptance: after move t, log size += t^-0.6 (accepted - wanted). The shape is the
-covariance of the places visited, in windows each twice as long as the one before, so that the influence of the start
-vanishes; correlations are shrunk as if n + 5 more places had shown none. Adaptation ends with the warmup.
+The size of moves is adapted to a target acceptance rate: after move t, log size += t^-0.6 (accepted - wanted). The
+shape is the covariance of the visited places, in windows of doubling length, so that the influence of the start
+vanishes; correlations are shrunk as if there were n + 5 more uncorrelated places. Adaptation ends with the warmup.
 
 References
 ----------
@@ -23,7 +23,7 @@ from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite.errors import ArgumentError
 
-# Coordinates up to which a full covariance is learned; beyond, only variances are.
+# Largest number of coordinates for which a full covariance is learned; with more, only variances are.
 MOST_DENSE = 128
 _FIRST_WINDOW = 50
 _POWER = -0.6
@@ -31,7 +31,7 @@ _PRIOR_PLACES = 5.0
 
 
 def make_moments(n: int) -> Floats:
-    """Allocate count, length of the window, mean and sums of squares (or of products) of places."""
+    """Allocate the count, the length of the window, and the mean and sums of squares (or products) of places."""
     return np.zeros(2 + n + (n * n if n <= MOST_DENSE else n))
 
 
@@ -56,7 +56,7 @@ def read_shape(given: Any, n: int, what: str) -> Floats:
 
 @inlined
 def tune_size(size: Floats, visits: Ints, k: Integer, accepted: float, wanted: float) -> None:
-    """Make moves of kind k larger if more of them are accepted than wanted, otherwise smaller."""
+    """Increase the size of moves of kind k if their acceptance is above the target, otherwise decrease it."""
     visits[k] += 1
     size[k] *= math.exp(float(visits[k]) ** _POWER * (accepted - wanted))
 
@@ -93,7 +93,7 @@ def pull_back(factor: Floats, workspace: Floats, out: Floats) -> None:
 
 @called
 def learn_shape(moments: Floats, x: Floats, factor: Floats) -> bool:
-    """Add a place; at the end of a window replace the factor, and return whether it was replaced."""
+    """Add a place; at the end of a window, replace the factor. Return whether it was replaced."""
     n = x.size
     if moments[1] == 0.0:
         moments[1] = max(_FIRST_WINDOW, 4 * n)

@@ -1,8 +1,8 @@
-"""Normal distributions by Cholesky factors: all sites drawn independently, or blocks given the others.
+"""Draws from normal distributions by Cholesky factors: whole states independently, or blocks given the other sites.
 
-With the precision Q = L L^T, sites ordered so that L has a narrow band, L^T (x - mean) = z of standard normal numbers z
-has the solution x of covariance Q^-1 (the transformation method). The draws are independent, but they are made as a
-chain, so that all features of runs are available.
+The precision is Q = L L^T, with sites ordered so that L has a narrow band. For standard normal numbers z, the solution
+x of L^T (x - mean) = z has covariance Q^-1 (the transformation method). The draws are independent, but they are made as
+a chain, so that all features of runs are available.
 
 The conditional distribution of a block b given the other sites o is normal, too: its precision is Q_bb = L L^T, and its
 mean is mean_b - Q_bb^-1 Q_bo (x_o - mean_o).
@@ -32,7 +32,7 @@ _MOST_ENTRIES = 1 << 27  # entries of the factor: a gigabyte
 
 
 class FactorParameters(NamedTuple):
-    """The factor: entry (i + k, i) of L is ``band[i * width + k]``; ``site[i]`` is the i-th of its order."""
+    """The factor: entry (i + k, i) of L is ``band[i * width + k]``, and ``site[i]`` is the i-th site in its order."""
 
     band: Floats
     width: int
@@ -42,7 +42,7 @@ class FactorParameters(NamedTuple):
 @register(proof="tests/proofs/test_gaussian.py", recommend={"ExactGaussian": {}})
 @dataclass(frozen=True)
 class ExactGaussian(Kernel):
-    """Independent draws of a normal distribution, where a Cholesky factor fits into memory.
+    """Independent draws from a normal distribution whose Cholesky factor fits into memory.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class ExactGaussian(Kernel):
     joint: ClassVar[bool] = True
 
     def parameters(self, graph: Graph) -> FactorParameters:
-        """Return the factor, which is kept with the graph."""
+        """Return the factor, which is cached with the graph."""
         return graph.cache.find(FactorParameters, lambda: _factorise(graph.arrays))
 
     def independent(self, graph: Graph) -> bool:
@@ -82,7 +82,7 @@ class Draw(NamedTuple):
 
 
 def _factorise(arrays: GaussianGraph) -> FactorParameters:
-    """Return the banded Cholesky factor of the precision, in the order of Cuthill and McKee, reversed."""
+    """Return the banded Cholesky factor of the precision, in reverse Cuthill-McKee order."""
     from scipy.linalg import cholesky_banded
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
@@ -131,27 +131,27 @@ def _draw_all(
 class BlockParameters(NamedTuple):
     """Blocks as arrays."""
 
-    # start, member: sites of block b: ``member[start[b] : start[b + 1]]``
+    # start, member: ``member[start[b] : start[b + 1]]`` are the sites of block b
     start: Ints
     member: Ints
-    # place, factor: its Cholesky factor, row by row, from ``factor[place[b]]`` on
+    # place, factor: the Cholesky factor of block b, row by row, begins at ``factor[place[b]]``
     place: Ints
     factor: Floats
-    # row, other, entry: entries of the precision between the k-th member and sites outside its block:
-    # ``row[k] : row[k + 1]``
+    # row, other, entry: entries ``row[k]`` to ``row[k + 1]`` are those of the precision between the k-th member and
+    # sites outside its block
     row: Ints
     other: Ints
     entry: Floats
 
 
 class BlockMemory(NamedTuple):
-    """Room for a block."""
+    """A buffer for a block."""
 
     work: Floats
 
     @property
     def rebuildable(self) -> bool:
-        """Every step begins anew."""
+        """True: no step reads what an earlier one has written."""
         return True
 
 
@@ -180,7 +180,7 @@ class BlockedGaussianGibbs(Kernel):
     blocks: Sequence[Sequence[int]] = ()
 
     def units(self, graph: Graph) -> int | None:
-        """Visit blocks."""
+        """Return the number of blocks."""
         return len(self._read(graph))
 
     def sites_of(self, graph: Graph, unit: int) -> Positions:
@@ -239,7 +239,7 @@ class BlockedGaussianGibbs(Kernel):
         )
 
     def memory(self, graph: Graph, stream: Words64) -> BlockMemory:
-        """Allocate room for the largest block."""
+        """Allocate a buffer for the largest block."""
         return BlockMemory(np.zeros(max(block.size for block in self._read(graph))))
 
 

@@ -1,11 +1,12 @@
-"""Gibbs sampling of normal distributions: a site given its neighbours is normal, by the precision's row.
+"""Gibbs sampling of normal distributions: the conditional of a site is normal, given by a row of the precision.
 
-Over-relaxed (Adler, 1981): the new value lies on the other side of the conditional mean,
+With over-relaxation (Adler, 1981), the new value lies on the other side of the conditional mean m,
 
     x' = m + a (x - m) + s sqrt(1 - a^2) z,    -1 < a < 1,
 
-which keeps the target for every a; a = 0 is the heat bath. By color, all sites of a color move on any number of
-threads: the random number of a site is keyed by sweep and position, so results do not depend on the threads.
+which leaves the target invariant for every a; a = 0 is the heat bath. With chromatic scans, all sites of a color move
+at once on any number of threads: the random number of a site is keyed by sweep and position, so results do not depend
+on the number of threads.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from gibbsite.scans.base import Phased, run_end
 
 _U = np.uintp
 _U32, _U64 = np.uint32, np.uint64
-# A normal number is made of two words of 32 bits.
+# Number of normal draws from a block of words; each draw takes two words of 32 bits.
 _EACH = BLOCK // 2
 
 
 class GaussianParameters(NamedTuple):
-    """How far the old value is reflected, and what is left for noise."""
+    """The weights of the old value and of the noise."""
 
     back: float
     noise: float
@@ -62,8 +63,8 @@ class GaussianGibbs(Kernel):
     Parameters
     ----------
     relax : float
-        Over-relaxation, from 0 (heat bath) to below 1: how far the new value lies on the other side of the
-        conditional mean. Near 1 it moves in long sweeps through strongly dependent sites.
+        Over-relaxation, from 0 (heat bath) to below 1: the mean distance of the new value beyond the conditional mean,
+        relative to that of the old value. Values near 1 let strongly dependent sites move far in the same direction.
 
     Examples
     --------
@@ -89,7 +90,7 @@ class GaussianGibbs(Kernel):
         return GaussianMemory(chain_key(stream), np.zeros((MOST_MEMBERS, ROOM), np.uint32))
 
     def shareable(self, graph: Graph) -> bool:
-        """Return True, because by color random numbers are keyed."""
+        """Return True, because random numbers are keyed by position if colors are visited."""
         return True
 
 

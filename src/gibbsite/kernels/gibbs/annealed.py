@@ -1,13 +1,13 @@
-"""Annealed Gibbs: cool the conditionals down from sweep to sweep, to find a most probable state.
+"""Annealed Gibbs sampling: temperatures fall from sweep to sweep, to find a most probable state.
 
 A site is drawn from its conditional raised to the power 1/T and normalised again; at T = 0 it takes its most
-probable state, the first of equals, which is the method of iterated conditional modes [2]_. Schedules are
+probable state, the first one in case of ties, which is the method of iterated conditional modes [2]_. Schedules are
 those of the Stanford named-entity recogniser [1]_: linear, T_k = start (1 - k/K) for k = 0, ..., K, whose
 last sweep is at T = 0, and exponential, start * rate^k; or any list of temperatures, one per sweep. After the
-last one a chain stays at its temperature. The paper starts at T = 1, the model itself; without a ``start``
-it is taken from the differences of log-weights in the model (:mod:`.temperature`).
+last one, a chain stays at its temperature. The paper starts at T = 1, the model itself; here the default ``start``
+is computed from the differences of log-weights in the model (:mod:`.temperature`).
 
-The distribution of the states changes all the time, so they do not estimate probabilities.
+The distribution of the states changes from sweep to sweep, so draws do not estimate probabilities.
 
 References
 ----------
@@ -47,30 +47,30 @@ if TYPE_CHECKING:
 SCHEDULES = ("linear", "exponential")
 _SWEEPS = 1000
 _ONE = np.uintp(1)
-_CHANGES_PER_SITE = 64  # between two fresh starts of the sums that are kept
+_CHANGES_PER_SITE = 64  # changes of states after which running sums are computed again
 _LAST = 0.01  # last temperature of an exponential schedule without a rate, as a share of the first
 
 
 class AnnealedParameters(NamedTuple):
-    """Inverse temperatures by sweep, infinite for T = 0; and how many steps are a sweep."""
+    """Inverse temperatures by sweep, infinite for T = 0, and the number of steps in a sweep."""
 
     inverse: Floats
     sites: int
 
 
 class Cooling(NamedTuple):
-    """Memory of an annealed chain: scratch space; sweeps over, and steps made of the present one."""
+    """Memory of an annealed chain: scratch space, number of finished sweeps, and number of steps in the current one."""
 
     work: Floats
     clock: Ints
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie."""
+        """Return the ranges of the entries of arrays, to check those of a file."""
         return {"clock": (0, 1 << 62)}
 
 
 class RunningCooling(NamedTuple):
-    """Memory that also keeps the log-odds of all sites; after ``left`` changes they are summed up anew.
+    """Memory that also keeps the log-odds of all sites; after ``left`` more changes they are computed again.
 
     At low temperatures few visits change a state: a visit then reads one number instead of all neighbours.
     """
@@ -81,7 +81,7 @@ class RunningCooling(NamedTuple):
     left: Ints
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie."""
+        """Return the ranges of the entries of arrays, to check those of a file."""
         return {"clock": (0, 1 << 62), "left": (0, 1 << 62)}
 
 
@@ -94,14 +94,14 @@ class AnnealedGibbs(Kernel):
     ----------
     schedule : {"linear", "exponential"} or sequence of float
         Temperatures by sweep: ``start * (1 - k / K)`` for k = 0, ..., K, ``start * rate**k``, or a list of
-        any temperatures from 0 up; 1 is the model itself, and 0 takes the most probable state.
+        temperatures of at least 0; 1 is the model itself, and 0 takes the most probable state.
     sweeps : int, optional
-        Number of temperatures; 1000, or the length of the list.
+        Number of temperatures; by default 1000, or the length of the list.
     start : float, optional
-        First temperature of the named schedules; by default so high that most sites of the model at hand move freely.
+        First temperature of the named schedules; by default so high that most sites of the model move freely.
     rate : float, optional
-        Of the exponential schedule; by default the last temperature is a hundredth of ``start``, or, where
-        that is left to the model, so low that single sites of it are frozen.
+        Rate of the exponential schedule. By default, the last temperature is a hundredth of ``start`` if that is
+        given, and otherwise so low that nearly all sites are frozen.
 
     See Also
     --------
@@ -129,10 +129,10 @@ class AnnealedGibbs(Kernel):
 
     @property
     def temperatures(self) -> Floats:
-        """The temperature of every sweep, where it does not depend on the model."""
+        """The temperature of every sweep, if it does not depend on the model."""
         if isinstance(self.schedule, str) and self.start is None:
             raise ArgumentError(
-                "Without start=, temperatures follow from the model: ask temperatures_for(model), or give "
+                "Without start=, temperatures depend on the model: use temperatures_for(model), or give "
                 "start=1.0 or another one."
             )
         return self.temperatures_for(None)
@@ -155,7 +155,7 @@ class AnnealedGibbs(Kernel):
         return np.asarray(start * (1.0 - k / ends) if sweeps > 1 else np.zeros(1), np.float64)
 
     def _named(self) -> int:
-        """Return the number of temperatures of a named schedule, all parameters checked."""
+        """Check all parameters of a named schedule; return its number of temperatures."""
         if self.schedule not in SCHEDULES:
             raise ArgumentError(unknown("schedule", self.schedule, SCHEDULES, ", or give temperatures"))
         sweeps = _SWEEPS if self.sweeps is None else self.sweeps
@@ -170,7 +170,7 @@ class AnnealedGibbs(Kernel):
         return int(sweeps)
 
     def _listed(self) -> Floats:
-        """Return temperatures that were given, checked."""
+        """Check temperatures that were given as a list; return them."""
         try:
             given = np.array(self.schedule, np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -191,7 +191,7 @@ class AnnealedGibbs(Kernel):
         return given
 
     def natural_sweeps(self, n_sites: int) -> int:
-        """As many sweeps as there are temperatures."""
+        """Return the number of temperatures."""
         return self._named() if isinstance(self.schedule, str) else int(self._listed().size)
 
     def parameters(self, graph: Graph) -> AnnealedParameters:
@@ -207,7 +207,7 @@ class AnnealedGibbs(Kernel):
         return Cooling(work, clock)
 
     def forget(self, memory: Any) -> None:
-        """Let log-odds be summed up anew."""
+        """Make the next step compute all log-odds again."""
         if isinstance(memory, RunningCooling):
             memory.left[0] = 0
 
@@ -220,7 +220,7 @@ def _positive(name: str, value: Any) -> float:
 
 @inlined
 def now(parameters: AnnealedParameters, memory: Cooling | RunningCooling) -> float:
-    """Return the present inverse temperature."""
+    """Return the current inverse temperature."""
     k = min(memory.clock[0], parameters.inverse.size - 1)
     return parameters.inverse[k]  # type: ignore[no-any-return]
 
@@ -236,7 +236,7 @@ def tick(parameters: AnnealedParameters, memory: Cooling | RunningCooling) -> No
 
 @inlined
 def cool(w: Floats, size: Integer, inverse: float) -> float:
-    """Turn log-weights into weights at an inverse temperature, the largest one; return their sum."""
+    """Turn log-weights into weights at an inverse temperature, with the largest one equal to 1; return their sum."""
     best = 0
     for a in range(size):
         if w[a] > w[best]:
@@ -267,7 +267,7 @@ def _step_categorical(
 
 @inlined
 def _is_up_at(inverse: float, odds: float, u: float) -> bool:
-    """Return whether a site takes state 1 at an inverse temperature; at infinity it takes the better state."""
+    """Return whether a site takes state 1 at an inverse temperature; at infinity, it takes the more probable state."""
     return is_up(inverse * odds, u) if inverse < np.inf else odds > 0.0
 
 
@@ -304,7 +304,7 @@ def _step_running(
 
 @called
 def _sum_up(arrays: IsingGraph, memory: RunningCooling, x: Ints8) -> None:
-    """Take all log-odds anew, before rounding errors add up."""
+    """Compute all log-odds again, before rounding errors add up."""
     memory.left[0] = _CHANGES_PER_SITE * x.size
     for site in range(x.size):
         memory.odds[site] = log_odds(arrays, x, np.uintp(site))

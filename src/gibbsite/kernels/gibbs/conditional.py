@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from gibbsite.models import Model
 
 _OTHER = Slice()
-# what went wrong
+# Kinds of failures.
 _FAILED, _OUTSIDE = 1, 2
 
 
 class ConditionalsMemory(NamedTuple):
-    """Room for the values of a block and the words of the generator; what went wrong, and where.
+    """The values of a block, the words of the generator, and the record of a failure.
 
-    ``trouble`` has what went wrong, the block, and the first of its sites that is concerned; ``place`` the state it was
-    drawn given, ``words`` the generator before. ``moves`` is what slice sampling of sites without a function needs.
+    ``trouble`` has the kind of the failure, the block, and the rank of the first site that failed; ``place`` has the
+    state before the failed draw, and ``words`` the generator. ``moves`` is the memory of slice sampling, for sites
+    without a function.
     """
 
     out: Floats
@@ -44,12 +45,12 @@ class ConditionalsMemory(NamedTuple):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Arrays that may hold NaN."""
+        """Arrays that may contain NaN."""
         return ("out", "place")
 
 
 class ConditionalsParameters(NamedTuple):
-    """How sites without a function are moved."""
+    """Parameters of slice sampling, for sites without a function."""
 
     other: SliceParameters
 
@@ -57,7 +58,7 @@ class ConditionalsParameters(NamedTuple):
 @register(proof="tests/proofs/test_conditionals.py", default_for=["conditionals"], recommend={"ConditionalGibbs": {}})
 @dataclass(frozen=True)
 class ConditionalGibbs(Kernel):
-    """Gibbs sampling by functions that draw from full conditionals (:class:`gibbsite.Conditionals`).
+    """Gibbs sampling with users' functions that draw from full conditionals (:class:`gibbsite.Conditionals`).
 
     Examples
     --------
@@ -76,21 +77,21 @@ class ConditionalGibbs(Kernel):
     fallible: ClassVar[bool] = True
 
     def parameters(self, graph: Graph) -> ConditionalsParameters:
-        """Return how sites without a function are moved; all else is in the graph."""
+        """Return the parameters of slice sampling for sites without a function; all others are in the graph."""
         return ConditionalsParameters(_OTHER.parameters(graph))
 
     def memory(self, graph: Graph, stream: Words64) -> ConditionalsMemory:
-        """Allocate room for the largest block."""
+        """Allocate buffers for the largest block."""
         widest = int(np.diff(graph.arrays.start).max(initial=1))
         words, trouble = np.zeros(4, np.uint64), np.zeros(3, np.int64)
         return ConditionalsMemory(np.zeros(widest), words, trouble, np.zeros(graph.n_sites), _OTHER.move_memory(graph))
 
     def freeze(self, memory: Any) -> None:
-        """End learning how wide slices should be."""
+        """End learning the widths of slices."""
         _OTHER.freeze(memory.moves)
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
-        """Stop where a function failed, or left the domain of its sites."""
+        """Raise an error if a function failed or returned a value outside the domain of its site."""
         _OTHER.inspect(model, graph, memory.moves)
         what, block, rank = memory.trouble.tolist()
         if not what:
@@ -102,11 +103,11 @@ class ConditionalGibbs(Kernel):
         raised = graph.take_raised() or draw.cause_at(memory.place, np.zeros(sites.size), memory.words)
         given = model.place_text(memory.place)
         if what == _FAILED:
-            said = f"raised {raised!r}" if raised else "returned no number, or too many"
-            if isinstance(raised, ModelError):  # of ours
-                said = f"failed: {str(raised).removesuffix('.')}"
+            problem = f"raised {raised!r}" if raised else "returned no number, or too many"
+            if isinstance(raised, ModelError):  # raised by this package
+                problem = f"failed: {str(raised).removesuffix('.')}"
             names = model.domains.scope_text(sites)
-            raise SamplingError(f"the conditional of {names} {said}, given {given}.") from raised
+            raise SamplingError(f"the conditional of {names} {problem}, given {given}.") from raised
         site, value = int(sites[rank]), memory.out[rank]
         low, high = arrays.low[site], arrays.high[site]
         wrong = "no state code" if arrays.card[site] else "not"
@@ -124,7 +125,7 @@ def _step(
     if memory.trouble[0] != 0:
         return rng
     if arrays.address[i] == 0:
-        memory.moves.now[1] = 0.0  # others have moved since
+        memory.moves.now[1] = 0.0  # other sites have moved since the last visit
         return step(params.other, arrays, memory.moves, x, np.uintp(arrays.member[arrays.start[i]]), rng, cond, keep)
     first, count = arrays.start[i], arrays.start[i + 1] - arrays.start[i]
     store(memory.words, rng)
@@ -139,7 +140,7 @@ def _step(
             what, rank = _OUTSIDE, k
     if what != 0:
         memory.trouble[0], memory.trouble[1], memory.trouble[2] = what, i, rank
-        store(memory.words, rng)  # as they were, to see why
+        store(memory.words, rng)  # restore the generator, to repeat the failing call later
         for k in range(x.size):
             memory.place[k] = x[k]
         return rng

@@ -1,14 +1,14 @@
-"""Conditionals that are remembered, for sites whose neighbours have few configurations.
+"""A cache of conditionals, for sites whose neighbours have few configurations.
 
-The next value of a site depends on the states of its neighbours (its blanket), by some rules also on its own.
-Where these have few configurations, each of them has a row in a table of the chain, empty at first. A visit
-numbers the configuration and reads its row; an empty row is filled with the conditional computed for that visit.
-So nothing is computed in advance, and draws are bit by bit those of a chain without memory.
+The next value of a site depends on the states of its neighbours (its blanket), and with some rules on its own state.
+If these have few configurations, each configuration has a row in a table of the chain, which is empty at first. A visit
+reads the row of the current configuration; an empty row is filled with the conditional computed for that visit.
+So nothing is computed in advance, and draws are bit-identical to those of a chain without a cache.
 
-A row pays while it stays in the processor's cache. In most real networks a chain sees a few hundred of the
-thousands or millions of configurations of a site, and hardly computes anything twice. Where it keeps seeing new
-ones it is faster to compute: when a chain has filled as much as a cache holds, sites that find their rows empty too
-often are no longer remembered.
+Reading a row is faster than computing it while the row stays in the processor's cache. In most real networks, a chain
+visits a few hundred of the thousands or millions of configurations of a site, and computes hardly any conditional
+twice. Computing is faster for sites that keep visiting new configurations: when a chain has filled as much as the
+processor's cache holds, sites whose rows are empty too often are no longer remembered.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from gibbsite.graphs.rows import row_starts
 from gibbsite.kernels.rules import HEAT_BATH
 
 _ONE = np.uintp(1)
-# Found by timing networks of 8 to 10^4 sites. With more sites than this no cache holds a few rows of each.
+# From timings of networks with 8 to 10^4 sites. With more sites, no processor's cache holds a few rows of each.
 _MOST_SITES = 4096
-# Numbers in the rows of one site and of all, at most: 8 MB, which are taken only as they are filled.
+# Largest number of entries in the rows of one site, and of all sites: 8 MB, which occupy memory only when filled.
 _MOST_OF_SITE, _MOST = 1 << 16, 1 << 20
-# Numbers that are filled before any site is judged: 512 kB, about what a core has for itself.
+# Number of entries that are filled before any site is judged: 512 kB, about the cache of one core.
 _ROOM = 1 << 16
-# A row that is filled must be found this many times to be worth it, once there is no room left.
+# Once the cache is full, each filling of a row must be balanced by this many reads.
 _FINDS = 3
 
 
 class Blankets(NamedTuple):
-    """The sites that each site depends on, and how their configurations are numbered.
+    """The sites that each site depends on, and the numbering of their configurations.
 
     The row of site i begins at ``place[i]`` plus the sum of ``stride[k] * x[member[k]]``, k from ``start[i]``
-    to ``start[i + 1]``; a place of 0 means that the site is not remembered. The last row ends at ``size``. All
-    this depends on scopes alone: chains, and models of the same structure, share it.
+    to ``start[i + 1]``; a place of 0 means that the site is not remembered. The last row ends at ``size``. The arrays
+    depend on scopes alone, so chains, and models of the same structure, share them.
     """
 
     start: Words32
@@ -53,12 +53,11 @@ class Blankets(NamedTuple):
 class Remembered(NamedTuple):
     """Memory of a chain that remembers conditionals.
 
-    A row of ``table`` for a site of K states has 2 K numbers: what a number in [0, 1) is multiplied by to be
-    compared (0 where the row is empty), the K - 1 levels it is compared with, and the K probabilities of the
-    states given the rest.
+    A row of ``table`` for a site of K states has 2 K entries: the factor of a uniform number before it is compared (0
+    if the row is empty), the K - 1 levels that it is compared with, and the probabilities of the states given the rest.
 
-    ``gain[i]`` is how often site i found its row filled, less three times how often empty. The entry behind
-    the last site is how many numbers may be filled before that matters.
+    ``gain[i]`` counts the visits of site i that found a filled row, minus three times those that found an empty one.
+    The entry after that of the last site is the number of entries that may be filled before sites are judged.
     """
 
     work: Floats
@@ -71,13 +70,13 @@ class Remembered(NamedTuple):
 
     @property
     def rebuildable(self) -> bool:
-        """Nothing in here has any influence on the numbers: a resumed chain begins with an empty one."""
+        """True: the cache has no influence on the draws, so a resumed chain begins with an empty one."""
         return True
 
 
 def remembering_pays(graph: Graph) -> bool:
     """Return whether remembering conditionals is faster than computing them."""
-    # Pairs of sites multiply one row of a table for each neighbour, which is about as fast as finding a row.
+    # On pairwise graphs, a step multiplies one row of a table per neighbour, which is about as fast as finding a row.
     return graph.kind == "table" and graph.n_sites <= _MOST_SITES
 
 
@@ -88,7 +87,7 @@ class _KeptBlankets(dict[bool, Blankets]):
 def find_blankets(graph: Graph, own: bool) -> Blankets:
     """Return the blankets, with numbers for the configurations of the smallest ones.
 
-    ``own``: whether the state of the site itself is part of its configuration.
+    With ``own``, the state of the site itself is part of its configuration.
     """
     kept = graph.shared.find(_KeptBlankets, _KeptBlankets)
     if own not in kept:
@@ -126,7 +125,7 @@ def _number(graph: Graph, own: bool) -> Blankets:
 
 
 def _dependences(graph: Graph, own: bool) -> tuple[Ints, Ints]:
-    """Return all pairs of a site and one of several states that it depends on, in order."""
+    """Return all pairs of a site and a site with several states that it depends on, in order."""
     start, neighbour = markov_graph(graph)
     n, sites = graph.n_sites, np.arange(graph.n_sites)
     keys = np.repeat(sites, start[1:].astype(np.int64) - start[:-1]) * n + neighbour
@@ -138,7 +137,7 @@ def _dependences(graph: Graph, own: bool) -> tuple[Ints, Ints]:
 
 
 def remembered_memory(graph: Graph, own: bool) -> Remembered:
-    """Allocate the memory of a chain, all rows empty."""
+    """Allocate the memory of a chain, with all rows empty."""
     blankets = find_blankets(graph, own)
     gain = np.zeros(graph.n_sites + 1, np.int64)
     gain[-1] = _ROOM
@@ -164,7 +163,7 @@ def find_row(memory: Remembered, x: Codes, i: Integer) -> Integer:
 
 @inlined
 def pick_by_row(memory: Remembered, i: Integer, row: Integer, size: Integer, u: float) -> Integer:
-    """Return the state that ``u`` in [0, 1) chooses by a row that is filled."""
+    """Return the state that ``u`` in [0, 1) selects in a filled row."""
     memory.gain[i] += 1
     level, chosen = u * memory.table[row], 0
     for a in range(size - _ONE):
@@ -174,7 +173,7 @@ def pick_by_row(memory: Remembered, i: Integer, row: Integer, size: Integer, u: 
 
 @called
 def remember_conditional(memory: Remembered, row: Integer, size: Integer, total: float) -> None:
-    """Write the probabilities of the states to a row, from their weights."""
+    """Write the probabilities of the states to a row, given their weights."""
     if total > 0.0:  # a row without a possible state stays empty
         scale = 1.0 / total
         for a in range(np.uintp(size)):
@@ -183,7 +182,7 @@ def remember_conditional(memory: Remembered, row: Integer, size: Integer, total:
 
 @called
 def remember_levels(rule: Integer, memory: Remembered, i: Integer, row: Integer, size: Integer, total: float) -> None:
-    """Write the levels to a row, from the weights of the next value, and judge the site."""
+    """Write the levels to a row, given the weights of the next value, and decide whether the site stays cached."""
     w, table = memory.work, memory.table
     if total > 0.0:
         table[row] = total if rule == HEAT_BATH else 1.0
@@ -194,7 +193,7 @@ def remember_levels(rule: Integer, memory: Remembered, i: Integer, row: Integer,
         passed = 0.0
         for a in range(np.uintp(size) - _ONE):
             passed += w[a]
-            # whatever rounding does, nothing lies above the level of the last possible state
+            # an infinite level, so that rounding cannot select a state after the last possible one
             table[row + _ONE + a] = passed if a < last else np.inf
     end = memory.gain.size - 1
     memory.gain[end] -= 2 * size

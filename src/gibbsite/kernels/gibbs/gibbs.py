@@ -1,4 +1,4 @@
-"""Gibbs sampling: draw a site from its conditional given the rest, by one of three rules (:mod:`.rules`)."""
+"""Gibbs sampling: a site is drawn from its conditional given the rest, by one of three rules (:mod:`.rules`)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Gibbs(Kernel):
 
     @property
     def reversible(self) -> bool:  # type: ignore[override]
-        """Every rule but Suwa and Todo's."""
+        """True for every rule except that of Suwa and Todo."""
         return self.rule != "suwa-todo"
 
     def parameters(self, graph: Graph) -> GibbsParameters:
@@ -93,17 +93,17 @@ class Gibbs(Kernel):
         return GibbsParameters(HeatBath(number) if number == HEAT_BATH else OtherRule(number))
 
     def memory(self, graph: Graph, stream: Words64) -> NamedTuple:
-        """Keep log-weights or remember conditionals where that pays, otherwise a scratch array."""
+        """Allocate a cache of conditionals or running log-weights if that is faster, otherwise a scratch array."""
         if remembering_pays(graph):
             return remembered_memory(graph, own=self.rule != "heat-bath")
         return running_memory(graph) if running_pays(graph) else super().memory(graph, stream)
 
     def rung_memory(self, graph: Graph, stream: Words64) -> NamedTuple:
-        """Remember conditionals where that pays, but keep no log-weights of a state."""
+        """Allocate a cache of conditionals if that is faster, but no running log-weights."""
         return super().memory(graph, stream) if running_pays(graph) else self.memory(graph, stream)
 
     def forget(self, memory: Any) -> None:
-        """Let log-weights be summed again; remembered conditionals, looked up by states of neighbours, stay valid."""
+        """Make the next step sum log-weights again; cached conditionals stay valid, because states are their keys."""
         if isinstance(memory, Running):
             memory.left[0] = 0
 

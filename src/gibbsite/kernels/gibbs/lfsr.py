@@ -9,11 +9,11 @@ random number generator does that. A register of m bits obeys the recurrence of 
 and number i is made of the 32 bits from position i s on. N = 2^m - 1 is the period, and the stride s is
 prime to it. Polynomials and strides were searched for even low-dimensional blocks [1]_ [2]_.
 
-A chain that takes d numbers per sweep reads the sequence row by row into a matrix of d columns, going through the
-period d times: if d and N have no common divisor, its rows are all blocks of d numbers, each once. Otherwise the next
-larger d without one is used, and the last columns are dropped. A row of zeros, the one block the register never shows,
-completes the 2^m rows. Every column is XORed with a random word of its own, a *digital shift*: each number is then
-uniform, rows stay as even as they were, and replicates show the error.
+A chain that takes d numbers per sweep reads the sequence row by row into a matrix of d columns and passes through the
+period d times. If d and N have no common divisor, the rows are all blocks of d numbers, each once. Otherwise, the next
+larger d without a common divisor is used, and the last columns are dropped. A row of zeros, the only block that the
+register never produces, completes the 2^m rows. Every column is XORed with a separate random word, its *digital shift*:
+each number is then uniform, rows are as evenly distributed as before, and replicates show the error.
 
 References
 ----------
@@ -45,7 +45,7 @@ _BYTE = np.uint32(255)
 
 
 class Register(NamedTuple):
-    """A polynomial (bit j: coefficient of x^j) and the number of bits from one output to the next."""
+    """A polynomial (bit j is the coefficient of x^j) and the number of bits from one output to the next."""
 
     polynomial: int
     stride: int
@@ -145,7 +145,7 @@ def find_register(m: int, table: str = "harase") -> Register:
 def power_of_x(exponent: int, polynomial: int) -> int:
     """Return x^exponent modulo a polynomial over GF(2), bit j being the coefficient of x^j.
 
-    Bit ``exponent`` of a register is the parity of its first m bits where this has ones.
+    Bit ``exponent`` of a register is the parity of those of its first m bits at which the result has ones.
     """
     m = polynomial.bit_length() - 1
     power = 1
@@ -161,10 +161,10 @@ def power_of_x(exponent: int, polynomial: int) -> int:
 
 
 class Source(NamedTuple):
-    """A sequence as compiled code sees it."""
+    """A sequence, for compiled code."""
 
-    # (4 * 256,): what each byte of a number contributes to the next number: the first m of its 32 bits are the state of
-    # the register, and the map from one state to the next is linear
+    # (4 * 256,): the contribution of each byte of a number to the next number; the first m of its 32 bits are the state
+    # of the register, and the map from one state to the next is linear
     jump: Words32
     first: np.uint32  # the number that follows the row of zeros
     rows: int  # 2^m
@@ -175,11 +175,11 @@ class Reader(NamedTuple):
     """The position of a reader of a sequence."""
 
     shift: Words32  # (columns,): the digital shift of each column
-    word: Words32  # (1,): the number to come, before the shift
+    word: Words32  # (1,): the next number, before the shift
     place: Ints  # (2,): its column and row; rows are counted modulo 2^m, and row 0 is the row of zeros
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie."""
+        """Return the ranges of the entries of arrays, to check those of a file."""
         return {"place": (0, np.array([self.shift.size - 1, (1 << 32) - 1]))}
 
 
@@ -203,7 +203,7 @@ def _jump_table(polynomial: int, stride: int) -> Words32:
     m = polynomial.bit_length() - 1
     # Bit k of the next number, counted from the top, is the parity of the state under this mask.
     masks = [power_of_x(stride + k, polynomial) for k in range(_BITS)]
-    unit = [0] * _BITS  # what bit j of a number, counted from the top, contributes; only the first m do
+    unit = [0] * _BITS  # contribution of bit j of a number, counted from the top; only the first m contribute
     for j in range(m):
         unit[j] = sum((mask >> j & 1) << _BITS - 1 - k for k, mask in enumerate(masks))
     jump = np.zeros((4, 256), np.uint32)
@@ -239,7 +239,7 @@ def next_word(jump: Words32, word: np.uint32) -> np.uint32:
 def read_uniform(source: Source, reader: Reader) -> float:
     """Return the next number of the matrix, row by row, in (0, 1); the last row is followed by the first."""
     column, word = _U(reader.place[0]), reader.word[0]
-    # half a unit more, so that it is never 0
+    # half a unit is added, so that the result is never 0
     u: float = (np.float64(word ^ reader.shift[column]) + 0.5) * _TO_UNIT
     word = next_word(source.jump, word)
     column += _U(1)
@@ -270,13 +270,13 @@ def variates(m: int, columns: Integer, shift: ArrayLike | None = None, table: st
     Parameters
     ----------
     m : int
-        Bits of the register: 8 to 32, also 3 to 7 with the table "chen".
+        Number of bits of the register: 8 to 32, or 3 to 32 with the table "chen".
     columns : int
-        Numbers per sweep.
+        Number of uniform numbers per sweep.
     shift : array of 32-bit words (columns,), optional
         Digital shift of each column; none by default. Replicates with random shifts show the error.
     table : {"harase", "chen"}
-        Whose register.
+        The publication from which the register is taken.
 
     Returns
     -------
@@ -290,7 +290,7 @@ def variates(m: int, columns: Integer, shift: ArrayLike | None = None, table: st
 
     Examples
     --------
-    A chain that has x1 drawn given x2 and x2 given x1, both standard normal with correlation 0.5:
+    A chain that draws x1 given x2 and x2 given x1, both standard normal with correlation 0.5:
 
     >>> from scipy.special import ndtri
     >>> shift = np.random.default_rng(1).integers(2**32, size=2, dtype=np.uint32)
@@ -307,7 +307,7 @@ def variates(m: int, columns: Integer, shift: ArrayLike | None = None, table: st
     words: Any = np.zeros(columns, np.uint32) if shift is None else np.asarray(shift)
     if words.shape != (columns,) or words.dtype.kind not in "iu" or (words < 0).any() or (words >> 32).any():
         raise ArgumentError(
-            f"{argument('shift')} must hold a 32-bit word for each of {columns} columns, got {shift!r}."
+            f"{argument('shift')} must have a 32-bit word for each of {columns} columns, got {shift!r}."
         )
     out = np.empty((source.rows, columns))
     _read_all(source, start_reading(words), out.reshape(-1))

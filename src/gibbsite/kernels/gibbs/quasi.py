@@ -1,14 +1,14 @@
 """Quasi-Monte Carlo Gibbs sampling: low-discrepancy numbers instead of random ones drive the sweeps.
 
-Every visit of a sweep takes one number through the inverse of the conditional distribution function, states
-in their own order: visit k of sweep t takes the number in row t, column k of a completely uniformly
-distributed sequence (:mod:`gibbsite.kernels.gibbs.lfsr`). Chains differ by their random digital shifts. Each number is
-uniform, and the numbers of a row are independent of each other, so a sweep from a state that does not
-depend on the shift has exactly the distribution of a Gibbs sweep; and all rows together are more even than random
-ones, so averages over the whole period are more accurate, most where values depend smoothly on few numbers
-[1]_. There is no gain before the period is complete.
+Every visit of a sweep applies the inverse of the conditional distribution function to one number: visit k of sweep t
+takes the number in row t and column k of a completely uniformly distributed sequence
+(:mod:`gibbsite.kernels.gibbs.lfsr`). Chains have different random digital shifts. Each number is uniform, and the
+numbers of a row are independent of each other, so a sweep from a state that does not depend on the shift has exactly
+the distribution of a Gibbs sweep. All rows together are more evenly distributed than random ones, so averages over the
+whole period are more accurate, especially if values depend smoothly on few numbers [1]_. There is no gain before the
+period is complete.
 
-Rows are counted modulo 2^m: the rows of the warmup come again at the end, and any 2^m rows are the whole period.
+Rows are counted modulo 2^m: the rows of the warmup are repeated at the end, and any 2^m rows are the whole period.
 
 References
 ----------
@@ -39,17 +39,17 @@ from gibbsite.kernels.rules import is_up, kept_odds, pick, put_cells
 
 _FIXED = f"{part('Systematic')}, {part('Palindromic')} or {part('Chromatic')}"
 _NAME = part("QuasiGibbs", "QuasiGibbs")
-_USUAL = 10  # bits of the register where neither they nor a number of sweeps are given
+_USUAL = 10  # bits of the register by default
 
 
 class QuasiParameters(NamedTuple):
-    """Parameters of the step: the sequence all chains read."""
+    """Parameters of the step: the sequence that all chains read."""
 
     source: Source
 
 
 class QuasiMemory(NamedTuple):
-    """A scratch array, and where in the sequence the chain stands."""
+    """A scratch array, and the position of the chain in the sequence."""
 
     work: Floats
     reader: Reader
@@ -61,26 +61,26 @@ class QuasiMemory(NamedTuple):
 class QuasiGibbs(Kernel):
     """Gibbs sampling driven by completely uniformly distributed sequences (Markov chain quasi-Monte Carlo).
 
-    A run takes 2^m sweeps in a fixed order (pairs of sweeps where the scan goes there and back), no more and
-    no fewer. Standard errors come from the spread of the means of chains, and are the larger the fewer there
-    are: by a factor of 8 with four chains, 2 with eight, 1.2 with 32; fewer than four chains have none.
+    A run takes exactly 2^m sweeps in a fixed order (pairs of sweeps if the scan is palindromic). Standard errors come
+    from the spread of the means of chains, and with few chains they are enlarged: by a factor of 8 with four chains, 2
+    with eight, 1.2 with 32. With fewer than four chains, there are none.
 
     Parameters
     ----------
     m : int, optional
-        The number of sweeps is 2^m; by default it follows from the number of sweeps asked for (2^10 if none
-        is). 8 to 32, also 3 to 7 with the table "chen".
+        The number of sweeps is 2^m; m is 8 to 32, or 3 to 32 with the table "chen". By default it follows from the
+        number of sweeps of the run, which is 2^10 by default.
     table : {"harase", "chen"}
-        Whose generator: Harase (2021), better in few dimensions, or Chen et al. (2012).
+        Source of the generator: Harase (2021), which is better in few dimensions, or Chen et al. (2012).
     visits : int
-        Visits in a period of the scan, the number of sites by default; a run fills it in.
+        Number of visits in a period of the scan, by default the number of sites; a run sets it.
 
     Notes
     -----
-    Measured gains in root mean square error over plain Gibbs: 2 to 10 where sites depend weakly on each
-    other, 1 to 2 where they depend strongly, on two binary sites as on grids, with either table. Conditionals
-    are discrete, so values depend on numbers in jumps; samplers of smooth variables gain far more, see
-    :func:`gibbsite.kernels.gibbs.lfsr.variates`.
+    Measured reductions of the root mean square error relative to plain Gibbs are factors of 2 to 10 if sites depend
+    weakly on each other and 1 to 2 if they depend strongly, both for two binary sites and for grids, with either table.
+    Conditionals are discrete, so values are not continuous functions of the numbers; samplers of smooth variables gain
+    far more, see :func:`gibbsite.kernels.gibbs.lfsr.variates`.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class QuasiGibbs(Kernel):
     visits: int = field(default=0, repr=False)
 
     def natural_sweeps(self, n_sites: int) -> int | None:
-        """All rows of the sequence."""
+        """Return the number of sweeps that read the whole sequence."""
         return self._whole // n_sites if n_sites else None
 
     @property
@@ -110,7 +110,7 @@ class QuasiGibbs(Kernel):
         return _USUAL if self.m is None else int(self.m)
 
     def resolve(self, outline: RunOutline) -> QuasiGibbs:
-        """Take columns from the scan and m from the sweeps; refuse what leaves a period incomplete."""
+        """Set columns by the scan and m by the number of sweeps; refuse a run that leaves a period incomplete."""
         find_register(_USUAL if self.m is None else self.m, self.table)
         if outline.period is None:
             raise IncompatibleError(
@@ -142,19 +142,19 @@ class QuasiGibbs(Kernel):
 
 
 def _say_whole(kernels: list[QuasiGibbs], visits: int, sites: int) -> str:
-    """Name the lengths next to one that leaves a period incomplete."""
+    """Return the message that names the two complete lengths closest to one that leaves a period incomplete."""
     lengths = {kernel.m: kernel._whole for kernel in kernels}
     below = [m for m, length in lengths.items() if length < visits][-1:]
     above = [m for m, length in lengths.items() if length > visits][:1]
     near = " or ".join(f"{argument('sweeps', lengths[m] // sites)} (m = {m})" for m in below + above)
     return (
         f"{_NAME} gains nothing before its period is complete, and "
-        f"{argument('sweeps', _neat(visits / sites))} is no whole period; take {near}."
+        f"{argument('sweeps', _neat(visits / sites))} is not a whole period; take {near}."
     )
 
 
 def _neat(sweeps: float) -> int | float:
-    """Return a number of sweeps as a whole number where it is one."""
+    """Return a number of sweeps, as an int if it is whole."""
     return int(sweeps) if sweeps == int(sweeps) else round(sweeps, 12)
 
 

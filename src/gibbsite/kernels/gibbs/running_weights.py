@@ -1,11 +1,11 @@
 """Local log-weights kept up to date, for sites with many neighbours.
 
-Summing over all neighbours at every visit costs their number, whether anything has changed or not. Here the log-weights
-of all states of all sites are kept: a visit reads as many numbers as the site has states, and only a change of value
-costs the number of neighbours; with a full matrix of couplings that is two passes through memory.
+Summing over neighbours takes time proportional to their number at every visit, even if nothing has changed. Here the
+log-weights of all states of all sites are kept: a visit reads one number per state, and only a change of value takes
+time proportional to the number of neighbours. With a full matrix of couplings, that is two passes through memory.
 
-Adding and subtracting accumulates rounding errors, so everything is summed up anew after a fixed number of
-changes. They are counted in the memory of the chain: a resumed chain does it at the same moment.
+Adding and subtracting accumulates rounding errors, so all sums are computed again after a fixed number of changes. The
+memory of the chain counts the changes, so a resumed chain computes the sums again at the same moment.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.local import from_logs
 
 _ONE = np.uintp(1)
-# Mean degree from which on it pays, found by timing 3 to 40 states: per state (a visit takes as many
-# exponentials) and beyond. Without a matrix of couplings a change costs more and the bound is twice as high.
+# The method is faster if the mean degree is at least _DEGREE_PER_STATE per state plus _DEGREE, by timings with 3 to 40
+# states. Without a matrix of couplings, a change costs more, and the bound is twice as high.
 _DEGREE_PER_STATE, _DEGREE = 6, 8
-# Sums up to this size keep ten digits behind the point through all changes between two fresh starts.
+# Sums up to this size keep ten decimal places through all changes before they are computed again.
 _LARGEST_SUM = 1e4
-# Changes per site between two fresh starts: the starts take a hundredth of the time.
+# Changes per site after which all sums are computed again, which takes a hundredth of the time.
 _CHANGES_PER_SITE = 64
 
 
 class Running(NamedTuple):
     """Memory of a chain that keeps its log-weights.
 
-    ``logs[a * n + i]`` is the log-weight of state a at site i, so that a change of one site touches two runs
-    of n numbers. ``left[0]`` is how many changes are left before all sums are taken anew; none at the start.
+    ``logs[a * n + i]`` is the log-weight of state a at site i, so that a change of one site affects two runs of n
+    numbers. ``left[0]`` is the number of changes before all sums are computed again, zero at the start.
     """
 
     work: Floats
@@ -42,7 +42,7 @@ class Running(NamedTuple):
     left: Ints
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie."""
+        """Return the ranges of the entries of arrays, to check those of a file."""
         return {"left": (0, 1 << 62)}
 
 
@@ -77,7 +77,7 @@ def running_weights(arrays: PottsGraph, memory: Running, x: Codes, i: Integer) -
 
 @called
 def note_change(arrays: PottsGraph, memory: Running, i: Integer, old: Integer, new: Integer) -> None:
-    """Carry a change of site i from one state to another to the log-weights of its neighbours."""
+    """Update the log-weights of the neighbours of site i after it has changed its state."""
     memory.left[0] -= 1
     logs, n = memory.logs, np.uintp(arrays.card.size)
     low, high = np.uintp(old) * n, np.uintp(new) * n
@@ -96,7 +96,7 @@ def note_change(arrays: PottsGraph, memory: Running, i: Integer, old: Integer, n
 
 @called
 def _sum_up(arrays: PottsGraph, memory: Running, x: Codes) -> None:
-    """Take all sums anew."""
+    """Compute all sums again."""
     memory.left[0] = _CHANGES_PER_SITE * x.size
     logs, n, step = memory.logs, np.uintp(x.size), np.uintp(arrays.step)
     for i in range(n):

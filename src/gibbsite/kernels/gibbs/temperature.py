@@ -1,8 +1,8 @@
-"""First and last temperatures from a model's own scale.
+"""First and last temperatures of annealing and tempering, computed from the scale of a model.
 
 Couplings of a spin glass may be 1 or 100,000. The effect of a temperature depends on the differences of
-log-weights between the states of single sites. In random states they are the barriers that a free chain must
-cross; at local maxima they keep a site where it is.
+log-weights between the states of single sites. In random states, these are the barriers that a freely moving chain
+must cross; at local maxima, they keep a site in its state.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.distance import DistanceGraph
 from gibbsite.kernels.gibbs.uphill import go_uphill, measure_drops
 
-_STATES, _SITES = 4, 100_000  # random states that are looked at, and sites of them that are enough
-_SMALLEST = 0.05  # share of the smallest differences at local maxima, which are not typical
-_EXCITED = 1e-3  # share of sites that still leave their best state at the last temperature
+_STATES, _SITES = 4, 100_000  # number of random states, and the number of sites for which one state is enough
+_SMALLEST = 0.05  # share of the smallest differences at local maxima, which are raised because they are not typical
+_EXCITED = 1e-3  # share of sites that leave their best state at the last temperature
 _LEAST_RATIO = 3.0  # of the first temperature to the last
 
 
 class TemperatureRange(NamedTuple):
-    """Temperatures between which a model freezes."""
+    """The range of temperatures in which a model freezes."""
 
     # hot, cold: at ``hot`` half of all sites in a random state take each of their states with comparable probabilities;
     # at ``cold`` one site of a thousand leaves its best state in a sweep
@@ -33,9 +33,9 @@ class TemperatureRange(NamedTuple):
 
 
 def temperature_range(graph: Graph) -> TemperatureRange:
-    """Find the range of temperatures of a model; the same for the same graph.
+    """Find the range of temperatures of a model; the result is the same for equal graphs.
 
-    Zeros are left out: no temperature makes an impossible state possible.
+    Zeros are ignored, because no temperature makes an impossible state possible.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Hill climbing one site at a time, and the best combination of two states, in compiled code.
+"""Compiled hill climbing, one site at a time, and the best combination of two states.
 
 Both use log-weights only, on every kind of graph.
 """
@@ -13,7 +13,7 @@ from gibbsite._common.arrays import Array, Bools, Floats, Ints, Words32
 from gibbsite._numba.jit import compiled_loop
 from gibbsite.graphs.local import log_potential, log_weights
 
-# Log-weights that differ by less, relative to their size, differ by rounding alone: no reason to move.
+# Log-weights are considered equal if they differ by less than this, relative to their size.
 _ROUNDING = 1e-12
 
 
@@ -21,7 +21,7 @@ _ROUNDING = 1e-12
 def go_uphill(arrays: Any, x: Array, work: Floats) -> float:
     """Move single sites to their best states until none can be improved; return the log-potential.
 
-    Without ``Graph.log_offset``, as all that compiled code sees of a model.
+    Like all results of compiled code, it does not include ``Graph.log_offset``.
     """
     better = True
     while better:
@@ -42,9 +42,9 @@ def go_uphill(arrays: Any, x: Array, work: Floats) -> float:
 
 @compiled_loop
 def measure_drops(arrays: Any, x: Array, work: Floats, nearest: Floats, farthest: Floats) -> None:
-    """Write how far below the best state of each site its second best and its worst possible state are.
+    """Write the gaps of log-weight between the best state of each site and its second best and worst possible states.
 
-    Infinite where a site has no other possible state.
+    The gaps are infinite if a site has no other possible state.
     """
     for site in range(x.size):
         size = log_weights(arrays, x, np.uintp(site), work)
@@ -61,7 +61,7 @@ def measure_drops(arrays: Any, x: Array, work: Floats, nearest: Floats, farthest
 
 
 class Neighbourhood(NamedTuple):
-    """The graph that joins sites sharing a factor, in compressed rows, and room to go through it."""
+    """The graph that joins sites sharing a factor, in compressed rows, and buffers to traverse it."""
 
     start: Words32
     neighbour: Words32
@@ -71,12 +71,12 @@ class Neighbourhood(NamedTuple):
 
 @compiled_loop
 def recombine(arrays: Any, near: Neighbourhood, best: Array, other: Array, work: Floats) -> float:
-    """Give ``best`` the states of ``other`` wherever that is better; return what it gains.
+    """Give ``best`` the states of ``other`` where they are better; return the gain of log-potential.
 
-    Sites at which two states differ fall into connected parts. No factor touches two of them, so whether a
-    part is better in one state or in the other does not depend on the other parts: of all ways to choose,
-    the best one is found (partition crossover: Whitley, Hains and Howe 2009). What ``best`` had stands in
-    ``other`` afterwards. Log-weights must be finite.
+    The sites at which the two states differ form connected parts. No factor contains sites of two parts, so whether a
+    part is better in one state or in the other does not depend on the other parts, and the best of all combinations is
+    found (partition crossover: Whitley, Hains and Howe 2009). Afterwards, ``other`` has the states that ``best`` had
+    there. Log-weights must be finite.
     """
     total = 0.0
     for site in range(best.size):

@@ -1,5 +1,5 @@
-"""Herded Gibbs: conditionals followed by counting instead of random numbers.
+"""Herded Gibbs sampling, which follows conditionals by counting instead of random numbers.
 
-``herded`` is the kernel, ``herding`` the rules and the step, ``keys`` identify and store weights, and ``theory`` says
-what is guaranteed.
+``herded`` is the kernel, ``herding`` has the rules and the step, ``keys`` identifies and stores weights, and ``theory``
+states what is guaranteed.
 """

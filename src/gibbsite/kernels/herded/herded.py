@@ -1,12 +1,13 @@
-"""Herded Gibbs: every conditional is followed by counting instead of random numbers.
+"""Herded Gibbs sampling: the kernel follows every conditional by counting instead of random numbers.
 
 Gibbs sampling draws a site from its conditional given its neighbours. Herded Gibbs [1]_ keeps a weight for every site
-and configuration of its neighbours (its key) and lets the weight choose (:mod:`gibbsite.kernels.herded.herding`), so
-that among the visits with the same key each value is taken as often as its conditional demands, up to a bounded number.
-On complete graphs the average over T sweeps is then within a constant times 1 / T of the target.
+and configuration of its neighbours (its key), and the weight determines the new value
+(:mod:`gibbsite.kernels.herded.herding`). Among the visits with the same key, the count of each value then differs from
+its conditional probability times the number of visits by a bounded number. On complete graphs, the error of the average
+over T sweeps is at most a constant times 1 / T.
 
-On sparse graphs keys do not hold all other sites, and the choices under two keys can be correlated: errors
-fall like 1 / T down to a floor that is often small, but not zero. ``keys="full"`` has no floor.
+On sparse graphs, keys do not contain all other sites, and the choices for two keys can be correlated: errors
+fall like 1 / T to a floor that is often small, but not zero. With ``keys="full"`` there is no floor.
 
 References
 ----------
@@ -53,31 +54,34 @@ _GIGABYTE = 2**30
 class HerdedGibbs(Kernel):
     """Deterministic Gibbs sampling with counting weights.
 
-    Convergence to the joint distribution is proved for ``keys="full"`` and for complete graphs (`herding_bound`);
-    elsewhere it is not guaranteed; ``Result.remarks`` names the case. Results have no standard errors
-    and are not judged: draws are more even than random ones, and the spread of chains does not show the
-    error that they have in common, which can be many times as large.
+    Convergence to the joint distribution is proved for ``keys="full"`` and for complete graphs (`herding_bound`).
+    In other cases it is not guaranteed; ``Result.remarks`` names the case. Results have no standard errors and no
+    verdict: draws are spread more evenly than random ones, and the spread of chains does not show their common
+    error, which can be many times as large.
 
     Parameters
     ----------
     keys : {"blanket", "full", "shared", "binned", "randomised-binned", "site"}
-        What distinguishes weights: the configuration of the neighbours; of all other sites (small models; the case with
-        a theorem); the conditional, so that configurations with equal ones share a weight; the bin a conditional is in;
-        one of the two nearest bins by chance, which removes the bias of binning; nothing but the site.
+        What distinguishes the weights of a site. "blanket": the configuration of its neighbours. "full": the
+        configuration of all other sites (for small models; the case with a theorem). "shared": the conditional, so that
+        configurations with equal conditionals share a weight. "binned": the bin that contains the conditional.
+        "randomised-binned": one of the two nearest bins at random, which removes the bias of binning. "site": the site
+        alone.
     rule : {"argmax", "threshold", "tijdeman", "bounded"}
-        How weights choose. For two states the first three are the same; ``threshold`` refuses more.
-        ``bounded`` draws at random unless counts leave a band around their expectation.
+        How weights determine a value. For two states, the first three are equivalent; ``threshold`` accepts no more
+        than two. ``bounded`` draws at random unless counts leave a band around their expectation.
     start : {"random", "centred"} or float
-        The first weights: random, such that the first visit takes the most probable state, or (two states) a
+        The first weights: random, or such that the first visit takes the most probable state, or (for two states) a
         number in [0, 1).
     storage : {"auto", "dense", "hash"}
-        A place for every key, or for the keys met.
+        "dense" stores the weights of all keys in a table, "hash" those of visited keys in a hash table; "auto" chooses
+        the table if it fits into ``memory_limit``.
     bins : int
         Number of bins.
     band : float
         Half-width of the band of ``rule="bounded"``.
     memory_limit : int
-        Most bytes for the weights of a chain.
+        Largest number of bytes for the weights of a chain.
 
     See Also
     --------
@@ -109,11 +113,11 @@ class HerdedGibbs(Kernel):
 
     exact: ClassVar[bool] = False
     reversible: ClassVar[bool] = False  # a deterministic update has no transition probabilities
-    error_source: ClassVar[str] = "none"  # chains have an error in common, also where they converge
+    error_source: ClassVar[str] = "none"  # chains share an error, even if they converge
     fallible: ClassVar[bool] = False
 
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Return what is proved about a run, or that nothing is, and which sites move in step."""
+        """Return which guarantees a run has, and which sites move in step."""
         complete = self.keys == "full" or (self.keys == "blanket" and holds_all(*self.keys_of(graph).others()))
         found: tuple[KernelWarning, ...] = ()
         if graph.n_sites > 1 and not complete:
@@ -128,7 +132,7 @@ class HerdedGibbs(Kernel):
         return found
 
     def shareable(self, graph: Graph) -> bool:
-        """Weights of different sites are apart in a table; more than two states need room to work."""
+        """Return True if weights are in a table, where sites are separate, and sites need no buffer and no chance."""
         chance = self.rule == "bounded" or "randomised" in self.keys
         return graph.binary and not chance and self.keys_of(graph).take_table(self.storage, self.memory_limit)
 
@@ -141,7 +145,7 @@ class HerdedGibbs(Kernel):
         return np.full(shape, np.uint32(start * _SCALE))
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
-        """Refuse to go on when a hash table is full."""
+        """Raise an error if a hash table is full."""
         ledger = getattr(memory, "ledger", None)
         if isinstance(ledger, Hashed) and ledger.fill[2]:
             sizes = self.keys_of(graph).sizes()
@@ -153,7 +157,7 @@ class HerdedGibbs(Kernel):
             )
 
     def parameters(self, graph: Graph) -> HerdedParameters:
-        """Refuse what makes no sense; return the rest as numbers."""
+        """Check all arguments; return them as numbers for compiled code."""
         for name, value, known in (
             ("keys", self.keys, KEYS),
             ("rule", self.rule, RULES),

@@ -1,18 +1,18 @@
-"""Herding: deterministic choices whose counts follow given probabilities with a bounded error, and a step made of them.
+"""Herding: deterministic choices whose counts follow given probabilities with a bounded error, and the step of a site.
 
-A weight remembers by how much the choices made so far fall short of the probabilities they were made with.
-Each rule adds the new probabilities, chooses, and subtracts one from what was chosen, so after T choices with
-probabilities p a count is T p plus a bounded error:
+A weight is the sum of a value's probabilities so far minus the number of times that it was chosen.
+Each rule adds the new probabilities, chooses a value, and subtracts one from its weight. So after T choices with
+probability p, the count of a value is T p plus a bounded error:
 
-* ``threshold``, two values: below 1 whatever T is;
-* ``argmax``, any number of values: take the largest weight (about 1.5 in practice, no sharp bound known);
-* ``tijdeman`` [1]_, K values: at most 1 - 1 / (2 K - 2), the best bound possible.
+* ``threshold``, for two values: below 1 for every T;
+* ``argmax``, for any number of values, takes the largest weight: about 1.5 in practice, but no sharp bound is known;
+* ``tijdeman`` [1]_, for K values: at most 1 - 1 / (2 K - 2), the best possible bound.
 
 A value of probability zero is never chosen. ``threshold`` and ``argmax`` make the same choices between two values.
 
-In a step of herded Gibbs the weight of the present key chooses the state of a site. Two states take one number per key:
-the weight in the upper half, in units of 2^-32, and in the lower half the probability of state 1 once it is known. More
-states take a weight each.
+In a step of herded Gibbs, the weight of the current key determines the state of a site. With two states, a key has one
+number: the weight in the upper half, in units of 2^-32, and in the lower half the probability of state 1 once it is
+known. With more states, a key has a weight for each.
 
 References
 ----------
@@ -65,11 +65,11 @@ def herd_argmax(v: Floats, at: Integer, p: Floats, size: Integer) -> Integer:
 
 @inlined
 def herd_tijdeman(v: Floats, at: Integer, p: Floats, size: Integer) -> Integer:
-    """Choose the value that would be first to fall behind its share (Tijdeman's rule).
+    """Choose the value whose count would be the first to fall too far behind (Tijdeman's rule).
 
-    Of the values with a weight of at least 1 / (2 K - 2) it is the one whose weight would first grow beyond
-    1 - 1 / (2 K - 2). With weights that start at zero there always is one; otherwise, or if rounding has
-    taken the last one away, the largest weight decides.
+    Among the values with a weight of at least 1 / (2 K - 2), it is the one whose weight would first exceed
+    1 - 1 / (2 K - 2). There always is such a value if weights start at zero; otherwise, or if there is none because of
+    rounding, the largest weight decides.
     """
     slack = 1.0 / (2.0 * size - 2.0) if size > 1 else 0.0
     best, first = np.uintp(0), np.inf
@@ -92,8 +92,8 @@ def herd_tijdeman(v: Floats, at: Integer, p: Floats, size: Integer) -> Integer:
 def herd_bounded(v: Floats, at: Integer, p: Floats, size: Integer, band: float, drawn: Integer) -> Integer:
     """Keep a random choice unless counts have left a band around their expectation.
 
-    If some value is behind by more than ``band``, the one furthest behind is taken; so it is if the drawn
-    value is ahead by more than ``band`` (bounded-error Gibbs).
+    If some value is behind by more than ``band``, or the drawn value is ahead by more than ``band``, the value that is
+    furthest behind is taken (bounded-error Gibbs).
     """
     best, largest = np.uintp(drawn), -np.inf
     for a in range(np.uintp(size)):
@@ -113,12 +113,12 @@ _ARGMAX, _THRESHOLD, _TIJDEMAN, _BOUNDED = range(4)
 _U, _ONE, _U64 = np.uintp, np.uintp(1), np.uint64
 _GOLDEN = _U64(0x9E3779B97F4A7C15)
 _SCALE, _TO_UNIT = 2.0**32, 2.0**-32
-_ALIKE_ODDS, _ALIKE = 2.0**30, 2.0**40  # conditionals that differ by less than the inverse are the same
-_AHEAD = _U(8)  # sites
+_ALIKE_ODDS, _ALIKE = 2.0**30, 2.0**40  # log-odds or probabilities are equal if rounded to multiples of the inverse
+_AHEAD = _U(8)  # number of positions by which weights are prefetched
 
 
 class HerdedParameters(NamedTuple):
-    """Parameters as compiled code sees them; a negative ``start`` is a random one."""
+    """Parameters for compiled code; a negative ``start`` stands for random first weights."""
 
     rule: int
     keys: int
@@ -130,10 +130,10 @@ class HerdedParameters(NamedTuple):
 
 
 class HerdedMemory(NamedTuple):
-    """The weights of a chain, and how their keys are numbered.
+    """The weights of a chain, and the numbering of their keys.
 
     The key of site i is ``place[i]`` plus the sum of ``stride[k] * x[member[k]]``, k from ``start[i]`` to
-    ``start[i + 1]``, plus the number of its conditional where keys differ by that.
+    ``start[i + 1]``, plus the number of its conditional if keys depend on it.
     """
 
     work: Floats
@@ -161,7 +161,7 @@ def _code(memory: HerdedMemory, x: Codes, i: Integer) -> np.uint64:
 
 @inlined
 def _first(parameters: HerdedParameters, memory: HerdedMemory, key: Any, a: Integer) -> float:
-    """Return the first weight of a key, in [0, 1): a function of the key, not of when it is met."""
+    """Return the first weight of a key, in [0, 1): a function of the key, not of the time of its first visit."""
     if parameters.start >= 0.0:
         return parameters.start
     return single_word(memory.seed[0], memory.seed[1], a, key & _U64(2**62 - 1)) * _TO_UNIT
@@ -216,7 +216,7 @@ def _step_binary(
 
 @inlined
 def _draw_within(parameters: HerdedParameters, entry: Any, rng: Words) -> tuple[Words, np.uint64]:
-    """Draw by chance unless the weight, kept in parts of ``span``, is outside the band."""
+    """Draw a state at random unless the weight, stored in units of ``span``, is outside the band."""
     weight = ((entry >> _HIGH) * _TO_UNIT - 0.5) * parameters.span
     rng, u = uniform(rng)
     up = u < (entry & _LOW) * _TO_UNIT * parameters.span
@@ -231,7 +231,7 @@ def _step_categorical(
 ) -> Words:
     p, weight = memory.work, memory.ledger.weight
     size, total = weights(arrays, x, i, p)
-    if total <= 0.0:  # nothing is possible here: the site stays as it is
+    if total <= 0.0:  # no state is possible: the site does not move
         return rng
     cell = _U(arrays.offset[i])
     for a in range(_U(size)):
@@ -263,10 +263,10 @@ def _step_categorical(
 
 @inlined
 def _number(parameters: HerdedParameters, p: Floats, size: Integer, rng: Words) -> tuple[Words, np.uint64]:
-    """Return the number of a conditional, or of its bins; bins by chance replace the conditional.
+    """Return the number of a conditional, or of its bins; random bins replace the conditional.
 
-    With one random number u, the share of state a becomes floor(C_a + u) - floor(C_(a-1) + u) bins, C being
-    the cumulated probabilities times the number of bins: right on average, and all bins together.
+    With one random number u, the share of state a becomes floor(C_a + u) - floor(C_(a-1) + u) bins, where C are the
+    cumulative probabilities times the number of bins. This is unbiased, and the shares sum to the number of bins.
     """
     code, u, passed, before, last = _U64(0), 0.0, 0.0, 0.0, _U(0)
     if parameters.keys == RANDOM:
@@ -280,7 +280,7 @@ def _number(parameters: HerdedParameters, p: Floats, size: Integer, rng: Words) 
         level = math.floor(p[a] * parameters.bins)
         if parameters.keys == RANDOM:
             passed += p[a] * parameters.bins
-            if a >= last:  # the last sum is the number of bins, whatever rounding made of it
+            if a >= last:  # remove the rounding error of the last sum, which is the number of bins
                 passed = 1.0 * parameters.bins
             now = 1.0 * math.floor(passed + u)
             level = now - before

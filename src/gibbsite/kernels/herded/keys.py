@@ -1,8 +1,9 @@
-"""The keys of herding weights, and the tables in which the weights of a key are found.
+"""The keys of herding weights, and the tables that store the weights of each key.
 
-A key is a number: of a site and of what distinguishes its weights. A table has a place for every key, or grows with the
-keys met. A key that has not been met has weights of zero, the first of which is never zero in use: an array of zeros is
-an empty table, and takes memory only where it is written.
+A key is a number that identifies a site and, for example, the configuration of its neighbours. A table has a place for
+every key, or it is a hash table that grows with the visited keys. The weights of a new key are zero, and the first
+weight of a key in use is never zero. So an array of zeros is an empty table, which takes memory only where it is
+written.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class _Neighbours(NamedTuple):
 
 KEYS = ("blanket", "full", "shared", "binned", "randomised-binned", "site")
 STORAGE = ("auto", "dense", "hash")
-# How a key is found: from other sites' states, from the conditional, from its bin, from a bin by chance.
+# What a key is computed from: other sites' states, the conditional, its bin, or a random bin.
 CODED, SHARED, BINNED, RANDOM = range(4)
 
 _NUMBERS = 2.0**62
@@ -44,24 +45,24 @@ class Keys:
     """The keys of the sites of a graph."""
 
     kind: str  # one of ``KEYS``
-    bins: int  # number of bins, where conditionals are put into bins
+    bins: int  # number of bins, for keys that are bins
     graph: Graph
 
     @property
     def found_by(self) -> int:
-        """How keys are found: ``CODED``, ``SHARED``, ``BINNED`` or ``RANDOM``."""
+        """What keys are computed from: ``CODED``, ``SHARED``, ``BINNED`` or ``RANDOM``."""
         if self.counts:
             return CODED
         return {"shared": SHARED, "binned": BINNED, "randomised-binned": RANDOM}.get(self.kind, CODED)
 
     @property
     def width(self) -> int:
-        """How many numbers a key has: one for two states, otherwise a mark and a weight per state."""
+        """Number of entries of a key: one for two states, otherwise a mark and a weight per state."""
         return 1 if self.graph.binary else int(self.graph.cards.max(initial=1)) + 1
 
     @property
     def counts(self) -> bool:
-        """Whether keys are conditionals, and equal ones those with equally many neighbours in state 1."""
+        """Whether keys are conditionals that depend only on the number of neighbours in state 1."""
         if self.kind != "shared":
             return False
         g = self.graph.arrays
@@ -81,7 +82,7 @@ class Keys:
     def others(self) -> Rows:
         """Return the sites whose states are part of the key of each site, in compressed rows.
 
-        They depend on scopes alone, so they are kept with the graph.
+        They depend on scopes alone, so they are cached with the graph.
         """
         n = self.graph.n_sites
         if self.kind == "full":
@@ -94,9 +95,9 @@ class Keys:
         return start.astype(np.uint32, copy=False), neighbour.astype(np.uint32, copy=False)
 
     def sizes(self) -> Floats:
-        """Return how many keys each site can have."""
+        """Return the number of possible keys of each site."""
         n = self.graph.n_sites
-        if self.counts and isinstance(self.graph.arrays, LatticeGraph):  # what borders lack is not saved
+        if self.counts and isinstance(self.graph.arrays, LatticeGraph):  # sites at borders get as many as the others
             return np.full(n, 2.0 * sum(size > 1 for size in self.graph.arrays[0:3]) + 1.0)
         cards = self.graph.cards.astype(np.float64)
         start, member = self.others()
@@ -114,10 +115,10 @@ class Keys:
         return many.astype(np.float64)
 
     def numbers(self) -> tuple[Words64, Words64]:
-        """Return the first key of each site, and by how much the state of each of the others moves it."""
+        """Return the first key of each site, and the stride by which each other site's state changes the key."""
         (start, member), sizes = self.others(), self.sizes()
         n, cards = self.graph.n_sites, self.graph.cards
-        if sizes.sum() >= _NUMBERS:  # more keys than numbers: random ones distinguish those that are met
+        if sizes.sum() >= _NUMBERS:  # too many keys to number: random strides distinguish the visited ones
             place = np.random.SeedSequence(1).generate_state(n, np.uint64).astype(np.uint64)
             return place, np.random.SeedSequence(2).generate_state(member.size, np.uint64).astype(np.uint64)
         stride = np.ones(member.size, np.uint64)
@@ -131,9 +132,9 @@ class Keys:
         return (np.cumsum(sizes) - sizes).astype(np.uint64), stride
 
     def take_table(self, storage: str, limit: int) -> bool:
-        """Return whether all keys have a place in a table of at most ``limit`` bytes, unless they are hashed.
+        """Return whether to use a table, with a place for every key, rather than a hash table.
 
-        A table that is asked for and does not fit is refused.
+        The table may have at most ``limit`` bytes; if it is requested explicitly and does not fit, it is refused.
         """
         if storage == "hash":
             return False
@@ -143,7 +144,7 @@ class Keys:
             worst = int(np.argmax(need))
             others = int(row_lengths(self.others()[0])[worst])
             raise TooLargeError(
-                f"A table of all keys would take {need.sum():.1e} bytes and the limit is {limit:.1e}; "
+                f"A table of all keys would take {need.sum():.1e} bytes, but the limit is {limit:.1e}; "
                 f"site {worst} alone, with {others} others to distinguish, takes {need[worst]:.1e}. "
                 f"Use {named(storage='hash')}, or {named(keys='binned')}."
             )
@@ -151,15 +152,15 @@ class Keys:
 
 
 def named(**parameter: str) -> str:
-    """Name herding with a certain parameter in a message, as in ``keys='site'``."""
+    """Return the text that names herding with a parameter, such as ``keys='site'``, in a message."""
     ((name, value),) = parameter.items()
     return part("HerdedGibbs", f"{name}={value!r}", **parameter)
 
 
 def counts_suffice(g: LatticeGraph) -> bool:
-    """Return whether the conditionals of a lattice depend on how many neighbours are in state 1.
+    """Return whether the conditionals of a lattice depend only on the number of neighbours in state 1.
 
-    Not if axes have different couplings, or around a ring of two, where a neighbour counts twice.
+    They do not if couplings differ, or on a ring of two sites, where a neighbour counts twice.
     """
     axes = [(float(w[0]), size, wrap) for w, size, wrap in zip(g[10:13], g[0:3], g[3:6], strict=True)]
     used = {w for w, size, _ in axes if size > 1}
@@ -168,33 +169,33 @@ def counts_suffice(g: LatticeGraph) -> bool:
 
 
 _U, _U32, _U64 = np.uintp, np.uint32, np.uint64
-# A hash table grows by an eighth when more than this share is in use: from then on at least 67 %
-# are, and 16 bytes (key, weight) make less than 24 for each key.
+# A hash table grows by an eighth when more than this share of its slots is in use. Afterwards at least 67 % are in use,
+# so a key with its weight, 16 bytes, takes less than 24.
 _FULL = 0.76
 _LEAST = 1024
-# Slots behind the table, for keys whose home is near its end: there is no going round. Far more than the
-# longest run of slots in use, and no memory until they are.
+# Number of slots after the end of the table, because searches do not wrap around. It is far larger than the longest run
+# of used slots, and unused slots take no memory.
 _TAIL = 1 << 16
-# Numbers in a line of the cache.
+# Number of entries in a cache line.
 _LINE = 8
-# Keys of a group differ in this many bits only.
+# Keys of a group differ only in this number of bits.
 _GROUP, _INSIDE, _MARK = _U64(4), _U64(15), _U64(1 << 63)
 # Multipliers of the finaliser of MurmurHash3.
 _MIX_1, _MIX_2, _SHIFT = _U64(0xFF51AFD7ED558CCD), _U64(0xC4CEB9FE1A85EC53), _U64(33)
 
 
 class Table(NamedTuple):
-    """A place for every key: the weights of key k begin at ``weight[k * width]``."""
+    """A table with a place for every key: the weights of key k begin at ``weight[k * width]``."""
 
     weight: Array
     width: int
 
 
 class Hashed(NamedTuple):
-    """Open addressing with linear probing; the weights of slot s begin at ``weight[s * width]``.
+    """A hash table with linear probing: the weights of slot s begin at ``weight[s * width]``.
 
-    ``key[s]`` is the key with its highest bit turned, or 0 if the slot is free. ``fill`` holds the slots that
-    are part of the table, the keys in it, and how many keys found no room.
+    ``key[s]`` is the key with its highest bit flipped, or 0 if the slot is free. ``fill`` has the number of slots of
+    the table, the number of keys in it, and the number of keys that did not fit.
     """
 
     key: Words64
@@ -203,10 +204,10 @@ class Hashed(NamedTuple):
     fill: Ints
 
     def follows(self, fresh: Hashed) -> bool:
-        """Return whether keys from a file stand so that every search among them comes to a free slot.
+        """Return whether keys from a file are placed such that every search among them reaches a free slot.
 
-        New keys that find a stretch of slots taken stand behind it. There is room for them behind the last
-        slot as long as no stretch of the table is much fuller than others.
+        A new key is placed after a run of used slots. There are free slots for it after the last one as long as no
+        part of the table is much fuller than the others.
         """
         slots, keys, _ = self.fill.tolist()
         if not _LEAST <= slots <= fresh.key.size - _TAIL or np.count_nonzero(self.key) != keys:
@@ -223,7 +224,7 @@ def make_table(width: int, size: int, kind: type) -> Table:
 
 
 def make_hashed(width: int, most_bytes: int, kind: type) -> Hashed:
-    """Return a hash table with ``width`` weights of some type for each key that grows up to some memory."""
+    """Return a hash table with ``width`` weights of some type for each key, which can grow to ``most_bytes``."""
     slots = max(_LEAST, min(most_bytes // (8 + 8 * width), 2**32 - 1)) + _TAIL
     weight: Array = np.zeros(slots * width, kind)
     return Hashed(np.zeros(slots, np.uint64), weight, width, np.array([_LEAST, 0, 0], np.int64))
@@ -231,7 +232,7 @@ def make_hashed(width: int, most_bytes: int, kind: type) -> Hashed:
 
 @generic
 def expect(ledger: Any, first: Integer, last: Integer) -> None:
-    """Bring the weights of some keys near, one of which will soon be asked for."""
+    """Prefetch the weights of some keys, one of which will soon be needed."""
     raise NotImplementedError
 
 
@@ -261,7 +262,7 @@ def _expect_hashed(ledger: Hashed, first: Integer, last: Integer) -> None:
 
 @generic
 def find(ledger: Any, key: Integer) -> Integer:
-    """Return where the weights of a key begin, making room for it if it is new."""
+    """Return where the weights of a key begin; insert the key if it is new."""
     raise NotImplementedError
 
 
@@ -281,10 +282,11 @@ def _find_hashed(ledger: Hashed, key: Integer) -> Integer:
 
 @inlined
 def _home(wanted: np.uint64, slots: np.uint64) -> Integer:
-    """Return the slot from which on a key is looked for.
+    """Return the slot at which the search for a key begins.
 
-    Neighbouring keys are adjacent, in groups, so that those of a site can be prefetched together; where a group begins
-    is random: its share of the slots, without division. With more slots it is the same or a later one.
+    Keys of a group are adjacent, so that the keys of a site can be prefetched together. The first slot of a group is
+    pseudo-random: a hash, scaled to the number of slots without division. With more slots, it is the same or a later
+    one.
     """
     h = wanted >> _GROUP
     h = (h ^ (h >> _SHIFT)) * _MIX_1
@@ -295,7 +297,7 @@ def _home(wanted: np.uint64, slots: np.uint64) -> Integer:
 
 @inlined
 def _probe(ledger: Hashed, wanted: np.uint64) -> Integer:
-    """Return the slot of a key, or the free slot where it would stand."""
+    """Return the slot of a key, or the free slot where it would be inserted."""
     slot = _home(wanted, _U64(ledger.fill[0]))
     while ledger.key[slot] != _U64(0) and ledger.key[slot] != wanted:
         slot += _U(1)
@@ -304,7 +306,7 @@ def _probe(ledger: Hashed, wanted: np.uint64) -> Integer:
 
 @called
 def _insert(ledger: Hashed, wanted: np.uint64) -> Integer:
-    """Add a key; those that come when there is no more room are counted, and share the last slot."""
+    """Add a key; keys that no longer fit are counted, and they share the last slot."""
     fill = ledger.fill
     if fill[1] + 1 > _FULL * fill[0]:
         larger = min(fill[0] + fill[0] // 8, ledger.key.size - _TAIL)
@@ -322,9 +324,9 @@ def _insert(ledger: Hashed, wanted: np.uint64) -> Integer:
 def _grow(ledger: Hashed, larger: Integer) -> None:
     """Give the table more slots, in place.
 
-    Going down, every key moves to a free slot at or after its new home, which is never before the old one.
-    Going up, every key moves to the first free slot from its home on: slots before it are never vacated
-    again, so looking for it will find it.
+    The first pass, from the last slot to the first, moves every key to a free slot at or after its new home, which is
+    never before the old one. The second pass, in ascending order, moves every key to the first free slot from its home
+    on. Slots between its home and its place are not vacated later, so a search finds it.
     """
     last = _U(ledger.fill[0] + _TAIL)
     ledger.fill[0] = larger
@@ -336,7 +338,7 @@ def _grow(ledger: Hashed, larger: Integer) -> None:
 
 @inlined
 def _move(ledger: Hashed, s: Integer) -> None:
-    """Take a key out of its slot and put it into the first free one from its home on."""
+    """Move a key from its slot to the first free slot from its home on."""
     wanted: Any = ledger.key[s]
     width = _U(ledger.width)
     if wanted != _U64(0):

@@ -1,14 +1,14 @@
-"""What is known about a herded run in advance: error bounds, an error floor, or sites that move in step.
+"""What is known in advance about a herded run: bounds on its error, an error floor, or sites that move in step.
 
-*The theorem* is about complete graphs, or keys of all other sites. After a burn-in of tau sweeps the average over T
-sweeps is within lambda / T of the target in total variation, for T >= T* and tau > tau*(T); with everything counted
-from the first sweep on the bound is (lambda + tau*(T)) / T (theorem 3 and corollary 4 of Bornn et al., 2013). The
-constants grow exponentially with the number of sites: this is a statement about rates, and real errors are far smaller.
+*The theorem* holds for complete graphs, or keys that contain all other sites. After a warmup of tau sweeps, the average
+over T sweeps is within lambda / T of the target in total variation, for T >= T* and tau > tau*(T); without a warmup,
+the bound is (lambda + tau*(T)) / T (theorem 3 and corollary 4 of Bornn et al., 2013). The constants grow exponentially
+with the number of sites: the theorem is a statement about rates, and real errors are far smaller.
 
-*Sites in step.* A site without neighbours has one weight, which advances by its probabilities p with every visit, like
-the hand of a clock. Two such sites visited equally often sample their joint distribution if their probabilities and 1
-are rationally independent, and not if they are equal, or equal after a change of names: the distance of the hands never
-changes. This case is detected here; other rational relations are not.
+*Sites in step.* A site without neighbours has one weight, which advances by its probability p with every visit, modulo
+1. Two such sites that are visited equally often sample their joint distribution if their probabilities and 1 are
+rationally independent. They do not if their probabilities are equal, possibly after relabelling states, because the
+difference of the weights then never changes. This case is detected here; other rational relations are not.
 """
 
 from __future__ import annotations
@@ -80,15 +80,15 @@ class HerdingBound:
         )
 
     def burn_in(self, sweeps: float) -> float:
-        """Return tau*(T), the sweeps to leave out before T sweeps."""
+        """Return tau*(T), the number of sweeps to discard before T sweeps."""
         if not 0.0 < sweeps < math.inf:
             raise ArgumentError(f"{argument('sweeps')} must be a positive number, got {sweeps!r}.")
         return max(0.0, math.log((1.0 - self.eta) * self.l * sweeps / (4.0 * self.n_sites), 2.0 / (1.0 + self.eta)))
 
     def error(self, sweeps: float, *, warmup: bool = True) -> float:
-        """Return the bound on the total variation after ``sweeps`` sweeps, infinite where none is known.
+        """Return the bound on the total variation after ``sweeps`` sweeps, infinite if none is known.
 
-        ``warmup``: whether the burn-in has been left out.
+        ``warmup`` tells whether the first tau*(T) sweeps have been discarded.
         """
         check_flags(warmup=warmup)
         if sweeps < self.enough + (0.0 if warmup else self.burn_in(self.enough)):
@@ -100,13 +100,13 @@ class HerdingBound:
 def herding_bound(model: FactorGraph, scan: Scan | None = None) -> HerdingBound:
     """Compute the constants of the convergence theorem of herded Gibbs.
 
-    They hold if each site's key are all other sites: ``keys="full"``, or ``"blanket"`` where every pair of
+    They hold if each site's key contains all other sites: with ``keys="full"``, or with ``"blanket"`` if every pair of
     sites shares a factor.
 
     Parameters
     ----------
     model : FactorGraph
-        Two states per site, no zeros, at most nine sites.
+        A model with two states per site, no zeros, and at most nine sites.
     scan : Scan, optional
         A fixed order that visits every site once per sweep; systematic by default.
 
@@ -142,9 +142,9 @@ def herding_bound(model: FactorGraph, scan: Scan | None = None) -> HerdingBound:
             f"The constants need all states of a model; it can have {_MOST_SITES} sites, this one has {model.n_sites}."
         )
     if not model.n_sites or (model.cards != 2).any():
-        raise IncompatibleError("The theorem is about sites with two states.")
+        raise IncompatibleError("The theorem needs sites with two states.")
     n = model.n_sites
-    with interpreted(n * n):  # nothing here is worth a compilation
+    with interpreted(n * n):  # compilation would take longer
         graph = compile_graph(model)
         fixed = scan.once and scan.cycle(graph, model) == n
         order = scan.visits(graph, model).tolist() if fixed else []
@@ -152,15 +152,15 @@ def herding_bound(model: FactorGraph, scan: Scan | None = None) -> HerdingBound:
         raise IncompatibleError(f"The theorem needs a fixed order, the same in every sweep, not {type(scan).__name__}.")
     joint = _enumerate_law(model)
     if (joint == 0.0).any():
-        raise IncompatibleError("The constants are those of models without zeros; this one has some.")
+        raise IncompatibleError("The constants are known for models without zeros; this one has zeros.")
     conditionals = [joint / joint.sum(axis=i, keepdims=True) for i in range(n)]
     least = min(float(table.min()) for table in conditionals)
-    # a sweep forgets the site it visits first: one row for each state of the others will do
+    # a sweep does not depend on the old state of its first site, so one row for each state of the others suffices
     matrix = sweep_of_gibbs(conditionals, order).reshape(*joint.shape, 2**n)
     rows: Floats = np.take(matrix, 0, axis=order[0]).reshape(-1, 2**n)
     eta = max(0.5 * float(np.abs(rows[k:] - row).sum(axis=1).max()) for k, row in enumerate(rows))
     l = least**n  # noqa: E741
-    # the sum of (2 least)^k for k < N: also right where 2 least is one
+    # the sum of (2 least)^k for k < N, which is also correct if 2 least is one
     b = l + sum((2.0 * least) ** k for k in range(n))
     rate = math.inf if eta >= 1.0 else 2.0 * n * (1.0 + eta) / (l * (1.0 - eta))
     return HerdingBound(n, least, eta, l, b, rate, 2.0 * b / l)
@@ -188,21 +188,21 @@ def sweep_of_gibbs(conditionals: list[Floats], order: list[int]) -> Floats:
     return matrix
 
 
-_PARTS = 2.0**32  # probabilities are whole multiples of the inverse, as weights of two states count
+_PARTS = 2.0**32  # probabilities are rounded to multiples of the inverse, the resolution of weights of two states
 
 
 def holds_all(start: Words32, member: Words32) -> bool:
-    """Return whether every row of compressed rows has all sites but its own."""
+    """Return whether every row of compressed rows contains all sites except its own."""
     n = start.size - 1
     degree = row_lengths(start)
     if (degree < n - 1).any():
         return False
     owner = np.repeat(np.arange(n), degree)
-    return np.unique(owner * n + member).size == n * (n - 1)  # a neighbour may be there twice
+    return np.unique(owner * n + member).size == n * (n - 1)  # a neighbour may be listed twice
 
 
 def floor_warning(keys: str, full_fits: bool) -> KernelWarning:
-    """Warn that nothing is guaranteed where keys leave something out."""
+    """Warn that convergence is not guaranteed if keys do not contain all other sites."""
     instead = f"; {named(keys='full')} has none." if full_fits else "."
     return KernelWarning(
         Text(
@@ -214,7 +214,7 @@ def floor_warning(keys: str, full_fits: bool) -> KernelWarning:
 
 
 def theorem_warning(model: FactorGraph, scan: Scan) -> tuple[KernelWarning, ...]:
-    """Report the constants of the theorem, where it is about such a model and they are finite."""
+    """Report the constants of the theorem if it applies to the model and they are finite."""
     try:
         bound = herding_bound(model, scan)
     except GibbsiteError:
@@ -225,10 +225,10 @@ def theorem_warning(model: FactorGraph, scan: Scan) -> tuple[KernelWarning, ...]
 
 
 def in_step_warning(model: FactorGraph, graph: Graph, bins: int | None = None) -> tuple[KernelWarning, ...]:
-    """Name two sites without neighbours that have the same probabilities, if there are any.
+    """Return a warning that names two sites without neighbours and with equal probabilities, if there are any.
 
-    ``bins``: probabilities are rounded at random to multiples of 1 / bins, so that only sites are in
-    step that have such ones.
+    With ``bins``, probabilities are rounded at random to multiples of 1 / bins, so that only sites whose probabilities
+    are such multiples move in step.
     """
     alone = find_isolated(graph)
     if alone.size < 2:
@@ -253,7 +253,7 @@ def in_step_warning(model: FactorGraph, graph: Graph, bins: int | None = None) -
             Text(
                 f"The sites {names[0]!r} and {names[1]!r} have no neighbours and equal or complementary "
                 "probabilities, so herding moves them in step: their marginals are right, but their joint "
-                f"distribution is not sampled, however long the run ({int(moved.sum()):,} sites have such a partner). "
+                f"distribution is wrong even in long runs ({int(moved.sum()):,} sites have such a partner). "
                 f"Use {named(rule='bounded')}, or {part('Gibbs')}, where joint probabilities matter."
             ),
             grave=True,
@@ -275,7 +275,7 @@ def find_isolated(graph: Graph) -> Ints:
 
 
 def _laws(graph: Graph, alone: Ints) -> Floats:
-    """Return the probabilities of sites without neighbours, falling: names of states do not matter."""
+    """Return the probabilities of sites without neighbours in descending order, because state names do not matter."""
     arrays = graph.arrays
     if not isinstance(arrays, IsingGraph | LatticeGraph) and not hasattr(arrays, "log_unary"):
         arrays = as_tables(graph).arrays

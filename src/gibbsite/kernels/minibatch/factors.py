@@ -1,24 +1,25 @@
-"""Factors of a site drawn at random: what all minibatch kernels share.
+"""Random draws from the factors of a site, the common part of all minibatch kernels.
 
-A factor phi of two sites or more is shifted to minimum zero; M is its maximum then, and phi / M, from 0 to 1,
-its *share*. L_i is the sum of M over the factors of site i, L the largest of them, Psi the sum over all
-factors (each once), Delta the largest number of factors of a site. Factors of single sites are not shifted,
-drawn or counted: they are cheap and always taken in full, so they may have zeros.
+A factor phi of two or more sites is shifted to minimum zero. Then M is its maximum, and phi / M, from 0 to 1, is its
+*share*. L_i is the sum of M over the factors of site i, L the largest L_i, Psi the sum of M over all factors (each
+counted once), and Delta the largest number of factors of a site. Factors of single sites are not shifted,
+drawn or counted: they are cheap and always evaluated, so they may have zeros.
 
-Kernels see factors through *rows*, a named tuple for each kind of graph with fields of its own and these:
+Kernels access factors through *rows*, a named tuple for each kind of graph, with at least these fields:
 
 * ``local``, ``degree``, ``total``: L_i and the number of factors of each site, and Psi;
-* ``rate``: how often a site draws per unit of tau: L_i, or more where some draws come to nothing;
-* ``offset``, ``log_unary``: where the states of a site begin, and the factors of single sites.
+* ``rate``: the mean number of draws of a site per unit of tau: L_i, or more if some draws are rejected;
+* ``offset``, ``log_unary``: the place of the first state of a site, and the factors of single sites.
 
-Generic functions evaluate a factor given the other sites, its *view*, a number that only they interpret:
+Generic functions evaluate a factor. Its *view* is a number that stands for the states of the other sites, and that only
+these functions interpret:
 
-* :func:`draw_factor`: one of a site, with probability M / rate, and its view; none if that is negative;
-* :func:`share_of`: its share at a state of the site;
-* :func:`add_gain`: add what it is worth to the log-weights of all states of a site:
-  ``log(1 + share / tau)`` or ``share / tau``, as :func:`gains` was asked for;
-* :func:`factor_at` and :func:`add_factor`: a factor by its number, and its own log-potentials;
-* :func:`is_counted`: whether a factor counts when it is drawn from this site, as it does from two.
+* :func:`draw_factor` draws a factor of a site with probability M / rate, with its view; a negative view means none;
+* :func:`share_of` returns the share of a factor for a state of the site;
+* :func:`add_gain` adds ``log(1 + share / tau)`` or ``share / tau``, which :func:`gains` has computed, to the
+  log-weights of all states of a site;
+* :func:`factor_at` returns a factor by its number, and :func:`add_factor` adds its log-potentials;
+* :func:`is_counted` tells whether a factor counts if it is drawn from this site; it counts from two of its sites.
 
 Here tau = lambda / L: a factor is drawn ``tau * M`` times on average in a minibatch that ignores the state.
 """
@@ -55,7 +56,7 @@ NOTHING = np.int64(-1)
 
 @dataclass(frozen=True)
 class LocalEnergies:
-    """The constants that minibatch sizes are made of.
+    """The constants that determine minibatch sizes.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class LocalEnergies:
 
 @checked
 def local_energies(model: Model | Graph) -> LocalEnergies:
-    """Compute L_i, L, Psi and Delta of a model, which sizes of minibatches are made of.
+    """Compute L_i, L, Psi and Delta of a model, which determine the sizes of minibatches.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def check_drawn(graph: Graph, name: str) -> None:
     values = getattr(graph.arrays, "log_value", np.zeros(0))
     if not np.isfinite(values).all():
         raise IncompatibleError(
-            f"{name} needs bounded energies, but some factor of several sites has a zero, an infinite "
+            f"{name} needs bounded energies, but a factor of several sites has a zero, which is an infinite "
             f"energy; use {part('Gibbs')}, or replace zeros by small numbers."
         )
 
@@ -109,7 +110,7 @@ _BUILDERS: dict[str, Callable[[Graph], Any]] = {}
 
 
 def builds_rows(*kinds: str) -> Callable[[Callable[[Graph], Any]], Callable[[Graph], Any]]:
-    """Register how the rows of kinds of graphs are made."""
+    """Register a function that builds the rows of some kinds of graphs."""
 
     def register(function: Callable[[Graph], Any]) -> Callable[[Graph], Any]:
         _BUILDERS.update(dict.fromkeys(kinds, function))
@@ -123,7 +124,7 @@ class _DrawnRows(NamedTuple):
 
 
 def drawn_rows(graph: Graph) -> Any:
-    """Return the rows of a graph; they are kept with it."""
+    """Return the rows of a graph, which are cached with it."""
     if graph.kind not in _BUILDERS:  # its module implements the generic functions, too
         importlib.import_module(f"gibbsite.kernels.{'minibatch.rows' if graph.discrete else 'continuous.energy'}")
     return graph.cache.find(_DrawnRows, lambda: _DrawnRows(seal(_BUILDERS[graph.kind](graph)))).rows
@@ -134,7 +135,7 @@ def row_sums(start: Array, values: Floats, step: int = 1) -> Floats:
     ends = start.astype(np.int64)
     if not step:
         return np.diff(ends) * float(values[0] if values.size else 0.0)
-    # sums of pieces, not differences of running sums, which would cancel; empty rows are left out
+    # sums of pieces, because differences of running sums would lose accuracy; empty rows are skipped
     sums, full = np.zeros(ends.size - 1), np.flatnonzero(np.diff(ends))
     if full.size:
         sums[full] = np.add.reduceat(values, ends[full])
@@ -142,7 +143,7 @@ def row_sums(start: Array, values: Floats, step: int = 1) -> Floats:
 
 
 def shares_of(log_value: Floats, place: Ints) -> tuple[Floats, Floats]:
-    """Return the bound M of the table at each place, and the shares of all entries; tables fill the array."""
+    """Return the bound M of the table at each place, and the shares of all entries; every entry is in a table."""
     begins, which = np.unique(place, return_inverse=True)
     if not begins.size:
         return np.zeros(0), np.zeros(log_value.size)
@@ -154,13 +155,13 @@ def shares_of(log_value: Floats, place: Ints) -> tuple[Floats, Floats]:
 
 
 def gains(rows: Any, tau: float, log: bool) -> Floats:
-    """Return what a factor of share 1, or each entry of its table, adds to the log-weight of a state."""
+    """Return the gain of a factor of share 1, or of each entry of its table, for the log-weight of a state."""
     share = getattr(rows, "share", np.ones(1))
     found: Floats = np.log1p(share / tau) if log else share / tau
     return found
 
 
-#: Larger minibatches are mistakes: one update would take seconds.
+#: Largest minibatch that users may choose: with larger ones, an update would take seconds.
 LARGEST_BATCH = 100_000_000
 
 
@@ -176,7 +177,7 @@ def read_batch(name: str, given: Any, automatic: float) -> float:
 
 
 def batch_rate(size: float, energy: float) -> float:
-    """Return tau, the mean number of draws per unit of energy; any will do where there is no energy."""
+    """Return tau, the mean number of draws per unit of energy, or any number if there is no energy."""
     return size / energy if energy > 0.0 else 1.0
 
 
@@ -184,10 +185,7 @@ def guarantee(size: float, largest: float) -> str:
     """Return what theorem 1 of Zhang and De Sa (2019) guarantees for Poisson minibatches."""
     sizes = f"lambda = {size:.4g} and L = {largest:.4g}"
     if size < 2.0 * largest:
-        return (
-            f"With {sizes} no spectral gap is guaranteed, because lambda is below 2 L; the target is exact "
-            "all the same."
-        )
+        return f"With {sizes} no spectral gap is guaranteed, because lambda is below 2 L; the target is still exact."
     factor = math.exp(-4.0 * largest**2 / size) if size > 0.0 else 1.0
     return (
         f"With {sizes} the spectral gap of random scans is at least exp(-4 L^2 / lambda) = {factor:.3g} "
@@ -203,7 +201,7 @@ def draw_factor(rows: Any, i: Integer, x: Codes, rng: Words) -> tuple[Words, Int
 
 @generic
 def share_of(rows: Any, k: Integer, i: Integer, a: Integer, view: Integer) -> float:
-    """Return phi / M of slot k of site i, which is in state a."""
+    """Return phi / M of slot k of site i in state a."""
     raise NotImplementedError
 
 
@@ -242,7 +240,7 @@ UPDATES, DRAWN, KEPT, ACCEPTED = range(4)
 
 
 class Batched(NamedTuple):
-    """Memory of a minibatch chain: scratch arrays; counts of updates, of factors seen and kept, of moves."""
+    """Memory of a minibatch chain: scratch arrays, and counts of updates, drawn and kept factors, and moves."""
 
     work: Floats
     spare: Floats
@@ -251,15 +249,15 @@ class Batched(NamedTuple):
 
 @dataclass(frozen=True)
 class MinibatchKernel(Kernel):
-    """A kernel that looks at a random part of the factors of a site."""
+    """A kernel that evaluates a random part of the factors of a site."""
 
     kinds: ClassVar[frozenset[str]] = DRAWN_KINDS
     reads_all: ClassVar[bool] = False
-    #: Whether a step may reject what it proposes, so that the share of accepted ones is worth knowing.
+    #: Whether a step may reject its proposal, so that reports contain the acceptance rate.
     rejects: ClassVar[bool] = False
 
     def check(self, graph: Graph) -> None:
-        """Refuse a graph of another kind, or whose factors are not bounded."""
+        """Refuse a graph of another kind, or one with unbounded factors."""
         super().check(graph)
         name = type(self).__name__
         check_drawn(graph, part(name, name))
@@ -274,7 +272,7 @@ class MinibatchKernel(Kernel):
         return Batched(np.zeros(states), np.zeros(states), np.zeros(4, np.int64))
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
-        """Return means per update, the warmup included: factors in the minibatch, and looked at in all."""
+        """Return means per update, including the warmup: factors in the minibatch, and factors drawn in all."""
         counts = np.sum([memory.counts for memory in memories], axis=0)
         updates = max(int(counts[UPDATES]), 1)
         found = {"minibatch": counts[KEPT] / updates, "factors": counts[DRAWN] / updates}
@@ -295,7 +293,7 @@ def start_logs(rows: Any, i: Integer, w: Floats) -> Integer:
 
 @inlined
 def stays_in(rng: Words, share: float) -> tuple[Words, bool]:
-    """Toss a coin of this probability; a certain outcome takes no random number."""
+    """Return True with probability ``share``; a certain outcome uses no random number."""
     stays = share >= 1.0
     if 0.0 < share < 1.0:
         rng, u = uniform(rng)
@@ -307,7 +305,7 @@ def stays_in(rng: Words, share: float) -> tuple[Words, bool]:
 def draw_from_logs(
     arrays: Any, x: Codes, i: Integer, w: Floats, size: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
-    """Give site i a value drawn by the log-weights ``w``, which are overwritten; write them to ``cond``."""
+    """Draw a value of site i from the log-weights ``w``, which are overwritten; write its conditional to ``cond``."""
     raise NotImplementedError
 
 

@@ -1,29 +1,30 @@
-"""Metropolis-Hastings with minibatches: moves of all sites, judged by few of all factors, exact for every setting.
+"""Metropolis-Hastings with minibatches: moves of all sites, accepted by a few of the factors; exact for all settings.
 
-Factors phi are drawn from all factors of the model by weight, and their bounds are checked.
+Factors phi are drawn from all factors of the model with given weights, and their bounds are checked.
 
-*Poisson minibatches* (Zhang and De Sa, 2019, section 4). Give every factor phi, 0 <= phi <= M, a Poisson number s of
-mean ``tau M + phi(x)``, tau = lambda / Psi with Psi the sum of all M. Given s, propose y and accept it with probability
+*Poisson minibatches* (Zhang and De Sa, 2019, section 4). Every factor phi, 0 <= phi <= M, has a Poisson number s of
+mean ``tau M + phi(x)``, where tau = lambda / Psi and Psi is the sum of all M. Given s, a proposal y is accepted with
+probability
 
     min(1, prod_phi ((1 + phi(y) / (tau M)) / (1 + phi(x) / (tau M)))^s  q(x | y) / q(y | x)).
 
-As in :mod:`.poisson`, factors with s = 0 are not needed, and an expected lambda + Psi are drawn. The paper prints the
-ratio of the proposals upside down. The target is exact for any lambda > 0; by theorem 2, corrected, the spectral gap is
-at least exp(-Psi^2 / (lambda + Psi)) / 2 times that of Metropolis-Hastings.
+As in :mod:`.poisson`, factors with s = 0 are not needed, and the mean number of draws is at most lambda + Psi. The
+paper prints the ratio of the proposals inverted. The target is exact for any lambda > 0; by a corrected version of
+theorem 2, the spectral gap is at least exp(-Psi^2 / (lambda + Psi)) / 2 times that of Metropolis-Hastings.
 
-*TunaMH* (Zhang, Cooper and De Sa, 2020): minibatches whose size follows the length of the move. Factors need no bounds
-on the whole box, only to be no steeper than c: |phi(x) - phi(y)| <= c d, d = |x - y|. With C the sum of all c, draw
-Poisson(chi C^2 d^2 + C d) factors in proportion to c, and keep each with probability
+*TunaMH* (Zhang, Cooper and De Sa, 2020) has minibatches whose size depends on the length of the move. Factors need no
+bounds, only slopes of at most c: |phi(x) - phi(y)| <= c d, where d = |x - y|. With C the sum of all c, the algorithm
+draws Poisson(chi C^2 d^2 + C d) factors in proportion to c, keeps each with probability
 
     (chi c C d^2 + (c d - (phi(y) - phi(x))) / 2) / (chi c C d^2 + c d),
 
-and accept y with probability
+and accepts y with probability
 
     min(1, exp(2 sum_kept artanh((phi(y) - phi(x)) / (c d (1 + 2 chi C d)))) q(x | y) / q(y | x)).
 
-How often factors are kept is Poisson distributed; the ratio of the probabilities forward and backward is that of the
-exponential over the ratio of the target, so the target is exact for every chi > 0. Moves so long that more factors
-would be drawn than exist are judged by all of them.
+The numbers of kept factors have Poisson distributions. The ratio of their probabilities for the move and its reverse
+cancels the exponential up to the ratio of the target, so the target is exact for every chi > 0. If a move is so long
+that more factors would be drawn than exist, all factors are evaluated.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ from gibbsite.kernels.registry import register
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-#: Of fewer factors minibatches may be larger than all of them.
+#: With fewer factors, minibatches may have more draws than there are factors.
 FEW = 32
-# What went wrong, besides what all walks have: a factor outside of its bounds, or too steep.
+# Further kinds of failures: a factor outside its bounds, or steeper than declared.
 BOUND, STEEP = 101, 102
 
 
 class Drawn(NamedTuple):
-    """All factors of a model: those that are drawn, with an alias table of their weights, and the others."""
+    """All factors of a model: those that are drawn, with an alias table of their weights, and all others."""
 
     factor: Ints32
     table: Words64
@@ -74,7 +75,7 @@ class Drawn(NamedTuple):
 
 
 def draw_by(graph: Graph, weights: Floats, bounds: Bounds) -> Drawn:
-    """Return all factors, to be drawn in proportion to weights; those of weight zero never are."""
+    """Return all factors, to be drawn in proportion to ``weights``; factors of weight zero are never drawn."""
     arrays: ContinuousGraph = graph.arrays
     always = np.zeros(arrays.group.size, bool)
     for row in range(arrays.sure.size):
@@ -94,7 +95,7 @@ def draw_one(drawn: Drawn, rng: Words) -> tuple[Words, Integer]:
 
 @inlined
 def height_at(arrays: ContinuousGraph, bounds: Bounds, memory: MoveMemory, f: Integer, place: Floats) -> Any:
-    """Return the height of a factor above its floor; complain if it is not between 0 and its bound."""
+    """Return the height of a factor above its floor; record a failure if it is not between 0 and its bound."""
     memory.counts[CALLS] += 1
     height = factor_value(arrays, f, place, -1, 0.0, stack_room()) - bounds.floor[f]
     known = bounds.bound[f] < math.inf
@@ -105,7 +106,7 @@ def height_at(arrays: ContinuousGraph, bounds: Bounds, memory: MoveMemory, f: In
 
 @inlined
 def sure_gain(drawn: Drawn, arrays: ContinuousGraph, memory: MoveMemory, x: Floats) -> Any:
-    """Return what the factors gain that are always evaluated."""
+    """Return the gain of the factors that are always evaluated."""
     gain = 0.0
     for k in range(drawn.sure.size):
         f = np.int64(drawn.sure[k])
@@ -116,7 +117,7 @@ def sure_gain(drawn: Drawn, arrays: ContinuousGraph, memory: MoveMemory, x: Floa
 
 @dataclass(frozen=True)
 class MinibatchMetropolis(Metropolis):
-    """Metropolis-Hastings whose moves are judged by a minibatch of factors."""
+    """Metropolis-Hastings kernels that accept moves by a minibatch of factors."""
 
     kinds: ClassVar[frozenset[str]] = frozenset({"functions"})
 
@@ -124,12 +125,12 @@ class MinibatchMetropolis(Metropolis):
         super().__post_init__()
         if self.one_by_one:
             raise IncompatibleError(
-                f"{type(self).__name__} moves all sites at once; for one at a time there is "
-                "ContinuousGibbs(minibatch=...)."
+                f"{type(self).__name__} moves all sites at once; to move one at a time, use "
+                "gs.kernels.ContinuousGibbs(minibatch=...)."
             )
 
     def check(self, graph: Graph) -> None:
-        """Refuse a graph of another kind, or without bounds that are needed."""
+        """Refuse a graph of another kind, or one without the bounds that the kernel needs."""
         super().check(graph)
         self.bounds(graph)
 
@@ -138,14 +139,14 @@ class MinibatchMetropolis(Metropolis):
         """Return the bounds between which factors must stay."""
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
-        """Return acceptance, scale, factors drawn and evaluations of factors per move."""
+        """Return acceptance rate, scale, and drawn factors and evaluations of factors per move."""
         found = super().report(memories)
         counts = np.sum([memory.counts for memory in memories], axis=0)
         moves = max(int(counts[MOVES]), 1)
         return {**found, "minibatch": counts[DRAWS] / moves, "evaluations": counts[CALLS] / moves}
 
     def inspect(self, model: Model, graph: Graph, memory: Any) -> None:
-        """Raise the error of a failed step; name a factor outside of its bounds."""
+        """Raise the error of a failed step; name a factor outside its bounds."""
         if memory.trouble[0] == BOUND:
             arrays: ContinuousGraph = graph.arrays
             f, place = int(memory.trouble[1]), memory.trouble[2:].copy()
@@ -157,7 +158,7 @@ class MinibatchMetropolis(Metropolis):
 
 
 class ByPoisson(NamedTuple):
-    """Factors, and tau."""
+    """The judge of PoissonMH: factors, and tau."""
 
     drawn: Drawn
     tau: float
@@ -173,8 +174,9 @@ class PoissonMH(MinibatchMetropolis):
     proposal, scale, covariance, adapt
         As for :class:`gibbsite.Metropolis`; any proposal will do.
     minibatch : float or "auto"
-        Lambda, the mean number of factors drawn whatever the state; "auto": Psi^2, or a tenth of all factors if that is
-        less, but no fewer than Psi; where that is more than there are factors, all of them are evaluated.
+        Lambda, the state-independent part of the mean number of drawn factors. "auto": Psi^2, or a tenth of the
+        number of factors if that is less, but at least Psi; if minibatches would draw more factors than there are, all
+        factors are evaluated.
 
     References
     ----------
@@ -194,7 +196,7 @@ class PoissonMH(MinibatchMetropolis):
     minibatch: float | str = "auto"
 
     def size(self, graph: Graph, total: float) -> float:
-        """Return lambda for a graph whose bounds sum up to ``total``."""
+        """Return lambda for a graph whose bounds sum to ``total``."""
         automatic = min(total**2, max(total, 0.1 * graph.arrays.group.size))
         return read_batch("minibatch of PoissonMH", self.minibatch, max(automatic, 1e-9))
 
@@ -207,7 +209,7 @@ class PoissonMH(MinibatchMetropolis):
         return draw_by(graph, bounds.bound, bounds)
 
     def in_full(self, drawn: Drawn, size: float) -> bool:
-        """Return whether all factors are evaluated, because minibatches would be larger than that."""
+        """Return whether all factors are evaluated, because minibatches would have more draws."""
         return self.minibatch == "auto" and drawn.factor.size >= FEW and size + drawn.total > drawn.factor.size
 
     def judge(self, graph: Graph) -> ByPoisson | Exactly:
@@ -226,7 +228,7 @@ class PoissonMH(MinibatchMetropolis):
         if self.in_full(drawn, size):
             return (
                 KernelWarning(
-                    f"Minibatches would draw {size + total:,.0f} factors for a move, and there are only "
+                    f"Minibatches would draw {size + total:,.0f} factors for a move, but there are only "
                     f"{drawn.factor.size:,}: all of them are evaluated instead, as gs.Metropolis() does."
                 ),
             )
@@ -267,7 +269,7 @@ _ROUNDING = 1.0 + 1e-9
 
 
 class ByLength(NamedTuple):
-    """Factors drawn in proportion to their slopes, the slopes, and chi."""
+    """The judge of TunaMH: factors drawn in proportion to their slopes, the slopes, and chi."""
 
     drawn: Drawn
     slope: Floats
@@ -277,7 +279,7 @@ class ByLength(NamedTuple):
 @register(proof="tests/proofs/test_minibatch_mh.py")
 @dataclass(frozen=True)
 class TunaMH(MinibatchMetropolis):
-    """Metropolis-Hastings with minibatches that follow the length of a move, exact for every setting.
+    """Metropolis-Hastings with minibatches whose size depends on the length of a move, exact for every setting.
 
     The factors of the model must declare their slopes (``slopes`` of :class:`gibbsite.factors.FunctionFactors`).
 
@@ -286,8 +288,8 @@ class TunaMH(MinibatchMetropolis):
     proposal, scale, covariance, adapt
         As for :class:`gibbsite.Metropolis`; any proposal will do.
     chi : float
-        How many more factors are drawn than the least: chi C^2 d^2 for moves of length d, if C is the sum of
-        all slopes. More of them cost time and make acceptance more likely.
+        Determines the number of factors that are drawn beyond the minimum: chi C^2 d^2 for moves of length d, where C
+        is the sum of all slopes. More factors take more time and raise the acceptance rate.
 
     References
     ----------
@@ -359,7 +361,7 @@ def _weigh_by_length(
     reach = drawn.total * length
     extra = judge.chi * reach
     if drawn.factor.size >= FEW and reach * (1.0 + extra) > drawn.factor.size:
-        # all factors are fewer; the length of a move is the same both ways, so this is exact as well
+        # evaluating all factors is cheaper, and exact because the length of a move is the same in both directions
         memory.counts[DRAWS] += drawn.factor.size
         for k in range(drawn.factor.size):
             f = np.int64(drawn.factor[k])

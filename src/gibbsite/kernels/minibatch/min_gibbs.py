@@ -1,24 +1,24 @@
 """MGPMH, MIN-Gibbs and DoubleMIN-Gibbs (De Sa, Chen and Wong, 2018): exact baselines for :mod:`.poisson`.
 
 MGPMH proposes from a minibatch and accepts by all factors of the site. Factors get Poisson numbers s of means tau M,
-tau = lambda / L, whatever the state. A value v is proposed in proportion to exp(E[v]),
+where tau = lambda / L; they do not depend on the state. A value v is proposed in proportion to exp(E[v]), with
 ``E[v] = sum s phi(x_i -> v) / (tau M)``, and accepted by the Metropolis rule, whose cost grows with the number of
 factors. The spectral gap is at least exp(-L^2 / lambda) times that of plain Gibbs.
 
-A chain of MIN-Gibbs (algorithm 2) carries an estimate of
-the energy of its whole state. An update draws one for every other value of the site, picks a value in proportion to
-exp(estimate), and keeps the estimate that belongs to it. As estimates are of the whole energy Psi, they need about
-Psi^2 factors each. DoubleMIN-Gibbs proposes a value as MGPMH does, and accepts it by such estimates; with a
-second minibatch much smaller than Psi^2 chains hardly move.
+A chain of MIN-Gibbs (algorithm 2) carries an estimate of the energy of its whole state. An update draws an estimate for
+every other value of the site, draws a value in proportion to exp(estimate), and keeps the estimate of that value.
+Because the energy of the whole state is estimated, each estimate needs about Psi^2 factors. DoubleMIN-Gibbs proposes a
+value in the same way as MGPMH and accepts it by such estimates; with a second minibatch much smaller than Psi^2, chains
+hardly move.
 
-For an estimate, factors get Poisson numbers s of means tau M, tau = lambda / Psi, whatever the state. Of
+For an estimate, factors get Poisson numbers s of means tau M, where tau = lambda / Psi. For
 
     eps = sum s log(1 + phi(x) / (tau M))
 
-the mean of exp(eps) is exp(sum phi(x)) exactly. A chain on states and estimates with the distribution
-``mu_x(eps) exp(eps)`` therefore has the target as its marginal. Given x, the estimate is distributed as one whose
-numbers have means ``tau M + phi(x)``: a chain whose state was set from outside begins with such an estimate.
-Factors of single sites are not estimated: they are cheap, and taken in full.
+the mean of exp(eps) is exactly exp(sum phi(x)). Therefore a chain on states and estimates with the distribution
+``mu_x(eps) exp(eps)`` has the target as its marginal. Given x, the distribution of the estimate is that for
+numbers s with means ``tau M + phi(x)``; a chain whose state was set from outside begins with such an estimate.
+Factors of single sites are cheap, and always evaluated.
 
 References
 ----------
@@ -77,18 +77,18 @@ class ProposalParameters(NamedTuple):
 
 
 class MgpmhParameters(NamedTuple):
-    """How values are proposed."""
+    """Parameters of the proposal."""
 
     proposal: ProposalParameters
 
 
 def proposal_size(name: str, given: Any, graph: Graph) -> float:
-    """Return lambda of proposals: by default L^2."""
+    """Return lambda of proposals, by default L^2."""
     return read_batch(name, given, max(local_energies(graph).largest ** 2, 1.0))
 
 
 def proposal_parameters(graph: Graph, size: float) -> ProposalParameters:
-    """Return how values are proposed from minibatches of mean size ``size``, at most."""
+    """Return the parameters of proposals from minibatches whose largest mean size is ``size``."""
     rows = drawn_rows(graph)
     tau = batch_rate(size, local_energies(graph).largest)
     return ProposalParameters(rows, tau, gains(rows, tau, log=False))
@@ -122,7 +122,7 @@ class MGPMH(MinibatchKernel):
     minibatch: float | str = "auto"
 
     def parameters(self, graph: Graph) -> MgpmhParameters:
-        """Return how values are proposed."""
+        """Return the parameters of the proposal."""
         return MgpmhParameters(proposal_parameters(graph, self.size(graph)))
 
     def size(self, graph: Graph) -> float:
@@ -130,7 +130,7 @@ class MGPMH(MinibatchKernel):
         return proposal_size("minibatch of MGPMH", self.minibatch, graph)
 
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Return what is guaranteed."""
+        """Return the guaranteed spectral gap."""
         largest, size = local_energies(graph).largest, self.size(graph)
         return (
             KernelWarning(
@@ -142,7 +142,7 @@ class MGPMH(MinibatchKernel):
 
 @inlined
 def propose(proposal: ProposalParameters, arrays: Any, memory: Any, x: Codes, i: Integer, rng: Words) -> Words:
-    """Give site i a proposed value; leave the energies it was drawn by in ``memory.spare``."""
+    """Set site i to a proposed value; write the energies from which it was drawn to ``memory.spare``."""
     rows, w = proposal.rows, memory.work
     size = start_logs(rows, i, w)
     for a in range(size):
@@ -193,7 +193,7 @@ class EstimateParameters(NamedTuple):
 
 
 def estimate_parameters(graph: Graph, size: float) -> EstimateParameters:
-    """Return how energies are estimated from ``size`` factors on average."""
+    """Return the parameters of estimates from ``size`` factors on average."""
     rows = drawn_rows(graph)
     sites = build_alias_rows(np.array([0, graph.n_sites]), rows.rate)
     return EstimateParameters(rows, sites, batch_rate(size, local_energies(graph).total), rows.rate.sum() / 2.0)
@@ -203,14 +203,14 @@ def estimate_parameters(graph: Graph, size: float) -> EstimateParameters:
 def estimate_energy(
     energy: EstimateParameters, x: Codes, tilted: bool, counts: Ints, rng: Words
 ) -> tuple[Words, float]:
-    """Draw an estimate at state x; ``tilted``: from its stationary distribution in the chain."""
+    """Draw an estimate at state x; with ``tilted``, from its stationary distribution in the chain."""
     rows, tau = energy.rows, energy.tau
     full = math.log1p(1.0 / tau)
     rng, always = poisson(rng, tau * energy.total)
     rng, more = poisson(rng, energy.total if tilted else 0.0)
     found = 0.0
     for draw in range(always + more):
-        # by site and then by factor: a factor counts from two of its sites, M / Psi in all
+        # draw a site and then a factor: a factor counts from two of its sites, with total probability M / Psi
         rng, site = draw_column(energy.sites, 0, rows.local.size, rng)
         rng, k, view = draw_factor(rows, site, x, rng)
         if view < 0 or not is_counted(rows, k):
@@ -229,7 +229,7 @@ def estimate_energy(
 
 @called
 def know_energy(energy: EstimateParameters, x: Codes, known: Floats, counts: Ints, rng: Words) -> Words:
-    """Make sure that a chain has an estimate for its state: ``known`` holds it, and whether there is one."""
+    """Make sure that a chain has an estimate for its state; ``known`` has the estimate, and whether it exists."""
     if known[1] == 0.0:
         rng, known[0] = estimate_energy(energy, x, True, counts, rng)
         known[1] = 1.0
@@ -237,7 +237,7 @@ def know_energy(energy: EstimateParameters, x: Codes, known: Floats, counts: Int
 
 
 class Estimated(NamedTuple):
-    """Memory of a chain that carries an estimate: scratch, counts; the estimate, and whether there is one."""
+    """Memory of a chain that carries an estimate: scratch arrays, counts, the estimate, and whether it exists."""
 
     work: Floats
     spare: Floats
@@ -249,11 +249,11 @@ class EstimatingKernel(MinibatchKernel):
     """A minibatch kernel whose chains carry an estimate of their energy."""
 
     def memory(self, graph: Graph, stream: Words64) -> Estimated:
-        """Allocate scratch, counts and an estimate yet to be drawn."""
+        """Allocate scratch arrays, counts, and an estimate, which is drawn later."""
         return Estimated(*self.workspace(graph), np.zeros(2))
 
     def forget(self, memory: Any) -> None:
-        """Drop the estimate, which is of another state."""
+        """Drop the estimate, which belongs to another state."""
         memory.known[1] = 0.0
 
 
@@ -262,18 +262,18 @@ def estimate_warning(graph: Graph, size: float, power: int, other: str) -> Kerne
     spread = local_energies(graph).total / math.sqrt(size)
     return KernelWarning(
         f"Estimates of the energy have a standard deviation of up to Psi / sqrt(lambda) = {spread:.3g}. "
-        f"Where all are within d of the energy, the spectral gap is at least exp(-{power} d) times that of "
-        f"{other}; Poisson minibatches keep to no such d, so nothing is guaranteed."
+        f"If all were within d of the energy, the spectral gap would be at least exp(-{power} d) times that of "
+        f"{other}; estimates from Poisson minibatches have no such bound d, so no gap is guaranteed."
     )
 
 
 def estimate_size(name: str, given: Any, graph: Graph) -> float:
-    """Return the mean number of factors of an estimate: by default Psi^2."""
+    """Return the mean number of factors of an estimate, by default Psi^2."""
     return read_batch(name, given, max(local_energies(graph).total ** 2, 1.0))
 
 
 class MinGibbsParameters(NamedTuple):
-    """How energies are estimated."""
+    """Parameters of the estimates of energies."""
 
     energy: EstimateParameters
 
@@ -305,7 +305,7 @@ class MinGibbs(EstimatingKernel):
     minibatch: float | str = "auto"
 
     def parameters(self, graph: Graph) -> MinGibbsParameters:
-        """Return how energies are estimated."""
+        """Return the parameters of the estimates of energies."""
         size = estimate_size("minibatch of MinGibbs", self.minibatch, graph)
         return MinGibbsParameters(estimate_parameters(graph, size))
 
@@ -326,7 +326,7 @@ def _step(
     size = start_logs(energy.rows, i, w)
     for a in range(np.uintp(size)):
         if a == now:
-            memory.spare[a] = memory.known[0]  # never drawn anew: that would change the target
+            memory.spare[a] = memory.known[0]  # not drawn again, because that would change the target
         elif w[a] > -math.inf:
             x[i] = a
             rng, memory.spare[a] = estimate_energy(energy, x, False, memory.counts, rng)
@@ -338,7 +338,7 @@ def _step(
 
 
 class DoubleMinParameters(NamedTuple):
-    """How values are proposed, and how energies are estimated."""
+    """Parameters of the proposal, and of the estimates of energies."""
 
     proposal: ProposalParameters
     energy: EstimateParameters
@@ -347,7 +347,7 @@ class DoubleMinParameters(NamedTuple):
 @register(proof=[{"minibatch": 3.0, "second": 20.0}])
 @dataclass(frozen=True)
 class DoubleMinGibbs(EstimatingKernel):
-    """Proposals from one minibatch, accepted by estimates of the whole energy from another; exact.
+    """Proposals from one minibatch, accepted by estimates of the whole energy from another minibatch; exact.
 
     Parameters
     ----------
@@ -375,7 +375,7 @@ class DoubleMinGibbs(EstimatingKernel):
     second: float | str = "auto"
 
     def parameters(self, graph: Graph) -> DoubleMinParameters:
-        """Return how values are proposed and energies are estimated."""
+        """Return the parameters of the proposal and of the estimates of energies."""
         first = proposal_size("minibatch of DoubleMinGibbs", self.minibatch, graph)
         second = estimate_size("second of DoubleMinGibbs", self.second, graph)
         return DoubleMinParameters(proposal_parameters(graph, first), estimate_parameters(graph, second))
@@ -396,7 +396,7 @@ def _step_double(
     rng = propose(params.proposal, arrays, memory, x, i, rng)
     new = np.uintp(x[i])
     # factors of the site alone are in the proposal and in the target, and cancel; a proposal of the old value
-    # is a chance of another estimate
+    # may still be accepted, with its new estimate
     rng, there = estimate_energy(params.energy, x, False, memory.counts, rng)
     gain = there - memory.known[0] + memory.spare[old] - memory.spare[new]
     rng, u = uniform(rng)

@@ -1,21 +1,21 @@
 """Poisson-Gibbs: exact Gibbs updates from a random minibatch of factors (Zhang and De Sa, 2019, algorithm 2).
 
-Give every factor phi of site i, with 0 <= phi <= M, a Poisson number s of mean ``tau M + phi(x)``, where tau = lambda /
+Every factor phi of site i, with 0 <= phi <= M, has a Poisson number s of mean ``tau M + phi(x)``, where tau = lambda /
 L. The joint distribution of x and all s has the target as its marginal, and given s and the other sites,
 
     P(x_i = v) ~ exp(sum_phi s_phi log(1 + phi(x_i -> v) / (tau M))).
 
-Factors with s = 0 are not needed, and those with s > 0 are found without looking at the others: Poisson
-numbers of means tau M are a total of mean ``tau L_i`` distributed over the factors in proportion to M, whatever
-the state; those of means phi(x) are a total of mean L_i distributed in the same way, of which each is kept with
-probability phi(x) / M. An update reads at most lambda + L factors on average, however many there are.
+Factors with s = 0 are not needed, and those with s > 0 are found without visiting the others. Poisson numbers of means
+tau M are obtained from a total of mean ``tau L_i`` that is distributed over the factors in proportion to M; those of
+means phi(x) from a total of mean L_i that is distributed in the same way, where each draw is kept with probability
+phi(x) / M. An update reads at most lambda + L factors on average, for any number of factors.
 
-The target is exact for any lambda > 0; a small one makes chains slower. For lambda >= 2 L the spectral gap
-is at least exp(-4 L^2 / lambda) times that of plain Gibbs (theorem 1 there), and usually close to it.
+The target is exact for any lambda > 0; with a small lambda, chains mix more slowly. For lambda >= 2 L, the spectral gap
+is at least exp(-4 L^2 / lambda) times that of plain Gibbs (theorem 1 of the paper), and usually close to it.
 
-The obvious shortcut is local minibatch Gibbs, a baseline here: of the N factors of a site take a random subset of B,
-and draw from exp(N / B times their sum). It is biased, because the mean of an exponential is not the exponential of a
-mean, and the distance of the distribution that it samples from the target is not known.
+Local minibatch Gibbs, a simpler method, serves as a baseline: it takes a random subset of B of the N factors of a site
+and draws from exp(N / B times their sum). It is biased, because the mean of an exponential is not the exponential of a
+mean, and the distance of its stationary distribution from the target is not known.
 
 References
 ----------
@@ -66,13 +66,13 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.scans.base import Scan
 
-# What a drawn factor costs, and a minibatch however small, in factors that plain Gibbs reads one after
-# another; found by timing 10 states.
+# Cost of a drawn factor, and overhead of a minibatch of any size, in factors that plain Gibbs reads one after
+# another; from timings with 10 states.
 _COST_OF_DRAW, _COST_OF_BATCH = 6.0, 60.0
 
 
 class PoissonParameters(NamedTuple):
-    """Rows of factors, tau, gains of a factor in the minibatch, and which sites are updated in full."""
+    """Rows of factors, tau, gains of a factor in the minibatch, and the sites that are updated with all factors."""
 
     rows: Any
     tau: float
@@ -83,15 +83,16 @@ class PoissonParameters(NamedTuple):
 @register(methods={"poisson": ("MAR", "MAP")}, proof=[{"minibatch": 3.0}], recommend={"PoissonGibbs": {}})
 @dataclass(frozen=True)
 class PoissonGibbs(MinibatchKernel):
-    """Gibbs sampling from minibatches of factors, exact, at a cost that does not grow with their number.
+    """Gibbs sampling from minibatches of factors: exact, at a cost that does not grow with the number of factors.
 
-    For sites with hundreds of factors and more. Factors of several sites need bounds, so they must not have zeros.
+    It is meant for sites with hundreds of factors or more. Factors of several sites need bounds, so they must not have
+    zeros.
 
     Parameters
     ----------
     minibatch : float or "auto"
-        Lambda, the mean number of factors drawn whatever the state at the site with the largest sum of bounds L.
-        ``"auto"`` takes the larger of L^2 and 2 L, and updates a site in full where that is cheaper.
+        Lambda, the state-independent part of the mean number of drawn factors at the site with the largest sum of
+        bounds L. ``"auto"`` takes the larger of L^2 and 2 L, and updates sites with all factors if that is cheaper.
 
     See Also
     --------
@@ -120,7 +121,7 @@ class PoissonGibbs(MinibatchKernel):
         return read_batch("minibatch of PoissonGibbs", self.minibatch, max(largest**2, 2.0 * largest))
 
     def parameters(self, graph: Graph) -> PoissonParameters:
-        """Return the factors, and how they are drawn."""
+        """Return the factors, and the parameters of their draws."""
         rows = drawn_rows(graph)
         tau = batch_rate(self.size(graph), local_energies(graph).largest)
         plain = np.zeros(graph.n_sites, np.bool_)
@@ -129,7 +130,7 @@ class PoissonGibbs(MinibatchKernel):
         return PoissonParameters(rows, tau, gains(rows, tau, log=True), plain)
 
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Return what the theorem guarantees, and how many sites are updated in full."""
+        """Return what the theorem guarantees, and how many sites are updated with all factors."""
         largest, size = local_energies(graph).largest, self.size(graph)
         plain = int(self.parameters(graph).plain.sum())
         if plain == graph.n_sites:
@@ -137,13 +138,14 @@ class PoissonGibbs(MinibatchKernel):
                 KernelWarning("Every site has so few factors that it is updated by plain Gibbs, which is cheaper."),
             )
         text = guarantee(size, largest)
-        some = f" {plain:,} of {graph.n_sites:,} sites are updated in full, which is cheaper." if plain else ""
+        sites = f"{plain:,} of {graph.n_sites:,} sites"
+        some = f" {sites} are updated with all of their factors, which is cheaper." if plain else ""
         return (KernelWarning(text + some),)
 
 
 @inlined
 def gather(parameters: PoissonParameters, memory: Batched, x: Codes, i: Integer, rng: Words) -> tuple[Words, Integer]:
-    """Draw the minibatch of site i, and the log-weights given it; return the number of states."""
+    """Draw the minibatch of site i, write the log-weights given it, and return the number of states."""
     rows, w, gain = parameters.rows, memory.work, parameters.gain
     size = start_logs(rows, i, w)
     energy = rows.rate[i]
@@ -189,7 +191,7 @@ class LocalParameters(NamedTuple):
 
 
 class Subset(NamedTuple):
-    """Memory of a chain: scratch and counts; and in which update each factor of a site was last taken."""
+    """Memory of a chain: scratch arrays, counts, and the last update in which each factor of a site was taken."""
 
     work: Floats
     spare: Floats
@@ -197,7 +199,7 @@ class Subset(NamedTuple):
     taken: Ints
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie: updates are past ones."""
+        """Return the ranges of the entries of arrays, to check those of a file; ``taken`` has past updates."""
         return {"counts": (0, 1 << 62), "taken": (-1, int(self.counts[0]))}
 
 
@@ -209,7 +211,7 @@ class LocalMinibatchGibbs(MinibatchKernel):
     Parameters
     ----------
     minibatch : int
-        Size of the subset; sites with fewer factors are updated in full.
+        Size of the subset; sites with fewer factors are updated with all of them.
 
     References
     ----------
@@ -240,13 +242,13 @@ class LocalMinibatchGibbs(MinibatchKernel):
         return Subset(*self.workspace(graph), np.zeros(widest, np.int64))
 
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:
-        """Warn that it is biased."""
+        """Warn that draws are biased."""
         if (drawn_rows(graph).degree <= self.minibatch).all():
             return ()
         return (
             KernelWarning(
-                "Local minibatch Gibbs is biased: however long the run, it does not tend to the "
-                "probabilities of the model, and standard errors do not show it; gs.PoissonGibbs() is exact.",
+                "Local minibatch Gibbs is biased: even long runs do not converge to the probabilities of the "
+                "model, and standard errors do not show the bias; gs.PoissonGibbs() is exact.",
                 grave=True,
             ),
         )

@@ -1,15 +1,15 @@
-"""How factors are drawn on each kind of graph: the rows of :mod:`.factors`, and what is done with a drawn factor.
+"""The rows of :mod:`.factors` for each kind of graph, with the functions that draw and evaluate factors.
 
-*Agreements*: pairs that ask whether their states agree, as in Potts and binary models. A factor adds a constant to the
-log-weight of one state, so a whole minibatch is a histogram, and its cost does not depend on the number of states. The
-view of a factor is the state of the neighbour.
+*Agreements*: factors of pairs that depend on whether their states agree, as in Potts and binary models. A factor adds a
+constant to the log-weight of one state, so the cost of a minibatch does not depend on the number of states. The view of
+a factor is the state of the neighbour.
 
 *Positions*: agreements whose weights are a function of positions, drawn without a table of pairs. A site draws a node
 of a tree over the positions (:mod:`gibbsite.graphs.tree`) by a bound of the weights in it, then one of its points,
-which is kept with probability weight / bound: thinning, so that the distribution of the factors kept is exact.
+which is kept with probability weight / bound. By this thinning, the distribution of the kept factors is exact.
 
-*Tables*: factors over two sites or any number of them. The view of a factor is where its entries for the states of the
-site begin; they are ``stride`` apart.
+*Tables*: factors of two sites, or of any number. The view of a factor is the place of its first entry for the site;
+entries for successive states of the site are ``stride`` apart.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _ONE = np.uintp(1)
 
 
 class AgreementRows(NamedTuple):
-    """Pairs with a weight for equal states: positive ones reward them, negative ones all others.
+    """Pairs with a weight for equal states: positive weights favour them, and negative weights all other states.
 
-    ``table`` are the alias tables of the rows, empty if all weights are equal. Where all weights have one
-    sign, ``sign`` is that; otherwise it is 0 and it is the sign of ``weight[step * k]``. ``complete``: every row lists
-    all other sites in order, so that the column gives the neighbour.
+    ``table`` has the alias tables of the rows; it is empty if all weights are equal. ``sign`` is the common sign of all
+    weights, or 0 if signs differ; then that of slot k is the sign of ``weight[step * k]``. ``complete`` means that
+    every row lists all other sites in order, so that the column determines the neighbour.
     """
 
     start: Words32
@@ -148,7 +148,7 @@ def _add_agreement_gain(rows: AgreementRows, gain: Floats, k: Integer, i: Intege
     sign = rows.sign
     if sign == 0.0:
         sign = rows.weight[np.uintp(rows.step) * k]
-    # a penalty rewards every other state: the same as a loss of this one
+    # favouring every other state is equivalent to a loss of this one
     w[np.uintp(view)] += gain[0] if sign > 0.0 else -gain[0]
 
 
@@ -158,9 +158,9 @@ def _add_agreement(rows: AgreementRows, k: Integer, i: Integer, view: Integer, s
 
 
 class PositionRows(NamedTuple):
-    """Nodes of each site with bounds of the weights in them.
+    """The nodes of the tree from which each site draws, with bounds of the weights in them.
 
-    ``rate`` is the sum of these bounds, ``local`` a closer bound of the sum of weights L_i.
+    ``rate`` is the sum of these bounds, and ``local`` is a closer bound of the sum of weights L_i.
     """
 
     start: Ints
@@ -250,7 +250,7 @@ def _add_position(rows: PositionRows, k: Integer, i: Integer, view: Integer, sca
 
 
 class TableRows(NamedTuple):
-    """Tables of a graph; ``counts``: slots of the first two sites of each factor, empty if all slots are."""
+    """Tables of a graph; ``counts`` marks the slots of the first two sites of each factor, and is empty if all are."""
 
     graph: Any
     table: Words64
@@ -280,7 +280,7 @@ def table_rows(graph: Graph) -> TableRows:
     bound, share = shares_of(arrays.log_value, arrays.table)
     begin = arrays.member_start.astype(np.int64)
     place = np.arange(arrays.member.size) - np.repeat(begin[:-1], np.diff(begin))
-    by_site = np.argsort(arrays.member, kind="stable")  # as rows are made
+    by_site = np.argsort(arrays.member, kind="stable")  # the order of slots in rows
     return _rows_of_tables(arrays, bound[arrays.factor], share, place[by_site] < 2, float(bound.sum()))
 
 
@@ -309,7 +309,7 @@ def view_of(arrays: Any, k: Integer, i: Integer, x: Codes) -> Integer:
 
 @generic
 def stride_of(arrays: Any, k: Integer) -> Integer:
-    """Return how far apart they are."""
+    """Return the distance of successive entries of a slot."""
     raise NotImplementedError
 
 

@@ -1,1 +1,1 @@
-"""Draws without bias by coupling from the past: ``perfect`` is the kernel, ``bounds`` follows all states at once."""
+"""Perfect sampling by coupling from the past: ``perfect`` is the kernel, and ``bounds`` follows all states at once."""

@@ -1,17 +1,18 @@
-"""Bounds of the states that a chain can be in, from any past: coupling from the past.
+"""Bounds of the states that a chain can be in after starting from any state, for coupling from the past.
 
-The random numbers of a site at a time before now are a function of the draw's key, the time and the site, so
-that they are the same again when a longer past is tried [1]_.
+The random numbers of a site at a time in the past are a function of the draw's key, the time and the site, so
+they are the same when a longer past is tried [1]_.
 
-Two-state models of pairs: the lowest and the highest state. A site is set to its second state if logistic noise
-is below its log-odds. Bounds of the log-odds follow from the bounds of its neighbours, whatever the sign of a
-coupling: this is monotone coupling from the past for models without frustration, and that of anti-monotone
-systems [2]_ for others.
+For two-state models of pairs, the bounds are the lowest and the highest state. A site is set to its second state if
+logistic noise is below its log-odds, and bounds of the log-odds follow from those of its neighbours, for couplings of
+either sign. This is monotone coupling from the past for models without frustration, and that of anti-monotone systems
+[2]_ for others.
 
-Other models: the set of states that a site can be in. A site tries states one after another, each drawn with
-probabilities that bound its weights, and takes the first that is accepted: with probability weight / bound.
-Given sets for the other sites there are a smallest and a largest weight, hence states that may be accepted, up
-to one that surely is: its new set (a bounding chain, [3]_). Sets of single states everywhere are the draw.
+For other models, the bound is the set of states that a site can be in. A site tries states one after another, each
+drawn with probabilities in proportion to bounds of its weights, and takes the first one that is accepted, with
+probability weight / bound. Given the sets of the other sites, each state has a smallest and a largest weight. The new
+set has the states that may be accepted, up to the first one that is accepted for certain (a bounding chain, [3]_). If
+all sets have a single state, they are the draw.
 
 References
 ----------
@@ -43,14 +44,14 @@ _TO_UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 @inlined
 def between(low: np.uint32, high: np.uint32) -> float:
-    """Return a number between 0 and 1, neither of them, from two words."""
+    """Return a number strictly between 0 and 1 from two words."""
     word = (_U(high) << _HIGH) | _U(low)
     return (np.int64(word >> _U(12)) + _HALF) * (2.0 * _TO_UNIT)
 
 
 @inlined
 def two_numbers(key: np.uint64, time: Integer, place: Integer, trial: Integer) -> tuple[float, float]:
-    """Return two numbers between 0 and 1 for a time before now, a place and a trial."""
+    """Return two numbers between 0 and 1 for a time in the past, a place and a trial."""
     a, b, c, d = philox(
         _U32(_U(place) & _LOW),
         _U32(_U(trial) & _LOW),
@@ -71,7 +72,7 @@ class PairBounds(NamedTuple):
 
 @inlined
 def come_from(model: IsingGraph, bounds: PairBounds, key: np.uint64, span: Integer) -> Integer:
-    """Make sweeps from ``span`` sweeps ago until now; return at how many sites bounds differ now."""
+    """Make sweeps from ``span`` sweeps ago until now; return the number of sites whose bounds still differ."""
     n, apart = bounds.low.size, np.int64(bounds.low.size)
     for i in range(n):
         bounds.low[i] = 0
@@ -135,17 +136,17 @@ def _sweep_one(model: IsingGraph, x: Ints8, key: np.uint64, time: Integer) -> No
         x[i] = _noise(u) < odds
 
 
-#: States of a site, at most: a set is a word of 64 bits.
+#: Largest number of states of a site: a set is a word of 64 bits.
 MOST_STATES = 64
-# After this many trials every possible state is included: bounds may be loose, but not wrong.
+# After this many trials, every possible state is included in a set: bounds may be loose, but not wrong.
 _MOST_TRIALS = 256
 _ONE = np.uint64(1)
 
 
 class SetBounds(NamedTuple):
-    """The set of each site as bits, and room for the bounds of a site's log-weights and a factor's states.
+    """The set of each site as bits, and buffers for the bounds of a site's log-weights and a factor's states.
 
-    ``bound`` are logarithms of the largest weight of each state, whatever the other sites are in.
+    ``bound`` has the logarithms of the largest weight of each state over all states of the other sites.
     """
 
     inside: Words64
@@ -162,14 +163,14 @@ def _every(card: Integer) -> np.uint64:
 
 @inlined
 def fill_sets(model: TableGraph, bounds: SetBounds) -> None:
-    """Let every site be in any state."""
+    """Set every site's set to all of its states."""
     for i in range(bounds.inside.size):
         bounds.inside[i] = _every(model.card[i])
 
 
 @compiled
 def find_bounds(model: TableGraph, bounds: SetBounds) -> None:
-    """Compute the largest weights."""
+    """Compute the largest weight of each state."""
     fill_sets(model, bounds)
     for i in range(bounds.inside.size):
         bound_weights(model, bounds, i)
@@ -179,7 +180,7 @@ def find_bounds(model: TableGraph, bounds: SetBounds) -> None:
 
 @inlined
 def bound_weights(model: TableGraph, bounds: SetBounds, i: Integer) -> None:
-    """Bound the log-weights of the states of a site, given the sets of the others."""
+    """Bound the log-weights of the states of a site, given the sets of the other sites."""
     least, most, digit, size = bounds.least, bounds.most, bounds.digit, np.int64(model.card[i])
     for a in range(size):
         least[a] = most[a] = model.log_unary[model.offset[i] + a]
@@ -210,7 +211,7 @@ def bound_weights(model: TableGraph, bounds: SetBounds, i: Integer) -> None:
 
 @inlined
 def _next(model: TableGraph, bounds: SetBounds, m: Integer, begin: Integer) -> bool:
-    """Go on to the next state of a member's set; return whether there was one, or it began again."""
+    """Advance to the next state of a member's set; after the last one, return to the first and return False."""
     j = np.int64(model.member[m])
     for b in range(bounds.digit[m - begin] + 1, np.int64(model.card[j])):
         if (bounds.inside[j] >> np.uint64(b)) & _ONE:
@@ -225,7 +226,7 @@ def _next(model: TableGraph, bounds: SetBounds, m: Integer, begin: Integer) -> b
 
 @inlined
 def come_from_sets(model: TableGraph, bounds: SetBounds, key: np.uint64, span: Integer) -> Integer:
-    """Make sweeps from ``span`` sweeps ago until now; return how many sites have several states now."""
+    """Make sweeps from ``span`` sweeps ago until now; return the number of sites that still have several states."""
     apart = np.int64(0)
     fill_sets(model, bounds)
     for back in range(span):

@@ -1,7 +1,7 @@
-"""Perfect draws by coupling from the past: the state that every chain would be in now, had it begun long enough ago.
+"""Perfect draws by coupling from the past: the state that chains from all starts in the distant past have in common.
 
-Gibbs sweeps with the same random numbers are made from all states at once, by bounds, from one sweep ago
-until now, from two, four, eight, and so on; once only one state is left, it is a draw from the model
+Gibbs sweeps with the same random numbers are made from all states at once, by bounds, from one sweep ago until now,
+then from two, four, eight sweeps ago, and so on. Once only one state is left, it is a draw from the model
 itself. The random numbers of a sweep are the same each time.
 """
 
@@ -30,8 +30,8 @@ from gibbsite.kernels.registry import default_kernel, register
 if TYPE_CHECKING:
     from gibbsite.models import Model
 
-# Unless it is said, a draw goes back as far as so many updates of sites (those of sets cost more), and so
-# many sweeps.
+# By default, a draw goes back by at most this number of updates of sites (those of sets cost more), and by a number of
+# sweeps in this range.
 _UPDATES, _SET_UPDATES = 2**27, 2**22
 _LEAST, _MOST = 2**6, 2**20
 _TAKEN, _SWEEPS, _FARTHEST, _APART = range(4)
@@ -53,10 +53,10 @@ class SetPast(NamedTuple):
 
 
 class PerfectMemory(NamedTuple):
-    """Bounds of the states of all sites, and what was counted.
+    """Bounds of the states of all sites, and counts.
 
-    ``tally``: draws, sweeps by which draws went back, the most of them, and the number of sites that were
-    undecided when a draw was given up.
+    ``tally`` has the number of draws, the number of sweeps by which they went back in total and at most, and the number
+    of sites that were undecided when a draw was given up.
     """
 
     bounds: Any
@@ -75,17 +75,17 @@ class Perfect(Kernel):
     ----------
     sweeps : int, optional
         A draw that has not coalesced after going back this many sweeps is given up, and the run ends with a
-        `SamplingError`. By default as many, a power of two, as make 2^27 updates of sites (2^22 where sets
-        are needed), at least 2^6 and at most 2^20.
+        `SamplingError`. By default, the largest power of two, from 2^6 to 2^20, with at most 2^27 updates of sites
+        (2^22 if sets are needed).
 
     Notes
     -----
-    Two-state models of pairs are bounded by a lowest and a highest state, others (sites of up to 64 states)
-    by sets of states. Bounds meet soon where sites depend weakly on each other. Without frustration, as in a
-    ferromagnet, they meet as soon as the Gibbs sampler has forgotten its start, which may be never in
-    practice at low temperature; with frustration, or more than two states, couplings have to be weak.
+    Two-state models of pairs are bounded by a lowest and a highest state, other models (with up to 64 states per site)
+    by sets of states. Bounds meet soon if sites depend weakly on each other. Without frustration, as in a
+    ferromagnet, they meet as soon as the Gibbs sampler has forgotten its start, which may take too long at low
+    temperature; with frustration, or more than two states, couplings have to be weak.
 
-    Draws that were taken before one was given up are, strictly, draws given that they came in time.
+    If a draw is given up, the draws before it are, strictly, conditioned on having coalesced in time.
 
     References
     ----------
@@ -107,7 +107,7 @@ class Perfect(Kernel):
     sweeps: int | None = None
 
     def check(self, graph: Graph) -> None:
-        """Refuse sites of too many states."""
+        """Refuse sites with too many states."""
         super().check(graph)
         if graph.cards.max(initial=1) > MOST_STATES:
             name = type(self).__name__
@@ -148,11 +148,11 @@ class Perfect(Kernel):
         return 8 * graph.n_sites + 16 * int(graph.cards.max(initial=1)) + 32
 
     def independent(self, graph: Graph) -> bool:
-        """Every draw begins anew."""
+        """Return True: a draw does not depend on the last one."""
         return True
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Draws come from the whole distribution."""
+        """Return True: draws come from the whole distribution."""
         return True
 
     def inspect(self, model: Model, graph: Graph, memory: PerfectMemory) -> None:
@@ -160,7 +160,7 @@ class Perfect(Kernel):
         apart = int(memory.tally[_APART])
         if apart:
             raise SamplingError(
-                f"No perfect draw came within {self.most(graph):,} sweeps: {apart:,} of {graph.n_sites:,} "
+                f"A perfect draw did not coalesce within {self.most(graph):,} sweeps: {apart:,} of {graph.n_sites:,} "
                 "sites still depended on the start; "
                 f"{in_python(f'go back further with gs.kernels.Perfect(sweeps={4 * self.most(graph)}), or ')}use "
                 f"{part(type(default_kernel(graph)).__name__)}."
@@ -176,7 +176,7 @@ class Perfect(Kernel):
 
 
 def _model_of(graph: Graph) -> Any:
-    """Return the model as pairs of two states or, with bounds of its weights, as tables; found once."""
+    """Return the model as pairs of two-state sites, or as tables with bounds of weights; the result is cached."""
     return _FOUND.find(graph.digest, lambda: _lay_out(graph))
 
 
@@ -198,7 +198,7 @@ def _set_bounds(model: TableGraph, bound: Floats) -> SetBounds:
 
 @generic
 def _come(parameters: Any, bounds: Any, key: np.uint64, span: Integer) -> Integer:
-    """Start ``sweeps`` sweeps ago; return how many sites are undecided."""
+    """Make sweeps from ``span`` sweeps ago until now; return the number of undecided sites."""
     raise NotImplementedError
 
 

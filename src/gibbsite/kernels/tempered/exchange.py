@@ -1,13 +1,13 @@
-"""Swaps of neighbouring rungs, and the statistics of them.
+"""Swaps of neighbouring rungs, and their statistics.
 
-Rung k has the distribution p_k(x) proportional to exp(R(x) + beta_k U(x)), R the logarithm of the reference and U what
-the model has beyond it. Two neighbours swap their states with probability
+Rung k has the distribution p_k(x) proportional to exp(R(x) + beta_k U(x)), where R is the logarithm of the reference
+and R + U the log-potential of the model. Two neighbours swap their states with probability
 
     min(1, exp((beta_{k+1} - beta_k) (U(x_k) - U(x_{k+1})))),
 
-pairs that begin at an even rung after one sweep, at an odd rung after the next: the states then travel
-instead of diffusing (Okabe et al. 2001; Syed et al. 2022). A state that the target excludes, because a zero
-of the model is softened at other rungs, never reaches it.
+Pairs that begin at an even rung swap after one sweep, and pairs that begin at an odd rung after the next: states then
+travel instead of diffusing (Okabe et al. 2001; Syed et al. 2022). A state that only the target excludes, because a
+zero of the model is softened at other rungs, never reaches the target.
 
 The statistics are the probabilities of swaps, round trips of states from the reference to the target and back,
 and the averages from which free energies are computed (:mod:`.ladder`). They have no influence on the chain.
@@ -24,56 +24,55 @@ from gibbsite._common.arrays import Array, Floats, Ints, Words64
 from gibbsite._numba.jit import Integer, called, inlined
 from gibbsite._numba.random.generators import Words, uniform
 
-#: Batches of which averages are kept, and states whose U is: as many at most, then every second.
+#: Largest numbers of batches whose averages are kept, and of samples of U; when full, they are thinned by two.
 ROWS, SAMPLES = 256, 1024
 
-# Positions in ``counts``: whether the replicas have been set up; sweeps; round trips; of batches: how many
-# are closed, sweeps in the open one, sweeps of each; of samples: how many there are, and sweeps between them;
-# sweeps since counting began; sweeps until U is summed up anew, where it is kept up to date.
+# Positions in ``counts``: whether the replicas have been set up; sweeps; round trips; closed batches, sweeps in the
+# open batch, and sweeps per batch; samples, and sweeps between samples; sweeps since counting began; sweeps until U is
+# computed again, if it is updated incrementally.
 BEGUN, SWEEPS, TRIPS, BATCHES, FILL, LENGTH, TAKEN, STRIDE, COUNTED, SUMMED = range(10)
 
-# Where a replica was last, of both ends.
+# The end of the ladder at which a replica was last.
 _NOWHERE, _AT_REFERENCE, _AT_TARGET = range(3)
 
 
 class Workspace(NamedTuple):
-    """Memories of the inner kernel, one for each rung, packed; and one of them, for its type."""
+    """Packed memories of the inner kernel, one for each rung, and one of them for its type."""
 
     shelf: Words64
     like: Any
 
     @property
     def rebuildable(self) -> bool:
-        """Inner kernels are such that nothing depends on their memories."""
+        """True: only inner kernels whose memories do not influence the draws are accepted."""
         return True
 
 
 class TemperedMemory(NamedTuple):
-    """What a chain of replicas carries besides the state of its target."""
+    """The memory of a chain of replicas, besides the state of its target."""
 
-    # states of the other rungs: rung k has row ``place[k]`` of K - 1; or of all rungs side by side: rung k has lane
-    # ``place[k]`` of each site
+    # states of the other rungs, where rung k has row ``place[k]`` of K - 1; or, side by side, states of all rungs,
+    # where rung k has lane ``place[k]`` of each site
     states: Array
     words: Words64  # (K, 4): generators of the rungs
-    # place, label, last: (K,): rows of the states of rungs; which replica is at a rung; at which end each replica was
-    # last
+    # place, label, last: (K,): row of the state of each rung; replica at each rung; end at which each replica was last
     place: Ints
     label: Ints
     last: Ints
     counts: Ints  # see the constants of this file
     gain: Floats  # (K,): U of the state of each rung, after its last sweep
-    accepted: Floats  # (K - 1,): sums of the chances of swaps
-    # open_batch, batches: (2 (K - 1),), (ROWS, 2 (K - 1)): averages on both sides
-    # of each pair of rungs: sums of the open batch, and means of closed ones
+    accepted: Floats  # (K - 1,): sums of the probabilities of swaps
+    # open_batch, batches: (2 (K - 1),), (ROWS, 2 (K - 1)): averages at both rungs of each pair, as sums of the open
+    # batch and means of closed batches
     open_batch: Floats
     batches: Floats
     samples: Floats  # (SAMPLES, K): U of all rungs, at regular intervals
-    sums: Floats  # (K, cells): how often each state of each site was seen at each rung, where that is asked for
+    sums: Floats  # (K, cells): counts of each state of each site at each rung, if these are kept
     # betas, cut: (K,): the ladder, for results
     betas: Floats
     cut: Floats
-    level: Floats  # (1,): log-probability of every state in the reference; NaN where they differ
-    work: Any  # memories of the inner kernel; or keys and room for replicas side by side
+    level: Floats  # (1,): log-probability of every state in the reference; NaN if these differ
+    work: Any  # memories of the inner kernel, or keys and buffers for replicas side by side
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -82,11 +81,11 @@ class TemperedMemory(NamedTuple):
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Arrays that may hold NaN."""
+        """Arrays that may contain NaN."""
         return ("level",)
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie."""
+        """Return the ranges of the entries of arrays, to check those of a file."""
         most = np.full(self.counts.size, 1 << 62)
         most[[BEGUN, BATCHES, TAKEN]] = 1, ROWS - 1, SAMPLES - 1
         most[FILL] = max(int(self.counts[LENGTH]) - 1, 0)
@@ -102,13 +101,13 @@ class TemperedMemory(NamedTuple):
         return np.tile(cards, replicas) - 1
 
     def follows(self, fresh: TemperedMemory) -> bool:
-        """Return whether rows and replicas are those of rungs in another order."""
+        """Return whether rows and replicas are permutations of those of a new memory."""
         pairs = ((self.place, fresh.place), (self.label, fresh.label))
         return all(np.array_equal(np.sort(one), np.sort(other)) for one, other in pairs)
 
 
 def forget_counts(memory: TemperedMemory) -> None:
-    """Begin to count anew, as at the end of a warmup."""
+    """Set all counts to zero, as at the end of a warmup."""
     for part in (memory.accepted, memory.open_batch, memory.batches, memory.samples, memory.sums, memory.last):
         part[...] = 0
     before = memory.counts.copy()
@@ -120,7 +119,7 @@ def forget_counts(memory: TemperedMemory) -> None:
 
 @inlined
 def swap_chance(gap: float, low: float, high: float) -> float:
-    """Return the probability to swap, from the difference of beta and U of the states of both rungs."""
+    """Return the probability of a swap, given the difference of beta and the U of the states of both rungs."""
     drop = gap * (low - high)
     return 1.0 if drop >= 0.0 else math.exp(drop)
 
@@ -140,8 +139,8 @@ def exchange(
 ) -> Words:
     """Count, then swap every second pair of neighbours; return the advanced generator.
 
-    ``possible``: whether the target allows the state of the rung before it, ``by_place`` whether the
-    state of the target has a place like all others.
+    ``possible`` tells whether the target allows the state of the rung before it, and ``by_place`` whether the state of
+    the target has a place like all others.
     """
     gain, counts = memory.gain, memory.counts
     pairs = gain.size - 1
@@ -157,7 +156,7 @@ def exchange(
 
 @inlined
 def _swap(memory: TemperedMemory, x: Array, k: Integer, by_place: bool) -> None:
-    """Exchange the states of rungs k and k + 1 by their places; that of the target site by site."""
+    """Exchange the places of the states of rungs k and k + 1, or copy the state of the target site by site."""
     place, label, gain = memory.place, memory.label, memory.gain
     if by_place or k + 2 < gain.size:
         place[k], place[k + 1] = place[k + 1], place[k]
@@ -171,7 +170,7 @@ def _swap(memory: TemperedMemory, x: Array, k: Integer, by_place: bool) -> None:
 
 @inlined
 def _follow(memory: TemperedMemory) -> None:
-    """Note which replicas are at both ends, and count those that have come back."""
+    """Store which replicas are at the ends, and count round trips."""
     last, label = memory.last, memory.label
     hot, cold = label[0], label[label.size - 1]
     if last[hot] == _AT_TARGET:
@@ -183,7 +182,7 @@ def _follow(memory: TemperedMemory) -> None:
 
 @inlined
 def _count(gap: Floats, cut: Floats, memory: TemperedMemory, possible: bool) -> None:
-    """Add chances of swaps and both averages of every pair; keep U at intervals."""
+    """Add the probabilities of swaps and both averages of every pair; store U at intervals."""
     gain, counts, batch = memory.gain, memory.counts, memory.open_batch
     pairs = gain.size - 1
     for k in range(pairs):

@@ -1,23 +1,21 @@
-"""The ladder: inverse temperatures from 0, the reference, to 1, the model, and how they are found.
+"""The ladder of inverse temperatures from 0 (the reference) to 1 (the model), and the search for it.
 
-Swaps between neighbours are rejected with probability r(a, b), and for close rungs these add up: their sum from 0 to
-beta is the communication barrier up to beta, whatever the ladder (Syed et al. 2022). Equal rates are found by dividing
-the barrier evenly; the number of rungs at which states make most round trips per unit of work is about twice the whole
-barrier.
+Swaps between neighbours are rejected with probability r(a, b). For close rungs, these probabilities add up: their sum
+from 0 to beta is the communication barrier up to beta, for every ladder (Syed et al. 2022). Dividing the barrier evenly
+gives equal rates of swaps; the number of rungs with the most round trips per unit of work is about twice the barrier.
 
-The search makes short runs, each on the ladder that the last one suggests. The first ladder does not depend on the
-model. After each of a few runs, every one longer than the last, rungs are placed again such that all swaps are equally
-likely, and their number follows from the barrier. In the middle of the search the reference takes over the marginals
-that were seen at the target: the barrier then is that between the model and its nearest product distribution, as far as
-it is known (Surjanovic et al. 2022). The last run measures the differences of log Z on the final ladder; if runs are so
-slow that the time is used up early, the next run is the last.
+The search makes a few runs of increasing length, each on the ladder that the run before suggests. The first ladder does
+not depend on the model. After each run, rungs are placed again such that all swaps are equally likely, and their number
+follows from the barrier. In the middle of the search, the reference takes the marginals estimated at the target: the
+barrier is then that between the model and approximately its nearest product distribution (Surjanovic et al. 2022). The
+last run measures the differences of log Z on the final ladder; if the time is used up early, the next run is the last.
 
-Differences of log-partition functions of neighbouring rungs are those of Bennett (1976). With
+Differences of log-partition functions of neighbouring rungs are estimated by Bennett's method (1976). With
 d(x) = (beta' - beta) U(x), f(t) = 1 / (1 + exp(-t)) and any number c,
 
     log Z' - log Z = c + log E[f(d - c)] - log E'[f(c - d)],
 
-where E is taken at beta and E' at beta'. The error is smallest where c is the difference itself.
+where E is taken at beta and E' at beta'. The error is smallest if c is the difference itself.
 """
 
 from __future__ import annotations
@@ -40,27 +38,27 @@ if TYPE_CHECKING:
     from gibbsite.kernels.protocols import Pilot
     from gibbsite.kernels.tempered.tempered import Tempered
 
-#: Rungs of a ladder that is found, at least and at most.
+#: Least and largest number of rungs of a ladder that is found.
 FEWEST, MOST = 4, 128
-# Of the first ladder, about which nothing is known: zero, and powers from here to one.
+# The first ladder has this number of rungs: zero, and a geometric sequence from the second number to one.
 _FIRST, _LOWEST = 12, 0.002
-# Probabilities above this one do not show how far rungs are apart.
+# Probabilities of rejection above this one do not show the distance of rungs.
 _HOPELESS = 0.999
 
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """A ladder and what belongs to it."""
+    """A ladder, its reference, and the constants for differences of log Z."""
 
     betas: Floats  # (K,): inverse temperatures, rising to 1
     log_reference: Floats  # (cells,): logarithms of the probabilities of the states of all sites in the reference
-    # (K - 1,): about log Z_{k+1} - log Z_k: where averages on both sides of a pair are compared. Any numbers are right,
-    # these make the errors small.
+    # (K - 1,): the constants c of Bennett's method, about log Z_{k+1} - log Z_k; estimates are correct for any numbers,
+    # and these make the errors small
     cut: Floats
 
 
 def check_ladder(ladder: Ladder) -> None:
-    """Refuse a ladder, which may come from a file, that is none."""
+    """Refuse an invalid ladder, which may come from a file."""
     betas = ladder.betas
     for one in (betas, ladder.log_reference, ladder.cut):
         if one.dtype != np.float64 or one.ndim != 1 or np.isnan(one).any():
@@ -72,12 +70,12 @@ def check_ladder(ladder: Ladder) -> None:
 
 
 def first_betas() -> Floats:
-    """Return the ladder that is tried first."""
+    """Return the inverse temperatures that are tried first."""
     return np.concatenate([[0.0], np.geomspace(_LOWEST, 1.0, _FIRST - 1)])
 
 
 def read_betas(ladder: Any) -> Floats:
-    """Return a ladder that was given, checked."""
+    """Check inverse temperatures that were given; return them as an array."""
     name = argument("ladder")
     if isinstance(ladder, str) or not is_iterable(ladder):
         raise ArgumentError(
@@ -85,14 +83,14 @@ def read_betas(ladder: Any) -> Floats:
         )
     listed = list(ladder)
     if not all(isinstance(beta, Real) and math.isfinite(beta) for beta in listed):
-        raise ArgumentError(f"{name} must hold numbers from 0 to 1, got {ladder!r}.")
+        raise ArgumentError(f"{name} must contain numbers from 0 to 1, got {ladder!r}.")
     betas = np.array(listed, float)
     if len(betas) < 2:
         raise ArgumentError(f"{name} needs at least two inverse temperatures, got {len(betas)}.")
     if betas.min() < 0.0 or betas.max() > 1.0:
         worst = betas.min() if betas.min() < 0.0 else betas.max()
         raise ArgumentError(
-            f"{name} has the inverse temperature {worst:g}, outside of 0 (the reference) to 1 (the model)."
+            f"{name} has the inverse temperature {worst:g}, which is not from 0 (the reference) to 1 (the model)."
         )
     falls = np.flatnonzero(np.diff(betas) <= 0.0)
     if falls.size:
@@ -104,7 +102,7 @@ def read_betas(ladder: Any) -> Floats:
 
 
 def spread_rungs(betas: Floats, rejected: Floats, rungs: int | None = None) -> Floats:
-    """Return a ladder of ``rungs`` rungs that divides the barrier evenly; by default as many as the barrier needs.
+    """Return a ladder of ``rungs`` rungs that divides the barrier evenly; their number is chosen by default.
 
     ``rejected`` are the probabilities with which swaps of neighbours were rejected on the ladder ``betas``.
     """
@@ -117,7 +115,7 @@ def spread_rungs(betas: Floats, rejected: Floats, rungs: int | None = None) -> F
 
 
 def distances(rejected: Floats) -> Floats:
-    """Return how far neighbours are apart: distances of finer ladders add up to those of coarser ones.
+    """Return the distances of neighbours, such that those of a finer ladder add up to those of a coarser one.
 
     If U is normal on both rungs, a swap over the distance d is rejected with probability
     erf(d sqrt(pi) / 2), which is d for close rungs.
@@ -134,12 +132,12 @@ def rungs_for(barrier: float) -> int:
 
 
 def log_ratio(low: Floats, high: Floats) -> float:
-    """Return log Z' - log Z from values of d at both rungs."""
+    """Return log Z' - log Z, given values of d at both rungs."""
     left = float(min(low.min(), high.min())) - 1.0
     right = float(max(low.max(), high.max())) + 1.0
     if not np.isfinite([left, right]).all():
         return 0.0
-    for _ in range(60):  # the sum falls with c
+    for _ in range(60):  # bisection: the difference of both averages falls with c
         middle = 0.5 * (left + right)
         if _share(low - middle).mean() > _share(middle - high).mean():
             left = middle
@@ -154,22 +152,22 @@ def _share(x: Floats) -> Floats:
 
 
 def log_ratios(betas: Floats, gains: Floats) -> Floats:
-    """Return the differences between all neighbours, from values of U (samples, rungs)."""
+    """Return the differences of log Z between all neighbours, given values of U (samples, rungs)."""
     gap = np.diff(betas)
     pairs = range(gap.size)
     return np.array([log_ratio(gap[k] * gains[:, k], gap[k] * gains[:, k + 1]) for k in pairs])
 
 
-# Shares of the search for its runs, and after which of them the reference is fitted.
+# Shares of the time of the search for each run, and the runs after which the reference is fitted.
 _SHARES, _FITTED = (0.04, 0.08, 0.16, 0.28, 0.44), (1, 2)
-# Part of equal probabilities in a reference that is fitted: no state may be lost on the way to it.
+# Weight of equal probabilities in a fitted reference, so that every state keeps a positive probability.
 _EVEN = 0.2
 
 
 def find_ladder(kernel: Tempered, pilot: Pilot) -> Ladder:
-    """Return the ladder for a model, and what goes with it.
+    """Return the ladder for a model, with its reference and constants.
 
-    A ladder that was given is kept as it is, and only measured.
+    Inverse temperatures that were given are kept; only the differences of log Z are measured.
     """
     ladder = kernel.start_ladder(pilot.graph)
     given = not isinstance(kernel.ladder, str)

@@ -2,14 +2,14 @@
 
 Frustrated models on sparse graphs have no clusters of sites that agree. But two states at the same temperature differ
 in clusters, and Houdayer's move [1]_ exchanges one of them without rejection. A cluster is connected and contains all
-neighbours at which the states differ, so that every factor that it touches sees, at its sites outside, the same in
-both. The exchange therefore moves log-potential from one state to the other and keeps the sum, whatever the factors
-are: the product of the target with itself is stationary. On sparse graphs clusters are neither single sites nor the
-whole graph, and both states change far more than single sites would change them at low temperature. The move is not
+neighbours at which the states differ, so every factor of a site in the cluster has the same states at its other sites
+in both. The exchange therefore moves log-potential from one state to the other and keeps the sum, for factors of any
+kind: the product of the target with itself is invariant. On sparse graphs, clusters are neither single sites nor the
+whole graph, and both states change far more than by single-site updates at low temperature. The move is not
 ergodic by itself: sites at which the states agree do not change.
 
-So two ladders run side by side [2]_. After every sweep, and its swaps along each ladder, both replicas of each rung
-exchange a cluster. The product of the distributions of all replicas is stationary; draws are those of the target of the
+So two ladders run in parallel [2]_. After every sweep, and its swaps along each ladder, both replicas of each rung
+exchange a cluster. The product of the distributions of all replicas is invariant; draws are those of the target of the
 first ladder.
 
 References
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class ExchangeMemory(NamedTuple):
-    """Room for a cluster."""
+    """Buffers for a cluster."""
 
     # start, neighbour: sites that share a factor with site i: ``neighbour[start[i] : start[i + 1]]``
     start: Words32
@@ -60,12 +60,12 @@ class ExchangeMemory(NamedTuple):
 
     @property
     def rebuildable(self) -> bool:
-        """Every move begins anew."""
+        """True: no move reads what an earlier one has written."""
         return True
 
 
 def exchange_memory(graph: Graph) -> ExchangeMemory:
-    """Return room for exchanges between states of a model."""
+    """Allocate buffers for exchanges between states of a model."""
     start, neighbour = markov_graph(graph)
     return ExchangeMemory(start, neighbour, np.zeros(graph.n_sites, np.int32), np.zeros(graph.n_sites, np.uint8))
 
@@ -85,9 +85,9 @@ def choose_cluster(memory: ExchangeMemory, x: Array, y: Array, rng: Words) -> tu
 
 @compiled
 def exchange(memory: ExchangeMemory, x: Array, y: Array, words: Words64) -> Integer:
-    """Exchange a random cluster between two states, in place; return its size, 0 where the states agree.
+    """Exchange a random cluster between two states, in place; return its size, 0 if the states are equal.
 
-    ``memory`` is that of :func:`exchange_memory`, ``words`` are the generator, which is advanced.
+    ``memory`` comes from :func:`exchange_memory`; ``words`` are the generator, which is advanced.
     """
     rng, size = choose_cluster(memory, x, y, load(words))
     store(words, rng)
@@ -118,21 +118,21 @@ def find_cluster(memory: ExchangeMemory, x: Array, y: Array, seed: Integer) -> I
     return known
 
 
-# Neighbours of a site, on average, up to which clusters are smaller than the model.
+# Largest mean number of neighbours for which clusters are smaller than the model.
 _FEW_NEIGHBOURS = 5
 
 
 class PairedParameters(NamedTuple):
-    """Parameters of each ladder, and the graph of what the model has beyond its reference."""
+    """Parameters of each ladder, and the graph of U."""
 
     ladder: Any
     beyond: Any
 
 
 class PairedMemory(NamedTuple):
-    """Both ladders, the state of the target of the second one, and room for a cluster.
+    """Both ladders, the state of the target of the second one, and buffers for a cluster.
 
-    ``weight`` has room for the log-weights of a site, ``tally`` counts exchanges and their sites.
+    ``weight`` is a buffer for the log-weights of a site; ``tally`` counts exchanges and their sites.
     """
 
     one: TemperedMemory
@@ -143,7 +143,7 @@ class PairedMemory(NamedTuple):
     tally: Ints
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie."""
+        """Return the ranges of the entries of arrays, to check those of a file."""
         return {"state": (0, cards - 1)}
 
 
@@ -152,8 +152,8 @@ class PairedMemory(NamedTuple):
 class PairedTempered(Tempered):
     """Replica exchange with two replicas on every rung, which also exchange clusters of sites.
 
-    Takes the arguments of :class:`Tempered`, and costs twice as much a sweep. It pays on frustrated models of
-    few neighbours, such as spin glasses on lattices, whose states differ in clusters of many sites.
+    It takes the arguments of :class:`Tempered`, and a sweep takes twice as long. It is more efficient for frustrated
+    models with few neighbours, such as spin glasses on lattices, whose states differ in clusters of many sites.
 
     Examples
     --------
@@ -165,12 +165,12 @@ class PairedTempered(Tempered):
     """
 
     def tune(self, pilot: Pilot) -> Kernel:
-        """Find the ladder by a single one."""
+        """Find the ladder by runs of a single ladder."""
         single = Tempered(self.kernel, self.ladder, self.reference, self.keep)
         return replace(self, found=find_ladder(single, pilot))
 
     def parameters(self, graph: Graph) -> PairedParameters:  # type: ignore[override]
-        """Return those of a ladder, and what the model has beyond its reference."""
+        """Return the parameters of a ladder, and the graph of U."""
         ladder = super().parameters(graph)
         model = graph.model
         assert model is not None
@@ -180,7 +180,7 @@ class PairedTempered(Tempered):
 
     def memory(self, graph: Graph, stream: Words64) -> PairedMemory:  # type: ignore[override]
         """Allocate both ladders."""
-        # any other stream: those of chains are drawn from far more numbers than there are chains
+        # another stream, derived from that of the chain
         second = (
             np.random.SeedSequence([int(word) for word in stream] + [1]).generate_state(4, np.uint64).astype(np.uint64)
         )
@@ -198,47 +198,47 @@ class PairedTempered(Tempered):
         return 2 * super().memory_bytes(graph) + 7 * graph.n_sites
 
     def members(self, graph: Graph) -> int:
-        """Chains have a thread each."""
+        """Return 1: every chain has one thread."""
         return 1
 
     def ensemble(self, graph: Graph) -> None:
-        """Both ladders meet after every sweep, at all rungs: they stay together."""
+        """Return None: both ladders exchange clusters at all rungs after every sweep, so they stay on one process."""
 
     def forget(self, memory: PairedMemory) -> None:  # type: ignore[override]
-        """Let U be summed up anew."""
+        """Make the next sweep compute U again."""
         super().forget(memory.one)
         super().forget(memory.other)
 
     def freeze(self, memory: PairedMemory) -> None:  # type: ignore[override]
-        """Begin to count."""
+        """Begin counting."""
         super().freeze(memory.one)
         super().freeze(memory.other)
         memory.tally[:] = 0
 
     def report(self, memories: Sequence[PairedMemory]) -> dict[str, float]:  # type: ignore[override]
-        """Return what both ladders report, and the mean number of sites of a cluster."""
+        """Return the figures of both ladders, and the mean number of sites of a cluster."""
         found = super().report(_ladders(memories))
         made, sites = np.sum([memory.tally for memory in memories], axis=0).tolist()
         return {**found, "sites_per_cluster": sites / made} if found and made else found
 
     def crossing_warnings(self, memories: Sequence[PairedMemory]) -> tuple[str, ...] | None:  # type: ignore[override]
-        """Ask for round trips on all ladders."""
+        """Require round trips on all ladders."""
         return super().crossing_warnings(_ladders(memories))
 
     def kept(self, memories: Sequence[PairedMemory]) -> dict[str, Array]:  # type: ignore[override]
-        """Return what the first ladders have recorded; the second ones depend on them."""
+        """Return the records of the first ladders; the second ones depend on them."""
         return super().kept([memory.one for memory in memories])
 
     def describe(self) -> dict[str, Any]:
-        """Return name and parameters, for plans and reports; not what is found."""
+        """Return name and parameters, for plans and reports, without the ladder that was found."""
         return {**super().describe(), "name": "PairedTempered"}
 
 
 def pairing_pays(graph: Graph) -> bool:
     """Return whether a model has two states, few neighbours, and cycles that are frustrated.
 
-    Where clusters of neighbours percolate, two states differ in one cluster, and exchanging that brings
-    nothing about; where no cycle is frustrated, states differ in all sites.
+    If clusters percolate, two states differ in a single cluster, and exchanging it has no effect; if no cycle is
+    frustrated, states differ at all sites.
     """
     if not graph.binary or graph.model is None:
         return False
@@ -255,7 +255,7 @@ def _visit(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Array, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
     own, one, other, y = params.ladder, memory.one, memory.other, memory.state
-    if x.size > 0 and y[0] < 0:  # nothing yet
+    if x.size > 0 and y[0] < 0:  # not set yet
         for i in range(x.size):
             y[i] = x[i]
     rng = visit(own, arrays, schedule, one, x, span, rng, cond, keep)
@@ -278,11 +278,11 @@ def _visit(
 
 @inlined
 def exchange_pair(beyond: Any, memory: PairedMemory, x: Array, y: Array, rng: Words) -> tuple[Words, float]:
-    """Exchange a cluster between two states; return what the first one has gained of U."""
+    """Exchange a cluster between two states; return the change of U of the first one."""
     room, w = memory.room, memory.weight
     rng, size = choose_cluster(room, x, y, rng)
     gained = 0.0
-    for k in range(size):  # site by site: each sees the others as they are by then
+    for k in range(size):  # one site after another, each given the current states of the others
         i = np.uintp(room.todo[k])
         room.mark[i] = 0
         log_weights(beyond, x, i, w)
@@ -297,7 +297,7 @@ def exchange_pair(beyond: Any, memory: PairedMemory, x: Array, y: Array, rng: Wo
 
 @generic
 def place_of(parameters: Any, memory: TemperedMemory, sites: Integer, k: Integer) -> tuple[Integer, Integer]:
-    """Return where the state of a rung begins in ``states``, and how far its sites are apart there."""
+    """Return where the state of a rung begins in ``states``, and the distance of its successive sites there."""
     raise NotImplementedError
 
 
@@ -315,7 +315,7 @@ def _in_lane(parameters: SideParameters, memory: TemperedMemory, sites: Integer,
 
 @generic
 def note_gain(parameters: Any, memory: TemperedMemory, k: Integer, gained: float) -> None:
-    """Add to U of a rung, where that is kept from sweep to sweep."""
+    """Add to the U of a rung if it is kept from sweep to sweep."""
     raise NotImplementedError
 
 

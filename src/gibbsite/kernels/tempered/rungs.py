@@ -1,9 +1,9 @@
-"""The rungs: graphs between reference and target, the energy between them, and a sweep of all replicas.
+"""The rungs: graphs between reference and target, the energy U of swaps, and a sweep of all replicas.
 
-Every swap needs U, what a model has beyond its reference, of two states after every sweep. The arrays of a graph are
-laid out for the conditional of one site: every pair is stored in the rows of both of its sites. For sums over whole
-states every pair is stored once, and the loop has no branches that depend on the state. Kinds without such a layout are
-summed up as they are.
+After every sweep, swaps need U, the log-potential of the model minus that of the reference, for the states of all
+rungs. The arrays of a graph are laid out for the conditional of one site: every pair is stored in the rows of both of
+its sites. For sums over whole states, every pair is stored once, and the loop has no branches that depend on the state.
+Kinds without such a layout are summed with the arrays of the graph.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 class AgreementEnergy(NamedTuple):
-    """Pairs whose states may agree, each once.
+    """Pairs with a coupling for equal states, each stored once.
 
-    ``coupling`` has length one (``step`` 0) where all are equal. ``log_unary`` is empty where no site prefers a state.
+    ``coupling`` has length one (``step`` 0) if all are equal. ``log_unary`` is empty if no site prefers a state.
     """
 
     first: Words32
@@ -50,7 +50,7 @@ class AgreementEnergy(NamedTuple):
 
 
 class PairEnergy(NamedTuple):
-    """Tables of pairs, each once: ``log_value[table + stride * x_second + x_first]``, and single sites."""
+    """Tables of pairs, each stored once (``log_value[table + stride * x_second + x_first]``), and single sites."""
 
     first: Words32
     second: Words32
@@ -63,7 +63,7 @@ class PairEnergy(NamedTuple):
 
 @singledispatch
 def energy_of(arrays: Any) -> Any:
-    """Return arrays of the same log-potential, faster to sum up where there are such."""
+    """Return arrays of the same log-potential that are faster to sum, if the kind of graph has them."""
     return arrays
 
 
@@ -136,14 +136,14 @@ def _sum_pairs(arrays: PairEnergy, x: Codes) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Rungs:
-    """Graphs of all rungs, and what the inner kernel makes of them."""
+    """Graphs of all rungs, and the parameters of the inner kernel on them."""
 
     # graphs, inner: arrays of the graphs, and parameters of the inner kernel on each
     graphs: Words64
     inner: Words64
     like: Any  # parameters on the target
-    kernel: Kernel  # the inner kernel, with all decided that it reads off the weights of the target
-    beyond: Any  # arrays whose log-potential, plus ``constant``, is what the model has beyond the reference
+    kernel: Kernel  # the inner kernel, with all choices made that depend on the weights of the target
+    beyond: Any  # arrays whose log-potential, plus ``constant``, is U
     constant: float
     hard: bool  # whether the target excludes states that other rungs allow
 
@@ -174,7 +174,7 @@ def make_rungs(graph: Graph, inner: Kernel, ladder: Ladder) -> Rungs:
 
 
 def rung_memory(inner: Kernel, graph: Graph, stream: Words64) -> NamedTuple:
-    """Allocate the memory of one replica; where that of the kernel may depend on its state, another one."""
+    """Allocate the memory of one replica, by the kernel's ``rung_memory`` if it has one."""
     allocate = getattr(inner, "rung_memory", inner.memory)
     return cast("NamedTuple", allocate(graph, stream))
 
@@ -185,9 +185,9 @@ def even_reference(graph: Graph) -> Floats:
 
 
 def fit_reference(graph: Graph, marginals: Floats | None, even: float = 1.0) -> Floats:
-    """Return the logarithms of a product distribution: ``even`` parts of equal probabilities, the rest of marginals.
+    """Return the logarithms of a product distribution: a mixture of equal probabilities and of marginals.
 
-    States that factors of single sites exclude have probability zero.
+    ``even`` is the weight of equal probabilities. States that factors of single sites exclude have probability zero.
     """
     cards = graph.cards.astype(np.int64)
     start = np.cumsum(cards) - cards
@@ -202,7 +202,7 @@ def fit_reference(graph: Graph, marginals: Floats | None, even: float = 1.0) -> 
 
 
 def level_of(log_reference: Floats, graph: Graph) -> float:
-    """Return the log-probability that all states have in a reference; NaN where they differ."""
+    """Return the log-probability that all states have in a reference; NaN if these differ."""
     cards = graph.cards.astype(np.int64)
     possible = np.where(np.isfinite(log_reference), log_reference, -np.inf)
     top = np.maximum.reduceat(possible, np.cumsum(cards) - cards) if cards.size else np.zeros(0)
@@ -211,10 +211,10 @@ def level_of(log_reference: Floats, graph: Graph) -> float:
 
 
 class TemperedParameters(NamedTuple):
-    """What compiled code needs: graphs and parameters of the rungs, and the differences of their betas.
+    """Graphs and parameters of the rungs, and the differences of their betas, for compiled code.
 
     ``reference`` has the probabilities of all states of all sites at the first rung, those of site i from
-    ``cell[i]`` on, where that is the reference itself; otherwise it is empty.
+    ``cell[i]`` on, if that rung is the reference itself; otherwise it is empty.
     """
 
     graphs: Words64
@@ -270,7 +270,7 @@ def move_rung(
     k: Integer,
     whole: bool,
 ) -> None:
-    """Move the replica of rung k; note its U at the end of a sweep."""
+    """Move the replica of rung k; store its U at the end of a sweep."""
     rungs = memory.gain.size
     graph, own = take(parameters.graphs, k, arrays), take(parameters.inner, k, parameters.like)
     work, first = take(memory.work.shelf, k, memory.work.like), memory.place[k] * x.size
@@ -300,7 +300,7 @@ def is_possible(parameters: TemperedParameters, arrays: Any, memory: TemperedMem
 
 @inlined
 def _draw_reference(parameters: TemperedParameters, x: Array, rng: Words) -> Words:
-    """Draw all sites of the first rung from the reference, whatever the kernel of the others."""
+    """Draw all sites of the first rung from the reference."""
     for i in range(x.size):
         rng, u = uniform(rng)
         first, last = parameters.cell[i], parameters.cell[i + 1]

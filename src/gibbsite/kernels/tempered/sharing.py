@@ -1,9 +1,9 @@
 """Rungs of one tempered chain on several processes.
 
-Every rung has its own random numbers, and swaps need only U of all rungs: so processes move their own rungs,
-exchange U, and each makes all swaps itself, with the same random numbers. Where rungs have their own graphs, a
-state is sent to another process when it is swapped across a border. Where they are side by side, states stay and
-betas change places: any process may then have the lane of the target, and sends its state to the one that records.
+Every rung has separate random numbers, and swaps need only the U of all rungs. So processes move their own rungs,
+exchange U, and each process makes all swaps with the same random numbers. If rungs have their own graphs, a
+state is sent to another process when it is swapped across a border. If replicas are side by side, states stay and
+betas are swapped: any process may then have the lane of the target, and it sends the state to the recorder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gibbsite.kernels.tempered.rungs import TemperedParameters, is_possible, mov
 from gibbsite.kernels.tempered.side_by_side import SideParameters, SideWork, lanes_for, move_lanes, sum_up
 from gibbsite.scans.base import period, refresh
 
-# Lanes that stay together: loops over fewer take as long.
+# Number of lanes that stay together, because loops over fewer lanes take as long.
 _GROUP = 2 * LANES
 
 
@@ -57,7 +57,7 @@ def _move_rungs(
     keep: bool,
     rungs: Ints,
 ) -> None:
-    """Move some rungs by a sweep."""
+    """Make a sweep of some rungs."""
     for k in rungs:
         move_rung(parameters, arrays, schedule, memory, x, span, cond, keep, k, True)
 
@@ -79,21 +79,21 @@ def _sweep_lanes(
     cond: Floats,
     keep: bool,
 ) -> None:
-    """Move the lanes of one process by a sweep; ``target`` is the lane whose log-odds are kept, if any."""
+    """Make a sweep of the lanes of one process; ``target`` is the lane whose log-odds are kept, if any."""
     sum_up(parameters, work, states, counts)
     move_lanes(parameters, schedule, work, states, span, target, cond, keep)
 
 
 class _Rungs(Ensemble):
-    """What both layouts of shared rungs have in common."""
+    """The common part of both layouts of shared rungs."""
 
     def bare(self, memory: TemperedMemory) -> TemperedMemory:
-        """Leave out states and sums."""
+        """Return the memory without states and sums."""
         return memory._replace(states=memory.states[:0], sums=memory.sums[:0])
 
 
 class _TemperedShare(Share):
-    """The place of a process, and the chain, with room for what is seen at its rungs if that is kept."""
+    """The place of a process, and the chain, with counts of the states at its rungs if these are kept."""
 
     def __init__(self, place: Place, chain: Chain) -> None:
         self.place, self.host, self.hosts = place, place.host, len(place.bounds) - 1
@@ -102,7 +102,7 @@ class _TemperedShare(Share):
         self.chain = chain._replace(memory=memory._replace(sums=sums))
 
     def refresh(self) -> None:
-        """Draw a new order, where the scan is random."""
+        """Draw a new order if the scan is random."""
         _refresh(self.place.schedule, self.chain.order, self.chain.words)
 
     def span(self, turn: int) -> Span:
@@ -116,13 +116,13 @@ class _TemperedShare(Share):
 
 
 class SharedRungs(_Rungs):
-    """Ranges of rungs, each a graph of its own."""
+    """An ensemble of ranges of rungs, where each rung has its own graph."""
 
     def __init__(self, rungs: int) -> None:
         self.most = rungs
 
     def cut(self, memory: TemperedMemory, low: int, high: int) -> Arrays:
-        """Return the states of some rungs but the target, and their generators."""
+        """Return the states of some rungs, without that of the target, and their generators."""
         rows = memory.states.reshape(self.most - 1, -1)
         states = rows[memory.place[low : min(high, self.most - 1)]]
         return {"states": states, "words": memory.words[low:high]}
@@ -130,7 +130,7 @@ class SharedRungs(_Rungs):
     def join(
         self, memory: TemperedMemory, before: TemperedMemory, bounds: Sequence[int], owned: Sequence[Arrays]
     ) -> TemperedMemory:
-        """Put the states of all rungs where they belong; add up what was seen at them."""
+        """Put the states of all rungs in their places; add up the counts of states."""
         rows = memory.states.reshape(self.most - 1, -1)
         sums = before.sums.copy()
         for host, own in enumerate(owned):
@@ -162,7 +162,7 @@ class _RungShare(_TemperedShare):
         memory.words[self.low : self.high] = own["words"]
 
     def sweep(self, turn: int, put: bool, members: int, member: int) -> None:
-        """Move every ``members``-th of the own rungs."""
+        """Move every ``members``-th rung of this process."""
         chain = self.chain
         _move_rungs(
             self.place.parameters,
@@ -177,7 +177,7 @@ class _RungShare(_TemperedShare):
         )
 
     def tell(self) -> list[Message]:
-        """Send U of all rungs, and whether the target allows the state of the rung before it."""
+        """Return messages with U of all rungs, and with whether the target allows the state of the rung before it."""
         memory, x = self.chain.memory, self.chain.x
         knows = int(np.searchsorted(self.bounds, memory.gain.size - 2, side="right")) - 1
         if self.host == knows:
@@ -188,7 +188,7 @@ class _RungShare(_TemperedShare):
         return found
 
     def meet(self, put: bool, show: bool) -> list[Message]:
-        """Swap; states that cross a border are sent both ways."""
+        """Make the swaps; return messages with the states that cross a border in both directions."""
         memory = self.chain.memory
         before, parity = memory.label.copy(), int(memory.counts[SWEEPS]) % 2
         self.swap(bool(self.possible[0]), by_place=False)
@@ -196,7 +196,7 @@ class _RungShare(_TemperedShare):
         for host in range(1, self.hosts):
             k = self.bounds[host] - 1  # the last rung of the process before
             if k % 2 == parity and memory.label[k] != before[k]:
-                # each has swapped what it has: its own state is where that of the other rung belongs
+                # each process has swapped places, so its own state is now in the place of the other rung
                 found += [Message(host - 1, host, self._state(k + 1)), Message(host, host - 1, self._state(k))]
         return found
 
@@ -208,24 +208,24 @@ class _RungShare(_TemperedShare):
         return row
 
     def own(self) -> Arrays:
-        """Return states and generators of the own rungs, and what was seen at them."""
+        """Return states and generators of the rungs of this process, and the counts of states."""
         memory = self.chain.memory
         return {**self.ensemble.cut(memory, self.low, self.high), "sums": memory.sums}
 
 
 class SharedLanes(_Rungs):
-    """Groups of lanes of replicas side by side."""
+    """An ensemble of groups of lanes, for replicas side by side."""
 
     def __init__(self, rungs: int) -> None:
         self.lanes = lanes_for(rungs)
         self.most = -(-self.lanes // _GROUP)
 
     def first(self, bounds: Sequence[int]) -> list[int]:
-        """Return the first lane of each share, and where the last one ends."""
+        """Return the first lane of each share, and the end of the last share."""
         return [min(_GROUP * bound, self.lanes) for bound in bounds]
 
     def cut(self, memory: TemperedMemory, low: int, high: int) -> Arrays:
-        """Return the states of some groups of lanes, and U of them."""
+        """Return the states and the U of some groups of lanes."""
         columns = slice(*self.first([low, high]))
         states = memory.states.reshape(-1, self.lanes)[:, columns]
         return {"states": states.copy(), "gain": memory.work.gain[columns]}
@@ -233,7 +233,7 @@ class SharedLanes(_Rungs):
     def join(
         self, memory: TemperedMemory, before: TemperedMemory, bounds: Sequence[int], owned: Sequence[Arrays]
     ) -> TemperedMemory:
-        """Put lanes side by side; add up what was seen at all rungs."""
+        """Put the lanes of all shares side by side; add up the counts of states."""
         sums, first = before.sums.copy(), self.first(bounds)
         for host, own in enumerate(owned):
             columns = slice(first[host], first[host + 1])
@@ -248,7 +248,7 @@ class SharedLanes(_Rungs):
 
 
 class _LaneShare(_TemperedShare):
-    """The lanes of one process are contiguous in their own arrays, as if there were no others."""
+    """The lanes of one process, contiguous in arrays of their own."""
 
     def __init__(self, ensemble: SharedLanes, place: Place, chain: Chain, own: Arrays) -> None:
         super().__init__(place, chain)
@@ -278,16 +278,16 @@ class _LaneShare(_TemperedShare):
         return self.states.reshape(-1, self.high - self.low)
 
     def _owner(self) -> int:
-        """Return who has the lane of the target."""
+        """Return the process that has the lane of the target."""
         place = self.chain.memory.place
         return int(np.searchsorted(self.first, place[-1], side="right")) - 1
 
     def _target(self) -> int:
-        """Return where it is."""
+        """Return the position of the target's lane among those of this process."""
         return int(self.chain.memory.place[-1]) - self.low
 
     def sweep(self, turn: int, put: bool, members: int, member: int) -> None:
-        """Move the own lanes; one thread does it."""
+        """Move the lanes of this process, on one thread."""
         if member:
             return
         chain, mine = self.chain, self._owner() == self.host
@@ -308,12 +308,12 @@ class _LaneShare(_TemperedShare):
         self.gain[self.low : self.high] = self.work.gain
 
     def tell(self) -> list[Message]:
-        """Send U of all lanes."""
+        """Return messages with the U of all lanes."""
         pairs = zip(self.first, self.first[1:], strict=False)
         return [m for host, (a, b) in enumerate(pairs) for m in to_all(host, self.hosts, self.gain[a:b])]
 
     def meet(self, put: bool, show: bool) -> list[Message]:
-        """Swap betas; send conditionals and state of the target to who needs them."""
+        """Swap betas; return messages with conditionals and state of the target for the processes that need them."""
         chain, found = self.chain, []
         memory, had = chain.memory, self._owner()
         memory.gain[:] = self.gain[memory.place]
@@ -321,7 +321,7 @@ class _LaneShare(_TemperedShare):
             self._count()
         self.swap(possible=True, by_place=True)
         has = self._owner()
-        if put:  # the next owner goes on with what is there: not every scan visits all sites in a sweep
+        if put:  # the next owner needs the conditionals, because some scans do not visit all sites in a sweep
             needed = {has, self.recorder} if show else {has}
             found += [Message(had, other, chain.cond) for other in sorted(needed - {had})]
         if show:
@@ -332,12 +332,12 @@ class _LaneShare(_TemperedShare):
         return found
 
     def _count(self) -> None:
-        """Count what is seen at the rungs whose lanes are here."""
+        """Count the states at the rungs whose lanes this process has."""
         memory, columns = self.chain.memory, self._columns()
         for k, lane in enumerate(memory.place.tolist()):
             if self.low <= lane < self.high:
                 memory.sums[k, self.place.parameters.cell + columns[:, lane - self.low]] += 1.0
 
     def own(self) -> Arrays:
-        """Return the states of the own lanes, U of them, and what was seen."""
+        """Return the states and the U of the lanes of this process, and the counts of states."""
         return {"states": self._columns(), "gain": self.work.gain, "sums": self.chain.memory.sums}

@@ -1,13 +1,14 @@
-"""Replicas of a two-state model side by side: a site of all of them at a time, in vector registers.
+"""Replicas of a two-state model side by side: a site is updated in all replicas at once, in vector registers.
 
 The log-odds of a site are beta times those of the model plus (1 - beta) times those of the reference, and
-all replicas have the same neighbours: so they are contiguous in memory, each in its own lane, the
+all replicas have the same neighbours. So replicas are contiguous in memory, each in its own lane, the
 model is read once for all of them, and loops over lanes compile to vector instructions. Sites are visited in
-the order of the scan. Swaps change the beta of two lanes, and nothing is copied.
+the order of the scan. Swaps exchange the betas of two lanes, and no states are copied.
 
-The contribution of a site to U is a part of its log-odds, so U is updated with every change; it is summed up anew from
-time to time, because sums of rounded numbers drift. Log-odds are 64-bit floats; the probability of state 1 is that of
-:mod:`gibbsite.kernels.batched.heatbath`, to about 1e-6 relative. Random numbers are keyed by lane, sweep and position.
+The contribution of a site to U is a part of its log-odds, so U is updated with every change; it is computed again from
+time to time, because rounding errors accumulate. Log-odds are 64-bit floats; the probability of state 1 is computed as
+in :mod:`gibbsite.kernels.batched.heatbath`, with a relative error of about 1e-6. Random numbers are keyed by lane,
+sweep and position.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from gibbsite.scans.base import period, site_at
 F = np.float32
 _U = np.uintp
 
-# Sweeps after which U is summed up anew.
+# Number of sweeps after which U is computed again.
 _FRESH = 64
 
 
 class SideParameters(NamedTuple):
-    """What compiled code needs of the model and its reference.
+    """The model and its reference, for compiled code.
 
-    ``rows`` is the model as a graph of two-state sites in rows, ``pull`` the log-odds of the reference;
-    ``beyond`` the graph whose log-potential, plus ``constant``, is U.
+    ``rows`` is the model as a graph of two-state sites in rows, ``pull`` has the log-odds of the reference, and
+    ``beyond`` is the graph whose log-potential, plus ``constant``, is U.
     """
 
     rows: IsingGraph
@@ -58,9 +59,9 @@ class SideParameters(NamedTuple):
 
 
 class SideWork(NamedTuple):
-    """Keys of the lanes, first halves before second ones, and room for a number or four for each.
+    """Keys of the lanes, first halves before second ones, and buffers with one or four entries for each lane.
 
-    Random words; log-odds of the model; beta; U; new states; the state of one replica.
+    The buffers are for random words, log-odds of the model, beta, U, new states, and the state of one replica.
     """
 
     key: Words32
@@ -72,17 +73,17 @@ class SideWork(NamedTuple):
     state: Ints8
 
     def limits(self, cards: Array) -> dict[str, tuple[Any, Any]]:
-        """Return between which numbers the entries of arrays from a file lie."""
+        """Return the ranges of the entries of arrays, to check those of a file."""
         return {"fresh": (0, 1), "state": (0, 1)}
 
 
 def fits_side_by_side(graph: Graph, inner: Kernel) -> bool:
-    """Return whether replicas may stand side by side: two states, drawn by the heat bath."""
+    """Return whether replicas can be side by side, which needs two states and the heat bath."""
     return graph.binary and isinstance(inner, Gibbs) and inner.rule == "heat-bath"
 
 
 def side_parameters(graph: Graph, ladder: Ladder) -> SideParameters:
-    """Return what compiled code needs."""
+    """Return the parameters for compiled code."""
     model = graph.model
     assert model is not None
     rows = compile_graph(model, "ising")
@@ -101,7 +102,7 @@ def side_parameters(graph: Graph, ladder: Ladder) -> SideParameters:
 
 
 def side_work(rungs: int, n_sites: int, stream: Words64) -> SideWork:
-    """Allocate keys and room for all lanes."""
+    """Allocate keys and buffers for all lanes."""
     lanes = lanes_for(rungs)
     seeds = np.random.SeedSequence([int(word) for word in stream]).generate_state(2 * lanes, np.uint32)
     return SideWork(
@@ -116,7 +117,7 @@ def side_work(rungs: int, n_sites: int, stream: Words64) -> SideWork:
 
 
 def lanes_for(rungs: int) -> int:
-    """Return the number of lanes."""
+    """Return the number of lanes for some rungs, a multiple of LANES."""
     return -(-rungs // LANES) * LANES
 
 
@@ -153,7 +154,7 @@ def move_lanes(
     cond: Floats,
     keep: bool,
 ) -> None:
-    """Visit the sites of all lanes; write the log-odds of lane ``target`` to ``cond`` if ``keep``."""
+    """Visit the sites of all lanes; write the log-odds of lane ``target`` to ``cond`` if ``keep`` is set."""
     lanes = _U(work.beta.size)
     for k in range(span.where, span.stop):
         if k == span.where or k % _U(4) == _U(0):
@@ -166,7 +167,7 @@ def move_lanes(
 
 @called
 def _begin(parameters: SideParameters, memory: TemperedMemory, x: Ints8) -> None:
-    """Set the beta of each lane; copy the state of the target; sum up U where it is not known."""
+    """Set the beta of each lane, copy the state of the target, and compute U if that is due."""
     work, counts, rungs = memory.work, memory.counts, memory.gain.size
     lanes, n = _U(work.beta.size), _U(x.size)
     target = _U(memory.place[rungs - 1])
@@ -183,7 +184,7 @@ def _begin(parameters: SideParameters, memory: TemperedMemory, x: Ints8) -> None
 
 @called
 def sum_up(parameters: SideParameters, work: SideWork, states: Ints8, counts: Ints) -> None:
-    """Sum up U of all lanes anew, where that is due."""
+    """Compute the U of all lanes again, if that is due."""
     lanes = _U(work.beta.size)
     if counts[SUMMED] <= 0:
         for r in range(lanes):
@@ -216,7 +217,7 @@ def _compare(odds: Floats, beta: Floats, pull: Any, words: Words32, at: Integer,
 
 @called
 def _put(odds: Floats, pull: Any, fresh: Ints8, states: Ints8, here: Integer, gain: Floats, lanes: Integer) -> None:
-    """Take over new states, and what they change of U."""
+    """Write the new states, and update U."""
     for r in range(lanes):
         gain[r] += np.float64(fresh[r] - states[here + r]) * (odds[r] - pull)
         states[here + r] = fresh[r]

@@ -1,8 +1,8 @@
-"""Replica exchange: copies of a model at several temperatures, moved by any exact kernel, that swap states.
+"""Replica exchange: copies of a model at several temperatures, which an exact kernel moves, and which swap states.
 
-Where a model has several modes, a chain at the temperature of the model stays in one. Replicas on rungs
-between a product distribution, of which every sweep is a fresh draw, and the model carry states there and
-back (Geyer 1991; Hukushima and Nemoto 1996). Swaps are those of :mod:`.exchange`; the inverse temperatures of the
+If a model has several modes, a chain at the temperature of the model stays in one of them. Rungs lead from a product
+distribution, from which every sweep draws a new state, to the model, and swaps carry states between both ends
+(Geyer 1991; Hukushima and Nemoto 1996). Swaps are those of :mod:`.exchange`; the inverse temperatures of the
 rungs are chosen by :mod:`.ladder`.
 """
 
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
     from gibbsite.kernels.ensemble import Ensemble
     from gibbsite.kernels.protocols import Pilot
 
-#: Product distributions at inverse temperature 0, and rungs whose marginals may be kept.
+#: Choices of the product distribution at inverse temperature 0, and of the rungs whose marginals are kept.
 REFERENCES, KEEP = ("fitted", "even"), ("target", "all")
-# Round trips in every chain, and accepted swaps of every pair, from which on states cross between modes.
+# Least number of round trips of every chain, and least rate of swaps of every pair, for states to cross between modes.
 _FEWEST_TRIPS, _LOWEST_RATE = 10, 0.05
-# Finding a ladder takes long in models of more sites.
+# In larger models it takes long to find a ladder.
 _FEW_SITES = 20_000
 # The graphs of the last ladders.
 _RUNGS = Recent[Rungs](4)
@@ -71,18 +71,18 @@ class Tempered(Kernel):
     Parameters
     ----------
     kernel : Kernel
-        How each replica moves: :class:`Gibbs`, :class:`BlockGibbs`, or any other exact kernel that
-        remembers nothing about its state; where pairs ask for agreement also :class:`SwendsenWang` and
-        :class:`Wolff`.
+        The kernel that moves each replica: :class:`Gibbs`, :class:`BlockGibbs`, or any other exact kernel whose
+        memory does not depend on its state; for models whose pairs favour agreement, also :class:`SwendsenWang`
+        and :class:`Wolff`.
     ladder : "auto" or sequence of float
-        Inverse temperatures of the rungs, rising from 0 (the reference) to 1 (the model); "auto" finds them
-        before the run such that all swaps are equally likely, as many as the communication barrier asks for.
-        During the run they do not change.
+        Inverse temperatures of the rungs, rising from 0 (the reference) to 1 (the model). "auto" finds them
+        before the run such that all swaps are equally likely; their number depends on the communication barrier.
+        They do not change during the run.
     reference : {"fitted", "even"}
-        The product distribution at inverse temperature 0: with the marginals that the search for a ladder has seen,
-        mixed with equal probabilities; or those alone. A ladder that is given starts from the latter.
+        The product distribution at inverse temperature 0. "fitted": the marginals estimated in the search for a ladder,
+        mixed with equal probabilities. "even": equal probabilities, which given ladders always use.
     keep : {"target", "all"}
-        Whose marginals are recorded; those of other rungs are ``result.at(beta).marginals``.
+        The rungs whose marginals are recorded; those of other rungs are ``result.at(beta).marginals``.
 
     See Also
     --------
@@ -91,10 +91,9 @@ class Tempered(Kernel):
 
     Notes
     -----
-    A sweep is one of every rung, and swaps; it costs as many sweeps as there are rungs. Results are about the
-    target, the last rung; ``result.tempering`` describes the others, and ``result.log_z`` is the
-    log-partition function. Zeros of factors of several sites are softened on the way, and are zeros at the
-    target.
+    A sweep consists of one sweep of every rung, and swaps. Results describe the target, which is the last rung;
+    ``result.tempering`` describes the others, and ``result.log_z`` is the log-partition function. Zeros of factors of
+    several sites are softened at the other rungs, and are zeros at the target.
 
     References
     ----------
@@ -111,7 +110,7 @@ class Tempered(Kernel):
     True
     """
 
-    reversible: ClassVar[bool] = False  # swaps of even and odd pairs in turn are not, together
+    reversible: ClassVar[bool] = False  # because swaps alternate between even and odd pairs
     kernel: Kernel = field(default_factory=Gibbs)
     ladder: Any = "auto"
     reference: str = "even"
@@ -120,13 +119,13 @@ class Tempered(Kernel):
 
     @property
     def conditional(self) -> bool:  # type: ignore[override]
-        """As the kernel of the replicas."""
+        """Whether the kernel of the replicas writes conditionals."""
         return self.kernel.conditional
 
     # ---- before a run
 
     def check(self, graph: Graph) -> None:
-        """Refuse kernels that swaps would harm, and graphs that they cannot run on."""
+        """Refuse kernels that do not allow swaps, and graphs that the kernel does not accept."""
         inner = self.kernel
         if not isinstance(inner, Kernel):
             raise ArgumentError(f"Tempered needs a kernel such as gs.Gibbs(), got {inner!r}.")
@@ -135,13 +134,13 @@ class Tempered(Kernel):
             raise IncompatibleError(f"Tempered cannot be around {name}, which has temperatures; {instead}.")
         if inner.error_source != "draws":
             raise IncompatibleError(
-                f"Tempered cannot be around {part(name, name)}: what it remembers from visit to visit "
-                f"belongs to one chain, and swaps of states would corrupt it; {instead}."
+                f"Tempered cannot be around {part(name, name)}: its memory belongs to one chain, and swaps of "
+                f"states would corrupt it; {instead}."
             )
         if not inner.reads_all:
             raise IncompatibleError(
-                f"Tempered cannot be around {part(name, name)}: it reads minibatches of the factors, and a "
-                f"swap needs all of them, which costs more than its sweeps; {instead}."
+                f"Tempered cannot be around {part(name, name)}: it reads minibatches of the factors, but a "
+                f"swap needs all factors, which takes longer than its sweeps; {instead}."
             )
         if not inner.exact:
             raise IncompatibleError(f"Tempered needs an exact kernel, and {part(name, name)} is biased; {instead}.")
@@ -150,12 +149,12 @@ class Tempered(Kernel):
             raise IncompatibleError("Tempered has nothing to move: there are no free sites; use gs.Gibbs().")
         if not graph.discrete:
             raise IncompatibleError(
-                f"Tempered is for models of states, not for a {graph.kind} graph; use another kernel."
+                f"Tempered needs sites with states, but this is a {graph.kind} graph; use another kernel."
             )
         graph.require_model()
         memory = rung_memory(inner, graph, np.ones(4, np.uint64))
-        says_nothing = getattr(memory, "rebuildable", False) or getattr(memory, "stateless", False)
-        if not isinstance(memory, Buffer | Nothing) and not says_nothing:
+        replaceable = getattr(memory, "rebuildable", False) or getattr(memory, "stateless", False)
+        if not isinstance(memory, Buffer | Nothing) and not replaceable:
             raise IncompatibleError(
                 f"Tempered cannot be around {part(name, name)}: its memory depends on its state, "
                 f"which swaps would make wrong; {instead}."
@@ -167,7 +166,7 @@ class Tempered(Kernel):
             raise ArgumentError(unknown("keep", self.keep, KEEP))
 
     def _betas(self) -> Floats:
-        """Return the ladder that was given, or the one to try first."""
+        """Return the inverse temperatures that were given, or those to try first."""
         if isinstance(self.ladder, str) and self.ladder == "auto":
             return first_betas()
         return read_betas(self.ladder)
@@ -180,7 +179,7 @@ class Tempered(Kernel):
         return Ladder(betas, even_reference(graph), np.zeros(betas.size - 1))
 
     def _rungs(self, graph: Graph) -> tuple[Ladder, Rungs]:
-        """Return the ladder in use, and its graphs; made once and kept."""
+        """Return the ladder in use, and its graphs, which are cached."""
         ladder = self.start_ladder(graph)
         words = (ladder.betas.tobytes(), ladder.log_reference.tobytes())
         key = (graph.digest, graph.units, repr(self.kernel), *words)
@@ -188,11 +187,11 @@ class Tempered(Kernel):
 
     @property
     def tunes(self) -> bool:
-        """Whether nothing has been found yet."""
+        """Whether the ladder has still to be found."""
         return self.found is None
 
     def tune(self, pilot: Pilot) -> Kernel:
-        """Find the ladder, where it is left open, and what goes with it."""
+        """Find the ladder, unless it is given, with its reference and the differences of log Z."""
         from gibbsite.kernels.tempered.ladder import find_ladder
 
         return replace(self, found=find_ladder(self, pilot))
@@ -209,18 +208,18 @@ class Tempered(Kernel):
         check_ladder(ladder)
         return replace(self, found=ladder)
 
-    # ---- what a run asks
+    # ---- set-up of a run
 
     def units(self, graph: Graph) -> int | None:
-        """As the kernel of the replicas."""
+        """Return the units of the kernel of the replicas."""
         return units_of(self.kernel, graph)
 
     def sites_of(self, graph: Graph, unit: int) -> Positions:
-        """As the kernel of the replicas."""
+        """Return the sites of a unit of the kernel of the replicas."""
         return sites_of(self.kernel, graph, unit)
 
     def parameters(self, graph: Graph) -> TemperedParameters | SideParameters:
-        """Return the graphs of all rungs; of replicas side by side, the model and its reference."""
+        """Return the graphs of all rungs, or the model and its reference for replicas side by side."""
         if fits_side_by_side(graph, self.kernel):
             return side_parameters(graph, self.start_ladder(graph))
         ladder, rungs = self._rungs(graph)
@@ -279,24 +278,24 @@ class Tempered(Kernel):
         return int(many * (each + 8 * (2 * ROWS + SAMPLES + 16)))
 
     def members(self, graph: Graph) -> int:
-        """As many threads as there are rungs can share a sweep; none where they are side by side."""
+        """Return the number of threads that can share a sweep: one per rung, or one if replicas are side by side."""
         if fits_side_by_side(graph, self.kernel):
             return 1
         return min(MOST_MEMBERS, self.start_ladder(graph).betas.size)
 
     def ensemble(self, graph: Graph) -> Ensemble | None:
-        """Distribute the rungs, or groups of them that are side by side."""
+        """Return the distribution of rungs to processes, or of groups of lanes if replicas are side by side."""
         from gibbsite.kernels.tempered.sharing import SharedLanes, SharedRungs
 
         shared = SharedLanes if fits_side_by_side(graph, self.kernel) else SharedRungs
         return shared(self.start_ladder(graph).betas.size)
 
     def forget(self, memory: TemperedMemory) -> None:
-        """Let U be summed up anew."""
+        """Make the next sweep compute U again."""
         memory.counts[SUMMED] = 0
 
     def freeze(self, memory: TemperedMemory) -> None:
-        """Begin to count."""
+        """Begin counting."""
         forget_counts(memory)
 
     def independent(self, graph: Graph) -> bool:
@@ -304,17 +303,18 @@ class Tempered(Kernel):
         return isinstance(self.kernel, Independent) and self.kernel.independent(graph)
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:
-        """Every state is connected with every other through the reference."""
+        """Return True: every state is connected with every other one through the reference."""
         return True
 
     def quick(self, graph: Graph) -> bool:
-        """Return whether a ladder is found in no time: in small models."""
+        """Return whether the model is small enough to find a ladder quickly."""
         return graph.n_sites <= _FEW_SITES and is_quick(self.kernel, graph)
 
     def candidates(self, graph: Graph) -> tuple[Kernel, ...]:
-        """Stand for two replicas on each rung that exchange clusters, where everything is left open.
+        """Return the variant with two replicas on each rung if it is likely to be better, otherwise this kernel.
 
-        That pays on frustrated two-state models of few neighbours, and nowhere else.
+        The variant is considered only if no argument was given, and is better on frustrated two-state models with few
+        neighbours.
         """
         from gibbsite.kernels.tempered.paired import PairedTempered, pairing_pays
 
@@ -322,10 +322,10 @@ class Tempered(Kernel):
         return (PairedTempered() if left_open and pairing_pays(graph) else self,)
 
     def summary(self, graph: Graph) -> dict[str, float]:
-        """Return the number of rungs that was found."""
+        """Return the number of rungs of the ladder that was found."""
         return {} if self.found is None else {"rungs": float(self.found.betas.size)}
 
-    # ---- after it
+    # ---- after a run
 
     def report(self, memories: Sequence[TemperedMemory]) -> dict[str, float]:
         """Return rungs, barrier, round trips and the lowest rate of swaps."""
@@ -341,9 +341,9 @@ class Tempered(Kernel):
         }
 
     def crossing_warnings(self, memories: Sequence[TemperedMemory]) -> tuple[str, ...] | None:
-        """Ask for round trips in every chain, and swaps at every rung.
+        """Require round trips in every chain, and swaps at every rung.
 
-        A ladder that does not begin at the reference brings no fresh states.
+        A ladder that does not begin at the reference does not produce independent states.
         """
         counted = sum(int(memory.counts[COUNTED]) for memory in memories)
         if memories[0].betas[0] > 0.0 or not counted:
@@ -366,7 +366,7 @@ class Tempered(Kernel):
         return tuple(said)
 
     def kept(self, memories: Sequence[TemperedMemory]) -> dict[str, Array]:
-        """Return what chains have recorded about all rungs."""
+        """Return the records of chains for all rungs."""
         counts = np.stack([memory.counts for memory in memories])
         batches, taken = int(counts[:, BATCHES].min()), int(counts[:, TAKEN].min())
         return {
@@ -382,7 +382,7 @@ class Tempered(Kernel):
         }
 
     def describe(self) -> dict[str, Any]:
-        """Return name and parameters, for plans and reports; not what is found."""
+        """Return name and parameters, for plans and reports, without the ladder that was found."""
         ladder = self.ladder if isinstance(self.ladder, str) else np.asarray(self.ladder, float)
         inner = self.kernel.describe()
         about = {"name": "Tempered", "kernel": inner, "ladder": ladder, "reference": self.reference}
