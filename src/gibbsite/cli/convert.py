@@ -18,9 +18,10 @@ from gibbsite.cli.parameters import FORMAT, MODEL, Output
 def command(source: str, target: str, from_format: str | None, to_format: str | None, states: int | None) -> None:
     """Read the model SOURCE and write it to TARGET.
 
-    The format follows from the suffix: .uai .bif .xmlbif .bqm .coo, .rudy (max-cut) and .edges, each also
-    with .gz. The last four hold two-state sites and pairwise factors, the last two no fields; the couplings
-    of a .rudy file are minus the weights of its edges.
+    The format follows from the suffix: .uai, .bif .xmlbif .xdsl .net .dsc (Bayesian networks), .bqm .coo,
+    .rudy (max-cut) and .edges, each also with .gz; .wcsp and .wcnf (weighted MaxSAT) are only read. Of these, .bqm
+    .coo .rudy .edges hold two-state sites and pairwise factors, the last two no fields; the couplings of a
+    .rudy file are minus the weights of its edges.
 
     A TARGET that ends in .pairs is a folder for gs.open_model. SOURCE is then a list of edges between
     numbered sites (.edges or .parquet), read in chunks, so it may be larger than memory. The model is an

@@ -147,9 +147,9 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
 def command(**given: Any) -> int:
     """Compute marginals, a most probable state, or the log-partition function of MODEL.
 
-    MODEL is a .uai, .bif, .xmlbif, .bqm, .coo, .rudy (max-cut) or .edges file, optionally gzipped; "-" for
-    stdin; an example that comes with gibbsite (alarm, asia or child); or a .pairs folder made by gibbsite
-    convert, which is sampled without being loaded into memory.
+    MODEL is a .uai, .bif, .xmlbif, .xdsl, .net, .dsc, .bqm, .coo, .wcsp, .wcnf, .rudy (max-cut) or .edges file,
+    optionally gzipped; "-" for stdin; an example that comes with gibbsite (alarm, asia or child); or a .pairs
+    folder made by gibbsite convert, which is sampled without being loaded into memory.
 
     By default the method is chosen automatically: exact if that is cheap, otherwise Gibbs sampling, or annealing
     for a most probable state, with a verdict on how far to trust the answer.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite._common.wording import nearest
+from gibbsite.cli.outputs import warnings_on_stderr
 from gibbsite.cli.parameters import FORMAT, INPUT, MODEL, SCAN, SCANS
 from gibbsite.errors import ArgumentError, FormatError, UnknownFormatError
 
@@ -83,7 +84,7 @@ def load(model: str, from_format: str | None) -> FactorGraph:
         model = str(example_path(model))
     elif model != "-" and not os.path.exists(model) and (near := nearest(model, EXAMPLES)) is not None:
         raise FormatError(f"there is no such file; did you mean the example {near}?", model)
-    with format_given_by("--from FORMAT"):
+    with format_given_by("--from FORMAT"), warnings_on_stderr():
         return read_model(model, from_format)
 
 

@@ -6,6 +6,8 @@ from gibbsite.formats.bqm_file import read_bqm as read_bqm
 from gibbsite.formats.bqm_file import write_bqm as write_bqm
 from gibbsite.formats.coo import read_coo as read_coo
 from gibbsite.formats.coo import write_coo as write_coo
+from gibbsite.formats.dsc import read_dsc as read_dsc
+from gibbsite.formats.dsc import write_dsc as write_dsc
 from gibbsite.formats.edges import read_edges as read_edges
 from gibbsite.formats.edges import write_edges as write_edges
 from gibbsite.formats.evidence import read_evidence as read_evidence
@@ -15,6 +17,8 @@ from gibbsite.formats.files import EXAMPLES as EXAMPLES
 from gibbsite.formats.files import example as example
 from gibbsite.formats.files import read_model as read_model
 from gibbsite.formats.files import write_model as write_model
+from gibbsite.formats.net import read_net as read_net
+from gibbsite.formats.net import write_net as write_net
 from gibbsite.formats.objects.bqm import from_bqm as from_bqm
 from gibbsite.formats.objects.bqm import from_ising as from_ising
 from gibbsite.formats.objects.bqm import from_qubo as from_qubo
@@ -35,5 +39,9 @@ from gibbsite.formats.uai_results import write_uai_map as write_uai_map
 from gibbsite.formats.uai_results import write_uai_mar as write_uai_mar
 from gibbsite.formats.uai_results import write_uai_mmap as write_uai_mmap
 from gibbsite.formats.uai_results import write_uai_pr as write_uai_pr
+from gibbsite.formats.wcnf import read_wcnf as read_wcnf
+from gibbsite.formats.wcsp import read_wcsp as read_wcsp
+from gibbsite.formats.xdsl import read_xdsl as read_xdsl
+from gibbsite.formats.xdsl import write_xdsl as write_xdsl
 from gibbsite.formats.xmlbif import read_xmlbif as read_xmlbif
 from gibbsite.formats.xmlbif import write_xmlbif as write_xmlbif

@@ -26,10 +26,10 @@ def read_model(path: PathLike, format: str | None = None) -> FactorGraph:
     ----------
     path : str or path
         The file, plain or gzip; ``"-"`` is standard input.
-    format : {"bif", "bqm", "coo", "edges", "rudy", "uai", "xmlbif"}, optional
-        By default from the suffix (.bif .bqm .coo .edges .edgelist .rudy .gset .mc .uai .xmlbif .bifxml .xml,
-        each also with .gz), or from the content when the suffix is unknown: files of Gset and Biq Mac
-        are recognised in this way, edge lists are not.
+    format : {"bif", "bqm", "coo", "dsc", "edges", "net", "rudy", "uai", "wcnf", "wcsp", "xdsl", "xmlbif"}, optional
+        By default from the suffix (.bif .bqm .coo .dsc .edges .edgelist .net .hugin .rudy .gset .mc .uai .wcnf
+        .wcsp .xdsl .xmlbif .bifxml .xml, each also with .gz), or from the content when the suffix is unknown: files
+        of Gset and Biq Mac are recognised in this way, edge lists are not.
 
     Returns
     -------
@@ -89,11 +89,12 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
     Parameters
     ----------
     model : FactorGraph
-        The model. UAI files hold any; BIF and XMLBIF Bayesian networks; BQM and COO two-state
-        sites with at most pairwise factors; rudy files and edge lists the same without fields.
+        The model. UAI files hold any; BIF, XMLBIF, XDSL, NET and DSC Bayesian networks; BQM and COO two-state
+        sites with at most pairwise factors; rudy files and edge lists the same without fields. WCSP and WCNF files
+        are read only.
     path : str or path
         The file, packed if it ends in ``.gz``; ``"-"`` is standard output.
-    format : {"bif", "bqm", "coo", "edges", "rudy", "uai", "xmlbif"}, optional
+    format : {"bif", "bqm", "coo", "dsc", "edges", "net", "rudy", "uai", "wcnf", "wcsp", "xdsl", "xmlbif"}, optional
         By default from the suffix.
 
     Raises
@@ -125,6 +126,8 @@ def write_model(model: FactorGraph, path: PathLike, format: str | None = None) -
         raise IncompatibleError(
             f"files hold models of states (gs.FactorGraph, gs.ising and so on), got {type(model).__name__}."
         )
+    if chosen.write is None:
+        raise IncompatibleError(f"{chosen.name} files are read, but not written; write UAI instead.")
     chosen.write(model, path)
 
 

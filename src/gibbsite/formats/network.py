@@ -5,6 +5,7 @@ Formats that hold only Bayesian networks read and write through this file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -63,6 +64,21 @@ def find_wrong_row(rows: Floats) -> tuple[int, float] | None:
     wrong = (np.abs(sums - 1.0) > ROW_TOLERANCE) & (sums != 0.0)
     k = int(np.argmax(wrong))
     return (k, float(sums[k])) if wrong.any() else None
+
+
+def read_table(values: Floats, shape: Sequence[int], fail: Callable[[str], FormatError]) -> Floats:
+    """Return the numbers of a file, the child fastest, as a conditional table of a shape; refuse what is none."""
+    if values.size != math.prod(shape):
+        raise fail(f"expected {math.prod(shape)} numbers, found {values.size}.")
+    if not (values.min() >= 0 and values.max() < np.inf):
+        worst = values[np.argmin((values >= 0) & (values < np.inf))]
+        raise fail(f"expected probabilities, found {worst:g}.")
+    wrong = find_wrong_row(values.reshape(-1, shape[-1]))
+    if wrong is not None:
+        raise fail(f"row {wrong[0]} of the table sums to {wrong[1]:.6g}; expected 1.")
+    if not values.any():
+        raise fail("all probabilities of this table are zero.")
+    return values.reshape(shape)
 
 
 def network_tables(model: FactorGraph, wanted: str) -> list[Table]:

@@ -27,7 +27,7 @@ class Format:
     name, suffixes : str, tuple of str
         Its name, and the endings of file names with their dot.
     parse, write : function
-        Make a model from the content of a file; write a model to a path.
+        Make a model from the content of a file; write a model to a path, None where files are only read.
     recognise : function, optional
         Whether the content of a file is of this format; by default the format is known by the suffix only.
     vague : bool
@@ -43,7 +43,7 @@ class Format:
     name: str
     suffixes: tuple[str, ...]
     parse: Callable[[Source], FactorGraph]
-    write: Callable[[FactorGraph, PathLike], None]
+    write: Callable[[FactorGraph, PathLike], None] | None = None
     recognise: Callable[[bytes], Any] | None = None
     vague: bool = False
     magic: bytes = b""

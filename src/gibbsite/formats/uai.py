@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gibbsite._common.arguments import checked
-from gibbsite._common.arrays import Floats, Ints, Ints32, Positions
+from gibbsite._common.arrays import Bools, Floats, Ints, Ints32, Positions
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
 from gibbsite.formats.parsing.numerals import HIGHEST, LOWEST, Numbers, decimals
@@ -24,7 +24,8 @@ from gibbsite.models.factor import TableFactors
 from gibbsite.models.factorgraph import FactorGraph, _restore
 from gibbsite.models.network import check_network, find_cycle
 
-_FREE_STATES = 100_000  # most states of variables without factors, in addition to twice the numbers of the file
+FREE_STATES = 100_000
+"""Most states of variables without factors, in addition to twice the numbers of the file."""
 
 _HEADER = re.compile(rb"(?:\s+|(?:#|//)[^\n]*(?:\n|\Z))*+([^\s#]*)")
 
@@ -80,7 +81,8 @@ def parse_uai(source: Source) -> FactorGraph:
     values = numbers.values
     numbers.require(values < np.inf, "this number is too large; expected one below 1.8e308.")
     numbers.require(values >= 0, "expected a number that is not negative, found {}.")
-    cards = _read_cards(numbers)
+    n = numbers.whole(0, "the number of variables", 0, 2**53)
+    cards = read_cards(numbers, 1, n)
     at = 1 + len(cards)
     # A factor has at least an arity, a table size and an entry.
     room = (len(numbers) - at - 1) // 3
@@ -91,16 +93,31 @@ def parse_uai(source: Source) -> FactorGraph:
     return _build(numbers, cards, layout, directed=word == b"BAYES")
 
 
-def _read_cards(numbers: Numbers) -> Ints32:
-    n = numbers.whole(0, "the number of variables", 0, 2**53)
-    if n > len(numbers) - 2:
-        raise numbers.error(0, f"{n:,} variables are declared, but only {len(numbers) - 1:,} numbers follow.")
-    cards = numbers.values[1 : n + 1]
+def read_cards(numbers: Numbers, at: int, n: int) -> Ints32:
+    """Return the numbers of states of n variables, which begin at a number of the file."""
+    if n > len(numbers) - at:
+        raise numbers.error(0, f"{n:,} variables are declared, but only {len(numbers) - at:,} numbers follow.")
+    cards = numbers.values[at : at + n]
     fine = (cards >= 1) & (cards < 2**31) & (cards == np.floor(cards))
-    numbers.require(fine, "expected a number of states, a whole number of at least 1, found {}.", 1)
+    numbers.require(fine, "expected a number of states, a whole number of at least 1, found {}.", at)
     few = f"expected at most {MOST_STATES:,} states, found {{}}; join states, or split the variable."
-    numbers.require(cards <= MOST_STATES, few, 1)
+    numbers.require(cards <= MOST_STATES, few, at)
     return cards.astype(np.int32)
+
+
+def check_unused(numbers: Numbers, at: int, cards: Ints32, unused: Bools) -> None:
+    """Refuse variables in no factor that have far more states than the file has numbers."""
+    if cards[unused].sum(dtype=np.int64) > FREE_STATES + 2 * len(numbers):
+        k = int(np.argmax(cards * unused))
+        raise numbers.error(at + k, f"variable {k} has {cards[k]} states, but is in no factor.")
+
+
+def numbered_domains(cards: Ints32) -> Domains:
+    """Return sites named 0, 1 and so on, with the states 0, 1 and so on."""
+    first, kind_of = np.unique(cards, return_index=True, return_inverse=True)[1:]
+    order = np.argsort(first)  # label tuples in order of appearance
+    kinds = tuple(tuple(range(int(cards[k]))) for k in first[order])
+    return Domains(SiteNames(len(cards)), kinds, np.argsort(order)[kind_of].astype(np.int32))
 
 
 def _read_layout(numbers: Numbers, at: int, m: int, cards: Ints32) -> _Layout:
@@ -126,9 +143,7 @@ def _read_layout(numbers: Numbers, at: int, m: int, cards: Ints32) -> _Layout:
         sizes[rows] = cards[scopes].astype(np.float64).prod(axis=1)
         unused[scopes] = False
         parts.append((rows, scopes))
-    if cards[unused].sum(dtype=np.int64) > _FREE_STATES + 2 * total:
-        k = int(np.argmax(cards * unused))
-        raise numbers.error(1 + k, f"variable {k} has {cards[k]} states, but is in no factor.")
+    check_unused(numbers, 1, cards, unused)
     ends = at + np.cumsum(sizes + 1)
     starts = np.concatenate([[at], ends])[:-1] + 1
     fits = int(np.searchsorted(ends, total, "right"))
@@ -168,10 +183,7 @@ def _scopes(numbers: Numbers, rows: Positions, member: Ints, r: int, n: int) -> 
 
 
 def _build(numbers: Numbers, cards: Ints32, layout: _Layout, directed: bool) -> FactorGraph:
-    first, kind_of = np.unique(cards, return_index=True, return_inverse=True)[1:]
-    order = np.argsort(first)  # label tuples in order of appearance
-    kinds = tuple(tuple(range(int(cards[k]))) for k in first[order])
-    domains = Domains(SiteNames(len(cards)), kinds, np.argsort(order)[kind_of].astype(np.int32))
+    domains = numbered_domains(cards)
     groups: list[tuple[int, TableFactors]] = []
     offset = 0.0
     for rows, scopes in layout.scopes:

@@ -5,26 +5,21 @@ A ``TABLE`` lists the probabilities with the ``FOR`` variable fastest, then the 
 
 from __future__ import annotations
 
-import math
 import re
 from typing import NamedTuple
 
-import numpy as np
-
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
-from gibbsite.errors import FormatError, IncompatibleError
-from gibbsite.formats.network import MOST_MEMBERS, build_network, find_wrong_row, network_tables
-from gibbsite.formats.parsing.numerals import Numbers, decimals
-from gibbsite.formats.parsing.text import PathLike, Source, load, save, shortened
-from gibbsite.formats.parsing.xml import Element, parse_xml
+from gibbsite.errors import FormatError
+from gibbsite.formats.network import MOST_MEMBERS, build_network, network_tables, read_table
+from gibbsite.formats.parsing.numerals import decimals
+from gibbsite.formats.parsing.text import PathLike, Source, load, save
+from gibbsite.formats.parsing.xml import Element, error_at, escape_xml, numbers_in, only_child, parse_xml
 from gibbsite.formats.registry import register
 from gibbsite.models.factorgraph import FactorGraph
 
 # There is no document type declaration, because small parsers fail on it.
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
-# Characters that XML 1.0 does not allow.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class _Variable(NamedTuple):
@@ -71,26 +66,26 @@ def parse_xmlbif(source: Source) -> FactorGraph:
     """Return the network in the content of a file."""
     root = parse_xml(source)
     if root.tag != "BIF":
-        raise _error(source, root, f"expected the element BIF, found {root.tag[:30]}.")
+        raise error_at(source, root, f"expected the element BIF, found {root.tag[:30]}.")
     networks = root.all("NETWORK")
     if len(networks) != 1:
-        raise _error(source, root, f"expected one element NETWORK, found {len(networks)}.")
+        raise error_at(source, root, f"expected one element NETWORK, found {len(networks)}.")
     variables: dict[str, _Variable] = {}
     for element in networks[0].all("VARIABLE"):
-        name = _one(source, element, "NAME").text
+        name = only_child(source, element, "NAME").text
         kind = element.attributes.get("TYPE", "nature")
         if kind != "nature":
-            raise _error(source, element, f"the variable {name!r} is of type {kind[:30]!r}; expected 'nature'.")
+            raise error_at(source, element, f"the variable {name!r} is of type {kind[:30]!r}; expected 'nature'.")
         if name in variables:
-            raise _error(source, element, f"the variable {name!r} is declared twice.")
+            raise error_at(source, element, f"the variable {name!r} is declared twice.")
         states = tuple(outcome.text for outcome in element.all("OUTCOME", "VALUE"))
         if not states:
-            raise _error(source, element, f"the variable {name!r} has no states; expected OUTCOME elements.")
+            raise error_at(source, element, f"the variable {name!r} has no states; expected OUTCOME elements.")
         if len(set(states)) < len(states):
-            raise _error(source, element, f"the variable {name!r} has two states of the same name.")
+            raise error_at(source, element, f"the variable {name!r} has two states of the same name.")
         variables[name] = _Variable(len(variables), states, element)
     if not variables:
-        raise _error(source, networks[0], "the network has no variables; expected VARIABLE elements.")
+        raise error_at(source, networks[0], "the network has no variables; expected VARIABLE elements.")
     return _build(source, networks[0], variables)
 
 
@@ -98,16 +93,16 @@ def _build(source: Source, network: Element, variables: dict[str, _Variable]) ->
     tables: dict[str, tuple[tuple[int, ...], Floats]] = {}
     places: dict[str, Element] = {}
     for element in network.all("DEFINITION", "PROBABILITY"):
-        child = _one(source, element, "FOR").text
+        child = only_child(source, element, "FOR").text
         if child in tables:
-            raise _error(source, element, f"the variable {child!r} has two definitions.")
+            raise error_at(source, element, f"the variable {child!r} has two definitions.")
         tables[child], places[child] = _table(source, element, variables), element
     for name, variable in variables.items():
         if name not in tables:
-            raise _error(source, variable.element, f"the variable {name!r} has no definition.")
+            raise error_at(source, variable.element, f"the variable {name!r} has no definition.")
 
     def fail(message: str, name: str | None) -> FormatError:
-        return source.error(message) if name is None else _error(source, places[name], message)
+        return source.error(message) if name is None else error_at(source, places[name], message)
 
     states = {name: variable.states for name, variable in variables.items()}
     return build_network(states, [tables[name] for name in variables], fail)
@@ -118,44 +113,16 @@ def _table(source: Source, element: Element, variables: dict[str, _Variable]) ->
     members: list[_Variable] = []
     for part in (*element.all("GIVEN"), *element.all("FOR")):
         if part.text not in variables:
-            raise _error(source, part, f"there is no variable {part.text!r}.")
+            raise error_at(source, part, f"there is no variable {part.text!r}.")
         members.append(variables[part.text])
     scope = tuple(member.number for member in members)
     if len(set(scope)) < len(scope):
-        raise _error(source, element, "this definition names a variable twice.")
+        raise error_at(source, element, "this definition names a variable twice.")
     if len(scope) > MOST_MEMBERS:
-        raise _error(source, element, f"expected at most {MOST_MEMBERS - 1} variables GIVEN.")
+        raise error_at(source, element, f"expected at most {MOST_MEMBERS - 1} variables GIVEN.")
     shape = [len(member.states) for member in members]
-    holder = _one(source, element, "TABLE")
-    try:
-        values = Numbers(Source(source.name, "".join(holder.pieces).encode())).values
-    except FormatError as error:
-        # Lines were counted from the start of the table.
-        line = holder.line + (error.line or 1) - 1
-        reason = str(error).rpartition(f"{error.line}:{error.column}: ")[2]
-        raise FormatError(reason, source.name, line, error.column if error.line != 1 else None) from None
-    if len(values) != math.prod(shape):
-        raise _error(source, holder, f"expected {math.prod(shape)} numbers, found {len(values)}.")
-    if not (values.min() >= 0 and values.max() < np.inf):
-        worst = values[np.argmin((values >= 0) & (values < np.inf))]
-        raise _error(source, holder, f"expected probabilities, found {worst:g}.")
-    wrong = find_wrong_row(values.reshape(-1, shape[-1]))
-    if wrong is not None:
-        raise _error(source, holder, f"row {wrong[0]} of the table sums to {wrong[1]:.6g}; expected 1.")
-    if not values.any():
-        raise _error(source, holder, "all probabilities of this table are zero.")
-    return scope, values.reshape(shape)
-
-
-def _one(source: Source, element: Element, tag: str) -> Element:
-    found = element.all(tag)
-    if len(found) != 1:
-        raise _error(source, element, f"expected one element {tag} in this {element.tag}, found {len(found)}.")
-    return found[0]
-
-
-def _error(source: Source, element: Element, message: str) -> FormatError:
-    return FormatError(shortened(message), source.name, element.line, element.column)
+    holder = only_child(source, element, "TABLE")
+    return scope, read_table(numbers_in(source, holder), shape, lambda message: error_at(source, holder, message))
 
 
 @checked
@@ -199,10 +166,10 @@ def write_xmlbif(model: FactorGraph, path: PathLike) -> None:
 def format_xmlbif(model: FactorGraph) -> str:
     """Return a Bayesian network as the text of an XMLBIF file."""
     tables = network_tables(model, "XMLBIF")
-    names = [_escaped(name) for name in model.sites]
+    names = [escape_xml(name) for name in model.sites]
     lines = ['<BIF VERSION="0.3">', "<NETWORK>", "<NAME>unknown</NAME>"]
     for k, name in enumerate(names):
-        outcomes = [f"  <OUTCOME>{_escaped(str(label))}</OUTCOME>" for label in model.labels(k)]
+        outcomes = [f"  <OUTCOME>{escape_xml(str(label))}</OUTCOME>" for label in model.labels(k)]
         lines += ['<VARIABLE TYPE="nature">', f"  <NAME>{name}</NAME>", *outcomes, "</VARIABLE>"]
     for scope, logs in tables:
         *parents, child = scope
@@ -212,14 +179,6 @@ def format_xmlbif(model: FactorGraph) -> str:
         lines += ["<DEFINITION>", f"  <FOR>{names[child]}</FOR>", *given]
         lines += [f"  <TABLE>{table}</TABLE>", "</DEFINITION>"]
     return _HEAD + "\n".join([*lines, "</NETWORK>", "</BIF>", ""])
-
-
-def _escaped(name: str) -> str:
-    from xml.sax.saxutils import escape
-
-    if _FORBIDDEN.search(name) or "\r" in name or name != name.strip():
-        raise IncompatibleError(f"the name {name!r} cannot stand in an XML file; write BIF instead.")
-    return escape(name)
 
 
 register(

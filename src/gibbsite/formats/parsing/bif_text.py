@@ -26,17 +26,24 @@ _PLAIN = re.compile(r'(?:[^\s{}()\[\];,|"/]|/(?![/*]))++')
 _BLANK = re.compile(r"\s*+")
 _GAP = re.compile(r"[\s,]*+")
 _LIST = re.compile(r"[0-9eE+\-.,\s]*+")
-_WORD = re.compile(r"[^\s,]++")
+_WORD = re.compile(r"\S++")
+_VALUE = re.compile(r'(?:"(?:[^"\\]|\\.)*+"|[^";{}])*+;', re.DOTALL)
 _NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _DEFAULT_ENTRIES = 1 << 22  # most entries of tables that default rows fill, which may be larger than the file
 
 
 class Cursor:
-    """A place in the text of a file, whose comments are replaced by blanks."""
+    """A place in the text of a file, whose comments are replaced by blanks.
+
+    Subclasses are for formats with other comments (`skipped`, of which the first group is a comment) and other words
+    (`word`, of which the groups are a quoted text and a plain word).
+    """
+
+    skipped, word = _SKIPPED, _NAME
 
     def __init__(self, source: Source) -> None:
         self.source, self._original = source, source.decoded()
-        self.text = _SKIPPED.sub(self._blank, self._original)
+        self.text = self.skipped.sub(self._blank, self._original)
         self.at = 0
 
     def _blank(self, match: re.Match[str]) -> str:
@@ -66,7 +73,7 @@ class Cursor:
         at = self.next()
         if at == len(self.text):
             return "the end of the file"
-        word = _NAME.match(self.text, at)
+        word = self.word.match(self.text, at)
         return repr(word[0][:30] if word else self.text[at])
 
     def take(self, mark: str) -> bool:
@@ -79,7 +86,7 @@ class Cursor:
 
     def take_word(self, word: str) -> bool:
         """Step over a word if it comes next, in capitals or not."""
-        match = _NAME.match(self.text, self.at)
+        match = self.word.match(self.text, self.at)
         if match is None or match[2] is None or match[2].lower() != word:
             return False
         self.at = match.end()
@@ -102,7 +109,7 @@ class Cursor:
 
     def name(self, what: str) -> str:
         """Step over the word or quoted text that must come next, and return it."""
-        match = _NAME.match(self.text, self.at)
+        match = self.word.match(self.text, self.at)
         if match is None:
             raise self.error(f"expected {what}, found {self.found()}.")
         self.at = match.end()
@@ -123,15 +130,28 @@ class Cursor:
         self.at = end = _end(_LIST.match(self.text, start), start)
         if not self.take(";"):
             raise self.error(f"expected a number or ';', found {self.found()}.")
+        return self.numbers(start, end, ",")
+
+    def numbers(self, start: int, end: int, marks: str) -> list[float]:
+        """Return the probabilities between two places, which blanks and marks separate."""
+        blank = str.maketrans(marks, " " * len(marks))
+        part = self.text[start:end].translate(blank)
         try:
-            values = [float(word) for word in self.text[start:end].replace(",", " ").split()]
+            values = [float(word) for word in part.split()]
         except ValueError:
             values = [math.nan]
         if not all(0.0 <= value < math.inf for value in values):
-            for match in _WORD.finditer(self.text, start, end):
+            for match in _WORD.finditer(part):
                 if not _NUMBER.fullmatch(match[0]) or not 0.0 <= float(match[0]) < math.inf:
-                    raise self.error(f"expected a probability, found {match[0][:30]!r}.", match.start())
+                    raise self.error(f"expected a probability, found {match[0][:30]!r}.", start + match.start())
         return values
+
+    def skip_value(self) -> None:
+        """Step over the rest of an attribute, up to its semicolon."""
+        match = _VALUE.match(self.text, self.at)
+        if match is None:
+            raise self.error(f"expected ';' after the value of this attribute, found {self.found()}.")
+        self.at = match.end()
 
 
 def quoted(name: str) -> str:

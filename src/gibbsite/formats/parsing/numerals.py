@@ -55,7 +55,7 @@ class Numbers:
 
     def error(self, k: int, message: str) -> FormatError:
         """Return the error about number k, or about the end of the file when there are fewer."""
-        starts = np.flatnonzero(self._begins())
+        starts = self.places()
         offset = int(starts[k]) if k < len(starts) else len(self.data)
         return self.source.error(message, self.start + offset)
 
@@ -68,10 +68,14 @@ class Numbers:
             k = at + step * int(np.argmin(fine))
             raise self.error(k, message.format(f"{self.values[k]:g}"))
 
+    def places(self) -> Positions:
+        """Return where every number begins, counted in bytes from the start of the numbers."""
+        return np.flatnonzero(self._begins())
+
     def lines(self) -> Positions:
         """Return the line of every number, counted from 1 at the start of the numbers."""
         breaks = np.flatnonzero(np.frombuffer(self.data, np.uint8) == ord("\n"))
-        return np.searchsorted(breaks, np.flatnonzero(self._begins())) + 1
+        return np.searchsorted(breaks, self.places()) + 1
 
     def rows(self) -> tuple[Positions, Positions]:
         """Return the first number of every line that has numbers, and how many it has."""
@@ -81,7 +85,7 @@ class Numbers:
 
     def same_line(self, a: int, b: int) -> bool:
         """Return whether numbers a < b are on one line."""
-        starts = np.flatnonzero(self._begins())
+        starts = self.places()
         return b"\n" not in self.data[starts[a] : starts[b]]
 
     def whole(self, k: int, what: str, low: int, high: int) -> int:

@@ -5,12 +5,17 @@ Entity declarations and external entities are refused, so that no file can grow 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from gibbsite.errors import FormatError
-from gibbsite.formats.parsing.text import Source
+from gibbsite._common.arrays import Floats
+from gibbsite.errors import FormatError, IncompatibleError
+from gibbsite.formats.parsing.numerals import Numbers
+from gibbsite.formats.parsing.text import Source, shortened
 
+# Characters that XML 1.0 does not allow.
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DEEPEST = 32
 # Every element gets its default attributes, so these must be few and short.
 _MOST_DEFAULTS, _LONGEST_DEFAULT = 100, 100
@@ -88,3 +93,36 @@ def parse_xml(source: Source) -> Element:
             raise
         raise FormatError(f"the encoding of the XML cannot be read: {error}.", source.name) from None
     return roots[0]
+
+
+def error_at(source: Source, element: Element, message: str) -> FormatError:
+    """Return the error about an element."""
+    return FormatError(shortened(message), source.name, element.line, element.column)
+
+
+def only_child(source: Source, element: Element, tag: str) -> Element:
+    """Return the one child with a tag; refuse none and several."""
+    found = element.all(tag)
+    if len(found) != 1:
+        raise error_at(source, element, f"expected one element {tag} in this {element.tag}, found {len(found)}.")
+    return found[0]
+
+
+def numbers_in(source: Source, element: Element) -> Floats:
+    """Return the numbers that are the text of an element."""
+    try:
+        return Numbers(Source(source.name, "".join(element.pieces).encode())).values
+    except FormatError as error:
+        # Lines were counted from the start of the element.
+        line = element.line + (error.line or 1) - 1
+        reason = str(error).rpartition(f"{error.line}:{error.column}: ")[2]
+        raise FormatError(reason, source.name, line, error.column if error.line != 1 else None) from None
+
+
+def escape_xml(name: str) -> str:
+    """Return a name as the text of an element; refuse what XML cannot hold."""
+    from xml.sax.saxutils import escape
+
+    if _FORBIDDEN.search(name) or "\r" in name or name != name.strip():
+        raise IncompatibleError(f"the name {name!r} cannot stand in an XML file; write BIF instead.")
+    return escape(name)
