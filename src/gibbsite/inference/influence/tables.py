@@ -114,7 +114,7 @@ def _lattice_rows(arrays: LatticeGraph) -> tuple[Words32, Words32, Floats]:
     """Return starts, ascending neighbours and halves of log-odds changes of the rows of a lattice."""
     shape = (arrays.size_0, arrays.size_1, arrays.size_2)
     wraps = (arrays.wrap_0, arrays.wrap_1, arrays.wrap_2)
-    sites = np.arange(np.prod(shape, dtype=np.int64)).reshape(shape)
+    sites = np.arange(np.prod(shape, dtype=np.int64), dtype=np.uint32).reshape(shape)
     near, far, halves = [], [], []
     for axis, coupling in enumerate((arrays.coupling_0, arrays.coupling_1, arrays.coupling_2)):
         linked = np.ones(shape, bool)
@@ -123,9 +123,15 @@ def _lattice_rows(arrays: LatticeGraph) -> tuple[Words32, Words32, Floats]:
         far.append(np.roll(sites, -1, axis)[linked])
         halves.append(2.0 * np.broadcast_to(coupling, sites.size)[near[-1]])
     row, neighbour = np.concatenate(far + near), np.concatenate(near + far)
-    order = np.argsort(row * sites.size + neighbour, kind="stable")
+    del near, far
     start = row_starts(np.bincount(row, minlength=sites.size), np.uint32)
-    return start, neighbour[order].astype(np.uint32), np.concatenate(halves * 2)[order]
+    key = row.astype(np.int64)
+    key *= sites.size
+    key += neighbour
+    del row
+    order = np.argsort(key, kind="stable")
+    del key
+    return start, neighbour[order], np.concatenate(halves * 2)[order]
 
 
 @compiled
