@@ -497,6 +497,21 @@ def test_new_weights_repeat_no_work_that_depends_on_the_structure_alone(monkeypa
     assert done == ["check_scopes", "check_scopes", "build_rows", "_two_colors", "_find_structure"]
 
 
+def test_new_weights_give_the_layers_of_a_fresh_model() -> None:
+    w, b, c = machine()
+    model = gs.rbm(w, b, c)
+    pairs = model.group("couplings")
+    parts = [gs.factors.SpinFactors(pairs.scopes, 0.5 * pairs.weights), model.group("fields")]
+    fresh = gs.FactorGraph(model.sites, groups=parts, states=2)
+    wanted = pack_layers(gs.graphs.compile_graph(fresh))
+    for _ in range(3):
+        model = model.reweight(couplings=0.5 * pairs.weights)
+        found = pack_layers(gs.graphs.compile_graph(model))
+        assert found is not None and wanted is not None
+        for name in ("weight", "field", "margin"):
+            assert np.array_equal(getattr(found.arrays, name), getattr(wanted.arrays, name))
+
+
 def test_layers_are_found_and_chosen() -> None:
     rng = np.random.default_rng(1)
     w = 0.1 * rng.normal(size=(30, 20))

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gibbsite._common.arrays import Array, Bytes, Integers, Ints, Ints32, Words32
+from gibbsite._common.arrays import Array, Bytes, Floats, Integers, Ints, Ints32, Words32
 from gibbsite._numba.intrinsic import fetch
-from gibbsite._numba.jit import Integer, compiled, generic, implement, interpreted
+from gibbsite._numba.jit import Integer, compiled, compiled_loop, generic, implement, interpreted
 
 _STEPS = 2.0  # of plain Python, for one entry
 
@@ -74,6 +74,59 @@ def _fill(pairs: Ints32, start: Words32, neighbour: Words32, source: Words32, si
             neighbour[k] = pairs[e, 1 - end]
             source[k] = e
             side[k] = end
+
+
+#: Numbers from which loops of compiled code are worth loading where a model gets new weights again and again.
+MANY = 1 << 13
+
+
+def gather(values: Array, at: Integers) -> Array:
+    """Return ``values[at]`` for unsigned positions, by a compiled loop, which is faster where there are many.
+
+    Examples
+    --------
+    >>> gather(np.array([0.5, 1.5, 2.5]), np.array([2, 0], np.uint32)).tolist()
+    [2.5, 0.5]
+    """
+    out = np.empty(at.size, values.dtype)
+    _gather(values, at, out)
+    return out
+
+
+@compiled_loop
+def _gather(values: Array, at: Integers, out: Array) -> None:
+    for k in range(out.size):
+        out[k] = values[np.uintp(at[k])]
+
+
+def sum_ends(pairs: Ints32, n_sites: int, first: Floats, second: Floats) -> Floats:
+    """Return the sums (2, sites) of a number for the first and one for the second site of each pair.
+
+    These are those of ``np.bincount`` for each column of the pairs, to the last bit.
+
+    Examples
+    --------
+    >>> numbers = np.array([1.0, 10.0])
+    >>> sum_ends(np.array([[0, 1], [0, 2]], np.int32), 3, numbers, numbers).tolist()
+    [[11.0, 0.0, 0.0], [0.0, 1.0, 10.0]]
+    """
+    sums = np.zeros((2, n_sites))
+    if len(pairs):
+        _sum_ends(np.ascontiguousarray(pairs), np.ascontiguousarray(first), np.ascontiguousarray(second), sums)
+    return sums
+
+
+@compiled_loop
+def _sum_ends(pairs: Ints32, first: Floats, second: Floats, sums: Floats) -> None:
+    last, total = np.uintp(pairs[0, 0]), 0.0  # pairs are often sorted: the sum of one site stays in a register
+    for e in range(pairs.shape[0]):
+        i = np.uintp(pairs[e, 0])
+        if i != last:
+            sums[0, last] = total
+            last, total = i, sums[0, i]
+        total += first[e]
+        sums[1, np.uintp(pairs[e, 1])] += second[e]
+    sums[0, last] = total
 
 
 #: Number of values that a byte can distinguish.

@@ -11,7 +11,7 @@ from gibbsite._numba.jit import Integer, implement
 from gibbsite.graphs.kinds.base import all_binary, groups_of, pair_rows, too_many
 from gibbsite.graphs.local import ONE, log_odds, log_potential, log_weights, log_weights_binary, weights, weights_binary
 from gibbsite.graphs.registry import register
-from gibbsite.graphs.rows import entry_at
+from gibbsite.graphs.rows import MANY, Rows, entry_at, gather, sum_ends
 from gibbsite.models.factor import FactorGroup
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.weighted import SpinFactors, one_if_equal
@@ -56,6 +56,8 @@ def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
     """Binary sites, factors of at most two sites, no zeros."""
     if not all_binary(model) or any(group.arity > 2 for group in groups_of(model)) or too_many(model):
         return None
+    kept = model.shared.get(Rows)
+    again = kept is not None and kept.source.size >= MANY  # a large model that gets new weights again and again
     fields, constant = np.zeros(model.n_sites), 0.0
     pair_weights: list[Floats] = []
     for group in groups_of(model):
@@ -64,13 +66,17 @@ def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
             return None
         base, linear, pair = found
         constant += float(base.sum()) * (group.size if len(base) == 1 else 1)
-        for member, each in enumerate(linear):
-            _add(fields, group.scopes[:, member], each)
+        if again and len(base) == group.size and group.arity == 2:
+            for ends in sum_ends(group.scopes, fields.size, *linear):
+                fields += ends
+        else:
+            for member, each in enumerate(linear):
+                _add(fields, group.scopes[:, member], each)
         if group.arity == 2:
             pair_weights.append(np.broadcast_to(pair, (group.size,)))
     rows = pair_rows(model)
     joined = np.concatenate(pair_weights) if pair_weights else np.zeros(0)
-    coupling = joined[rows.source]
+    coupling = gather(joined, rows.source) if again else joined[rows.source]
     return IsingGraph(rows.start, rows.neighbour, coupling, fields), constant
 
 

@@ -30,7 +30,7 @@ from gibbsite.graphs.color import color_sites
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
-from gibbsite.graphs.rows import row_lengths
+from gibbsite.graphs.rows import gather, row_lengths
 from gibbsite.kernels.base import Kernel, Span
 from gibbsite.kernels.batched.base import PackedModel, Permutation, Streams, register_batched
 from gibbsite.kernels.batched.heatbath import MOST, HeatBath, add_chances, exponential, unit
@@ -88,17 +88,19 @@ def pack_layers(graph: Graph, least_layer: int = LEAST_LAYER) -> PackedModel | N
     pairs = rows.neighbour.size // 2
     if sizes.size > 2 or sizes.min() < least_layer or pairs < LEAST_SHARE * sizes[0] * sizes[1]:
         return None
-    structure = graph.shared.get(_Structure) or graph.shared.put(_find_structure(rows, color))
+    known = graph.shared.get(_Structure)
+    structure = known or graph.shared.put(_find_structure(rows, color))
     order, coupling = structure.order, np.asarray(rows.coupling)
     margin = _margins(np.abs(rows.field) + _row_sums(rows.start, np.abs(coupling)), sizes[1 - color])
     if margin is None:
         return None
     if structure.cell.size:  # the couplings of a pair with several factors are added up
         coupling = np.bincount(structure.cell, coupling)
+    padded = np.append(coupling.astype(np.float32), np.float32(0.0))
     arrays = LayeredGraph(
         start=np.array([0, sizes[0], order.size], np.int64),
         tile_start=np.array([0, structure.second], np.int64),
-        weight=np.append(coupling.astype(np.float32), np.float32(0.0))[structure.slot],
+        weight=padded[structure.slot] if known is None else gather(padded, structure.slot),
         field=rows.field[order].astype(np.float32),
         margin=margin[order],
         rows=rows,
