@@ -45,7 +45,7 @@ def test_parts_are_switched_off_by_name(monkeypatch: pytest.MonkeyPatch) -> None
     assert not try_part("vectors", lambda: None)
     assert not vector.has_shuffles()
     assert try_part("events", lambda: None)
-    with pytest.raises(ValueError, match="'wings' is none of the parts helpers, runtime"):
+    with pytest.raises(ValueError, match="'wings' is not one of the parts helpers, runtime"):
         try_part("wings", lambda: None)
 
 

@@ -16,8 +16,8 @@ import pytest
 
 import gibbsite as gs
 from gibbsite._numba.jit import compiled
+from gibbsite._numba.packed import take
 from gibbsite._numba.random.generators import stream
-from gibbsite._numba.shelf import take
 from gibbsite.graphs.local import log_odds, log_potential
 from gibbsite.graphs.tiny import tiny_models
 from gibbsite.inference.exact import enumerate_states

@@ -1,1 +1,1 @@
-"""Files from outside: what is checked before any other part of gibbsite sees them."""
+"""Shared parts: checks of arguments and files, the archive format, wording of messages, lazy loading."""

@@ -1,8 +1,8 @@
 """The one format of answers, scans, checkpoints and trained models: an ``.npz`` file of arrays and a JSON header.
 
-:func:`write_archive` writes it and :func:`open_archive` reads it, with the headers of arrays read and checked
-before their data. NumPy's own readers allocate whatever a header asks for and raise many kinds of errors;
-here headers have bounded length, and every fault raises the one error that the caller asked for.
+:func:`write_archive` writes it and :func:`open_archive` reads it, checking the header of each array before its data.
+NumPy's own readers allocate whatever a header asks for and raise many kinds of errors. Here the length of headers is
+bounded, and every fault raises the one error that the caller chose.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from gibbsite._common.boundary import (
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _TEXT = "about"  # the entry that holds the JSON header
 _PIECE = 1 << 20  # bytes read at a time, for compressed data
-_ANY = Wanted(np.float64, (), finite=False, missing=True)  # whatever the values are
+_ANY = Wanted(np.float64, (), finite=False, missing=True)  # any values
 
 
 def write_archive(path: Path, header: dict[str, Any], arrays: Mapping[str, Any], spare: str | None = None) -> None:
-    """Write a header and arrays; at any moment the file at ``path`` is complete, and equal content gives equal bytes.
+    """Write a header and arrays to ``path`` atomically; equal content gives equal bytes.
 
-    The data are written to a temporary file first, whose name contains ``spare``, or else the process id.
+    The data are first written to a temporary file, whose name contains ``spare`` or, by default, the process id.
     """
     from gibbsite.errors import ArgumentError, CheckpointError
 
     if not path.name:
-        raise ArgumentError(f"path must be that of a file, got {str(path)!r}.")
+        raise ArgumentError(f"path must name a file, got {str(path)!r}.")
     part = path.with_name(f".{path.name}.{spare or os.getpid()}.part")
     try:
         with open(part, "wb") as file:
@@ -57,7 +57,7 @@ def write_archive(path: Path, header: dict[str, Any], arrays: Mapping[str, Any],
         os.replace(part, path)
     except OSError as reason:
         raise CheckpointError(
-            f"Cannot write {path}: {reason.strerror or reason}; check the folder, its rights and free space."
+            f"Cannot write {path}: {reason.strerror or reason}; check the folder, your rights and the free space."
         ) from None
     finally:
         with contextlib.suppress(OSError):
@@ -72,30 +72,30 @@ def pack_archive(header: dict[str, Any], arrays: Mapping[str, Any]) -> bytes:
 
 
 def _entries(header: dict[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arrays that an archive holds, in row-major order, because NumPy marks column-major arrays."""
+    """Return the entries of an archive: the header as bytes, and the arrays in row-major order."""
     text = np.array(json.dumps(header, sort_keys=True).encode("ascii"))
     return {_TEXT: text} | {name: np.asarray(arrays[name], order="C") for name in sorted(arrays)}
 
 
 class _Header:
-    """Type and shape of an array in a file that stands at the first of its numbers."""
+    """Type and shape of an array, read from a file that is left at the start of its data."""
 
     def __init__(self, name: str, file: IO[bytes], fail: Fail) -> None:
         try:
             read = _HEADERS[npy.read_magic(file)]
             self.shape, self.by_columns, self.dtype = read(file)
-        except Exception:  # NumPy's parser raises nearly anything
+        except Exception:  # NumPy's parser raises many types of exceptions
             raise fail(f"the header of its array {name} is damaged") from None
         if self.dtype.hasobject or min(self.shape, default=0) < 0:
             raise fail(f"the header of its array {name} is damaged")
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all numbers."""
+        """Number of bytes of the data."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def array(self, data: Any) -> Array:
-        """Return the array made of these bytes."""
+        """Return these bytes as an array."""
         found: Array = np.frombuffer(data, self.dtype)
         return found.reshape(self.shape, order="F" if self.by_columns else "C")
 
@@ -107,7 +107,7 @@ def map_array(path: Path, name: str, wanted: Wanted, sizes: dict[str, int], fail
         check_description(name, header.dtype, header.shape, wanted, sizes, fail)
         begin, size = file.tell(), os.fstat(file.fileno()).st_size
         if size != begin + header.nbytes:
-            raise fail(f"its array {name} has another size than its header says")
+            raise fail(f"its array {name} does not have the size that its header states")
         if not header.nbytes:
             return np.zeros(header.shape, header.dtype)
         return np.asarray(np.memmap(file, header.dtype, "r", begin, header.shape))
@@ -127,10 +127,10 @@ class Archive:
         members = [one for one in file.infolist() if one.filename.endswith(".npy")]
         self.members = {one.filename.removesuffix(".npy"): one for one in members}
         if len(self.members) != len(file.infolist()):
-            raise fail("it holds something twice, or what is no array")
+            raise fail("it contains a name twice, or an entry that is not an array")
         total = sum(one.file_size for one in members)
         if not packed and total > size:
-            raise fail("its data are packed")
+            raise fail("its data are compressed")
         check_growth(total, size, fail)
         self.names = tuple(name for name in self.members if name != _TEXT)
         self.sizes: dict[str, int] = {}
@@ -140,19 +140,19 @@ class Archive:
         return read_json(self.text(_TEXT), self.fail)
 
     def text(self, name: str) -> Any:
-        """Return an entry that is a text, or the bytes of one."""
+        """Return an entry that is a string, stored as text or as its bytes."""
         member = self._member(name)
         check_text_growth(member.file_size, self.size, self.fail)
         with self._entry(name, member) as (header, file):
             if header.shape != () or header.dtype.kind not in "SU":
-                raise self.fail(f"its entry {name} is no text")
+                raise self.fail(f"its entry {name} is not text")
             try:
                 return self._array(name, header, file).item()
-            except ValueError:  # bytes that are no letters
-                raise self.fail(f"its entry {name} is no text") from None
+            except ValueError:  # bytes that are not valid text
+                raise self.fail(f"its entry {name} is not text") from None
 
     def read(self, name: str, wanted: Wanted) -> Array:
-        """Return an array, checked; its type and shape are checked before its data are unpacked."""
+        """Return an array after checking its values; its type and shape are checked before its data are unpacked."""
         with self._entry(name, self._member(name)) as (header, file):
             check_description(name, header.dtype, header.shape, wanted, self.sizes, self.fail)
             found = self._array(name, header, file)
@@ -160,22 +160,22 @@ class Archive:
         return found
 
     def admit(self, wanted: Mapping[str, Wanted]) -> dict[str, Array]:
-        """Return the arrays that are wanted, checked; others are not read."""
+        """Return the wanted arrays after checking them; other arrays are not read."""
         there = {name: one for name, one in wanted.items() if name in self.members or not one.optional}
         return {name: self.read(name, one) for name, one in there.items()}
 
     def read_all(self, prefix: str = "") -> dict[str, Array]:
-        """Return arrays, which must be of numbers; who takes them checks their shapes and ranges.
+        """Return all arrays, or those whose names begin with ``prefix``.
 
-        Those whose names begin so; all of them, unless told.
+        They must contain numbers; the caller checks their shapes and ranges.
         """
         return {name: self.read_numbers(name) for name in self.names if name.startswith(prefix)}
 
     def read_numbers(self, name: str) -> Array:
-        """Return an array of numbers, whatever their type and its shape."""
+        """Return an array of numbers of any type and shape."""
         with self._entry(name, self._member(name)) as (header, file):
             if header.dtype.kind not in "biuf" or not header.dtype.isnative:
-                raise self.fail(f"its array {name} holds something else than numbers")
+                raise self.fail(f"its array {name} contains something other than numbers")
             found = self._array(name, header, file)
         check_values(name, found, _ANY, self.fail)
         return found
@@ -191,9 +191,9 @@ class Archive:
             yield _Header(name, file, self.fail), file
 
     def _array(self, name: str, header: _Header, file: IO[bytes]) -> Array:
-        """Return the array whose header was read; the end of an entry is where its checksum is compared."""
+        """Return the array whose header was read, reading to the end of the entry, where its checksum is verified."""
         if header.nbytes > self.members[name].file_size:
-            raise self.fail(f"its array {name} has fewer entries than its header says")
+            raise self.fail(f"its array {name} has fewer entries than its header states")
         content = bytearray(header.nbytes)
         view, at = memoryview(content), 0
         while at < len(content):
@@ -203,13 +203,13 @@ class Archive:
             view[at : at + len(part)] = part
             at += len(part)
         if at < len(content) or file.read(1):
-            raise self.fail(f"its array {name} has another size than its header says")
+            raise self.fail(f"its array {name} does not have the size that its header states")
         return header.array(content)
 
 
 @contextmanager
 def open_archive(source: Path | bytes, fail: Fail, packed: bool = True) -> Iterator[Archive]:
-    """Open an ``.npz`` file, or the bytes of one, whose data may be packed; see :class:`Archive`."""
+    """Open an ``.npz`` file, or its bytes, as an :class:`Archive`; compressed data are refused unless ``packed``."""
     with BytesIO(source) if isinstance(source, bytes) else _opened(source, fail) as raw:
         size = raw.seek(0, os.SEEK_END)
         with _unzipping("", fail):
@@ -220,7 +220,7 @@ def open_archive(source: Path | bytes, fail: Fail, packed: bool = True) -> Itera
 
 @contextmanager
 def _opened(path: Path, fail: Fail) -> Iterator[IO[bytes]]:
-    """Open a regular file; a pipe may be silent for ever, and a device without end."""
+    """Open a regular file; pipes and devices are refused because reading them might never end."""
     try:
         regular = stat.S_ISREG(os.stat(path).st_mode)
         file = open(path if regular else os.devnull, "rb")  # noqa: SIM115
@@ -232,7 +232,7 @@ def _opened(path: Path, fail: Fail) -> Iterator[IO[bytes]]:
         raise fail("there is no such file") from None
     with file:
         if not regular:
-            raise fail("it is no regular file")
+            raise fail("it is not a regular file")
         yield file
 
 
@@ -240,10 +240,10 @@ def _opened(path: Path, fail: Fail) -> Iterator[IO[bytes]]:
 def _unzipping(name: str, fail: Fail) -> Iterator[None]:
     try:
         yield
-    except Exception as reason:  # names that are no text, ways of packing that nobody uses: nearly anything
+    except Exception as reason:  # invalid names, unknown compression methods, and others
         if _ours(reason):
             raise
-        raise fail(f"its array {name} is damaged" if name else "it is no archive of arrays") from None
+        raise fail(f"its array {name} is damaged" if name else "it is not an archive of arrays") from None
 
 
 def _ours(reason: BaseException) -> bool:

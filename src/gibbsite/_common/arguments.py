@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _MOST_SHOWN = 60  # characters of a wrong argument
-#: Larger numbers of these are mistakes: lists of that length would fill the memory before anything is drawn.
+#: Larger values of these arguments are refused as mistakes: they would exhaust the memory before the first draw.
 _LARGEST = {
     "chains": 10_000_000,
     "particles": 100_000_000,
@@ -43,12 +43,12 @@ def is_path(value: Any) -> bool:
         return False
     try:
         return b"\0" not in os.fsencode(value)
-    except UnicodeEncodeError:  # half of a character
+    except UnicodeEncodeError:  # an unpaired surrogate
         return False
 
 
 def is_number(value: Any) -> bool:
-    """Tell whether a value is a real number that a float can hold; True and False are none."""
+    """Tell whether a value is a real number that a float can hold; True and False do not count."""
     if not isinstance(value, Real) or is_flag(value):
         return False
     try:
@@ -59,7 +59,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_flag(value: Any) -> bool:
-    """Tell whether an argument is True or False, of Python or of NumPy (which need not be loaded for that)."""
+    """Tell whether an argument is a boolean of Python or of NumPy, without loading NumPy."""
     kind = type(value)
     return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
@@ -69,7 +69,7 @@ def _is_array(value: Any) -> bool:
 
 
 def is_iterable(value: Any) -> bool:
-    """Tell whether a loop over a value works; a sparse matrix and an array without dimensions only seem to allow it."""
+    """Tell whether a value can be iterated over; sparse matrices and arrays without dimensions cannot."""
     try:
         iter(value)
     except TypeError:
@@ -78,17 +78,17 @@ def is_iterable(value: Any) -> bool:
 
 
 def is_numeric(value: Any) -> bool:
-    """Tell whether a value is an array of real numbers or flags, or can be made one."""
+    """Tell whether a value is, or can be converted to, an array of real numbers or booleans."""
     import numpy as np
 
     try:
         return np.asarray(value).dtype.kind in "biuf"
-    except Exception:  # whatever an object raises that is asked for an array
+    except Exception:  # conversion of an arbitrary object may raise anything
         return False
 
 
-# By annotation: types that surely fit, a test for values of other types, and the word for messages. Arguments with
-# other annotations are not checked.
+# For each annotation: types that always fit, a test for values of other types, and the word used in messages. Arguments
+# with other annotations are not checked.
 _LISTS: set[type] = {list, tuple, set, frozenset, dict}
 _KNOWN: dict[str, tuple[set[type], Callable[[Any], bool], str]] = {
     "None": ({type(None)}, lambda value: False, "None"),
@@ -106,7 +106,7 @@ _KNOWN: dict[str, tuple[set[type], Callable[[Any], bool], str]] = {
     "int": ({int}, is_number, "a whole number"),
     **dict.fromkeys(("Array", "Floats", "Ints", "Integers", "Bytes"), (set(), is_numeric, "an array of numbers")),
 }
-# Classes by name, which need not be loaded: the base class by which they are recognised, and the word for messages.
+# Classes by name, so that they need not be loaded: the base class that identifies them, and the word used in messages.
 _CLASSES = {
     **dict.fromkeys(("Model", "FactorGraph", "ContinuousModel"), ("Model", "a model")),
     "Kernel": ("Kernel", "a kernel, such as gs.Gibbs()"),
@@ -124,14 +124,14 @@ _CLASSES = {
 
 
 def _all(fits: Callable[[Any], bool], value: Any, once: bool) -> bool:
-    """Tell whether all items of a list fit; an iterator passes where reading ``once`` is enough."""
+    """Tell whether all items of a list fit; an iterator passes if the argument is read only ``once``."""
     if not isinstance(value, Collection) or not is_iterable(value):
         return once and is_iterable(value)
     return all(map(fits, value))
 
 
 def _rule(name: str, items: str = "") -> tuple[set[type], Callable[[Any], bool], str] | None:
-    """Return how arguments of a declared type are recognised; None if this module does not know the type."""
+    """Return the rule for arguments of a declared type; None if this module does not know the type."""
     item = _rule(items) if items in (*_CLASSES, "PathLike") else None
     if item is not None and name in ("Sequence", "Iterable", "Collection", "list"):
         return set(), lambda value: _all(item[1], value, name == "Iterable"), f"a list in which every item is {item[2]}"
@@ -142,9 +142,9 @@ def _rule(name: str, items: str = "") -> tuple[set[type], Callable[[Any], bool],
 
 
 def checked(function: F) -> F:
-    """Make a function refuse arguments that are not of the types it declares, as far as this module knows them.
+    """Make a function refuse arguments whose types differ from those it declares, for all types known to this module.
 
-    Of a class, all public methods do so.
+    For a class, this applies to all of its public methods.
     """
     if isinstance(function, type):
         for name, method in vars(function).copy().items():
@@ -153,13 +153,13 @@ def checked(function: F) -> F:
         return function
     rules: dict[str, tuple[set[type], list[Callable[[Any], bool]], str]] = {}
     places: list[str] = []
-    of_class: set[str] = set()  # arguments whose type alone says whether they fit
+    of_class: set[str] = set()  # arguments that can be checked by their type alone
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             places.append(parameter.name)
         text = str(parameter.annotation)
         names = _alternatives(text)
-        # where a path is possible, a text is one
+        # a text is a valid path
         items = dict(re.findall(r"(?:^|\| *)(\w+)\[(?:\w+\.)*(\w+)\]", text))
         found = [_rule(name, items.get(name, "")) for name in names if not (name == "str" and "Path" in names)]
         known = [one for one in found if one is not None]
@@ -205,7 +205,7 @@ def check_seconds(seconds: Any) -> float:
 
 
 def check_share(name: str, value: Any) -> float:
-    """Return a number between 0 and 1, without both; refuse anything else."""
+    """Return a number strictly between 0 and 1; refuse anything else."""
     if not (is_number(value) and 0.0 < value < 1.0):
         raise ArgumentError(f"{argument(name)} must be a number between 0 and 1, got {value!r}.")
     return float(value)
@@ -226,7 +226,7 @@ def check_number(name: str, value: Any, *, zero: bool = False, below: float = in
 
 
 def check_iteration(damping: Any, tolerance: Any) -> tuple[float, float]:
-    """Return step and stopping tolerance of a fixed-point iteration; refuse what makes no sense."""
+    """Return the damping and the tolerance of a fixed-point iteration; refuse invalid values."""
     if not is_number(damping) or not 0.0 < damping <= 1.0:
         raise ArgumentError(f"{argument('damping')} must be a number above 0 and at most 1, got {damping!r}.")
     if not is_number(tolerance) or not 0.0 <= tolerance < inf:
@@ -273,7 +273,7 @@ def read_integers(name: str, value: Any, least: int = 0, largest: int = sys.maxs
 
 
 def read_sizes(name: str, value: Any, length: int, least: int = 1, largest: int = 100_000) -> tuple[int, ...]:
-    """Return a number of whole numbers, such as the two sizes of an image."""
+    """Return ``length`` whole numbers, such as the two sizes of an image."""
     found = read_integers(name, value, least, largest)
     if found.shape != (length,):
         raise ArgumentError(f"{argument(name)} must be {length} whole numbers, got {describe(value)}.")
@@ -281,7 +281,7 @@ def read_sizes(name: str, value: Any, length: int, least: int = 1, largest: int 
 
 
 def describe(value: Any) -> str:
-    """Describe a wrong argument in few words."""
+    """Return a short description of a wrong argument."""
     if _is_array(value):
         return f"an array of shape {value.shape}"
     kind = type(value).__name__
@@ -304,21 +304,21 @@ def read_query(model: Any, query: Any) -> list[int] | None:
 
 
 def check_sites(name: str, sites: Any) -> tuple[Any, ...]:
-    """Return a list of sites as a tuple; refuse a single name and what is no list."""
+    """Return a list of sites as a tuple; refuse a single name and anything else that is not a list."""
     if isinstance(sites, str) or not is_iterable(sites):
         raise ArgumentError(f"{argument(name)} must be a list of sites, got {describe(sites)}.")
     return tuple(sites)
 
 
 def check_list(name: str, value: Any, items: str) -> list[Any]:
-    """Return the items of a list; refuse text and what is no list."""
+    """Return the items of a list; refuse text and anything else that is not a list."""
     if isinstance(value, str | bytes) or not is_iterable(value):
         raise ArgumentError(f"{argument(name)} must be a list of {items}, got {describe(value)}.")
     return list(value)
 
 
 def _alternatives(annotation: str) -> list[str]:
-    """Return the names of types in a union, without what is in brackets."""
+    """Return the names of the types in a union, without their type arguments."""
     while (bare := re.sub(r"\[[^][]*\]", "", annotation)) != annotation:
         annotation = bare
     return [name.strip() for name in annotation.split("|")]

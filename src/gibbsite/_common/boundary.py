@@ -1,8 +1,8 @@
-"""The boundary: arrays and headers from files are checked here, by what their readers say about them.
+"""Checks of arrays and headers from files, against what their readers declare.
 
-A reader declares of each array what it wants, :class:`Wanted`: type, shape, range. The description of an
-array (type and shape) is checked before its data are unpacked, and its values before the array is handed on.
-Headers are JSON texts; :func:`fits` compares them with a pattern.
+A reader declares the type, shape and range of each array as a :class:`Wanted`. Type and shape are checked before the
+data are unpacked, and the values before the array is used. Headers are JSON texts; :func:`fits` compares them with a
+pattern.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Array
 
-#: What makes an error out of a reason: it names the file and says what to do.
+#: A function that turns a reason into an error, which names the file and says what to do.
 Fail = Callable[[str], Exception]
 
 # Largest ratio of unpacked to packed size, of data and of the text of a header; small files are not limited.
@@ -29,9 +29,9 @@ _TEXT_GROWTH, _TEXT_FLOOR = 50, 16 << 20
 class Wanted:
     """The type, shape and range that an array from a file must have.
 
-    ``dtype`` is one type, in the byte order of this machine, or several to choose from. In ``shape`` a word stands for
-    any length, which is the same wherever the word is used. ``finite`` refuses infinite numbers, ``missing`` accepts
-    NaN, and an ``optional`` array may be left out.
+    ``dtype`` is a type in native byte order, or a tuple of accepted types. In ``shape``, a word stands for any length;
+    it must be the same wherever the word is used. ``finite`` refuses infinite numbers, ``missing`` accepts NaN, and an
+    ``optional`` array may be absent.
     """
 
     dtype: Any
@@ -44,14 +44,14 @@ class Wanted:
 
     @property
     def dtypes(self) -> tuple[np.dtype[Any], ...]:
-        """The types to choose among."""
+        """The accepted types."""
         return tuple(map(np.dtype, self.dtype if isinstance(self.dtype, tuple) else (self.dtype,)))
 
 
 def check_description(
     name: str, dtype: np.dtype[Any], shape: tuple[int, ...], wanted: Wanted, sizes: dict[str, int], fail: Fail
 ) -> None:
-    """Check type and shape of an array whose data need not be there yet; note what words stand for."""
+    """Check type and shape of an array before its data are read; ``sizes`` collects the values of words."""
     if dtype not in wanted.dtypes:
         said = " or ".join(str(one) for one in wanted.dtypes)
         raise fail(f"its array {name} has numbers of type {dtype}, not {said}")
@@ -63,7 +63,7 @@ def check_description(
 
 
 def check_values(name: str, found: Array, wanted: Wanted, fail: Fail) -> None:
-    """Check the range of an array, and that its numbers are numbers."""
+    """Check the range of an array, and that it contains no unexpected NaN or infinite values."""
     if found.dtype.kind == "b":
         found, wanted = found.view(np.uint8), Wanted(np.uint8, wanted.shape, 0, 1)
     if found.dtype.kind not in "iuf" or not found.size:
@@ -78,13 +78,13 @@ def check_values(name: str, found: Array, wanted: Wanted, fail: Fail) -> None:
     if real and wanted.finite and (math.isinf(low) or math.isinf(high)):
         raise fail(f"its array {name} has infinite entries")
     if wanted.low is not None and low < wanted.low:
-        raise fail(f"its array {name} has the entry {low}, and the least possible one is {wanted.low}")
+        raise fail(f"its array {name} has the entry {low}, and the smallest allowed one is {wanted.low}")
     if wanted.high is not None and high > wanted.high:
-        raise fail(f"its array {name} has the entry {high}, and the largest possible one is {wanted.high}")
+        raise fail(f"its array {name} has the entry {high}, and the largest allowed one is {wanted.high}")
 
 
 def admit(arrays: Mapping[str, Array], wanted: Mapping[str, Wanted], fail: Fail) -> dict[str, Array]:
-    """Return the arrays that are wanted, checked; others are left behind.
+    """Return the wanted arrays after checking them; other arrays are ignored.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def admit(arrays: Mapping[str, Array], wanted: Mapping[str, Wanted], fail: Fail)
     >>> arrays = {"label": np.array([0, 7], np.uint8), "weight": np.zeros(2)}
     >>> admit(arrays, wanted, ValueError)
     Traceback (most recent call last):
-    ValueError: its array label has the entry 7, and the largest possible one is 2
+    ValueError: its array label has the entry 7, and the largest allowed one is 2
     """
     sizes: dict[str, int] = {}
     found = {}
@@ -107,32 +107,32 @@ def admit(arrays: Mapping[str, Array], wanted: Mapping[str, Wanted], fail: Fail)
 
 
 def check_growth(unpacked: int, packed: int, fail: Fail) -> None:
-    """Refuse data that would take far more memory than the file that holds them."""
+    """Refuse data that would take far more memory than their file."""
     if unpacked > max(_FLOOR, _GROWTH * packed):
-        raise fail(f"its {packed:,} bytes would unpack to {unpacked:,}, which no file of this kind does")
+        raise fail(f"its {packed:,} bytes would unpack to {unpacked:,}, which is too much for a file of this kind")
 
 
 def check_text_growth(unpacked: int, packed: int, fail: Fail) -> None:
-    """Refuse a header that is far longer than its file; data made of it take more memory still."""
+    """Refuse a header that is far longer than its file, because the parsed data take even more memory."""
     if unpacked > max(_TEXT_FLOOR, _TEXT_GROWTH * packed):
-        raise fail(f"its header would have {unpacked:,} bytes, which no file of this kind has")
+        raise fail(f"its header would have {unpacked:,} bytes, which is too much for a file of this kind")
 
 
 def read_json(text: str | bytes, fail: Fail) -> dict[str, Any]:
-    """Return the JSON object that a text holds.
+    """Return the JSON object in a text.
 
     Examples
     --------
     >>> read_json("[" * 100_000, ValueError)
     Traceback (most recent call last):
-    ValueError: its header is no JSON text
+    ValueError: its header is not valid JSON
     """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
-        raise fail("its header is no JSON text") from None
+        raise fail("its header is not valid JSON") from None
     if not isinstance(found, dict):
-        raise fail("its header is no JSON object")
+        raise fail("its header is not a JSON object")
     return found
 
 
@@ -140,16 +140,16 @@ def check_header(header: Any, pattern: Any, fail: Fail) -> None:
     """Refuse a header that does not fit a pattern; the error names the entry."""
     for name, wanted in pattern.items():
         if name not in header or not fits(header[name], wanted):
-            what = "has another form than it should" if name in header else "is missing"
+            what = "does not have the expected form" if name in header else "is missing"
             raise fail(f"the entry {name!r} of its header {what}")
 
 
 def fits(value: Any, pattern: Any) -> bool:
-    """Tell whether data from a JSON text fit a pattern.
+    """Tell whether parsed JSON data match a pattern.
 
-    A pattern is a type (``float`` takes whole numbers, too, but no flags, no NaN and nothing infinite),
-    ``None``, ``[p]`` for a list of items that fit p, ``{str: p}`` for an object whose values do, an object of
-    names and patterns, all of which must be there, a tuple of alternatives, or a function that tells.
+    A pattern is a type (``float`` accepts integers, too, but no booleans, NaN or infinities), ``None``, ``[p]`` for a
+    list whose items match p, ``{str: p}`` for an object whose values match p, an object of names and patterns, all of
+    which are required, a tuple of alternatives, or a function that returns whether the data match.
 
     Examples
     --------
@@ -182,15 +182,15 @@ def fits(value: Any, pattern: Any) -> bool:
 def _is_finite(value: float) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # an integer larger than every float
         return False
 
 
 def between(low: int, high: int) -> Callable[[Any], bool]:
-    """Return a pattern for whole numbers of a range."""
+    """Return a pattern for integers in a range."""
     return lambda value: fits(value, int) and low <= value <= high
 
 
 def one_of(*values: Any) -> Callable[[Any], bool]:
-    """Return a pattern for some values."""
+    """Return a pattern for the given values."""
     return lambda value: any(value == one and type(value) is type(one) for one in values)

@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 class Cache:
-    """At most one value of each type.
+    """A cache with at most one value of each type.
 
-    Copies and pickles of a cache are empty, because its values may refer to machine code and are easily computed again.
+    Copies and pickles of a cache are empty, because its values may refer to machine code and can be computed again.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Cache:
         return self._values.get(kind)
 
     def put(self, value: T) -> T:
-        """Keep a value, in place of the one of its type, and return it."""
+        """Store a value, replacing the one of its type, and return it."""
         self._values[type(value)] = value
         return value
 
@@ -46,7 +46,7 @@ class Cache:
 
 
 class Recent(Generic[T]):
-    """The values of the keys that were added last, at most ``most`` of them.
+    """A cache of the values of the ``most`` keys that were added last.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Find the registrations of the files of a package by loading the files, or by reading their declarations alone.
+"""Find the registrations in the files of a package, by loading the files or by reading their source.
 
-Registries know kernels, scans, graph kinds and formats before they are loaded, which would take most of a second.
-Registrations are therefore written as literals, and read from the source.
+Registries know kernels, scans, graph kinds and formats without loading them, which would take most of a second.
+Registrations are therefore written as literals and read from the source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _loaded_all = False
 
 
 def load_modules(package: str) -> None:
-    """Import the modules of a package, and of the packages in it."""
+    """Import the modules of a package and of its subpackages."""
     for found in pkgutil.iter_modules(sys.modules[package].__path__):
         name = f"{package}.{found.name}"
         importlib.import_module(name)
@@ -43,10 +43,10 @@ def import_downwards(name: str) -> Any:
 
 
 def load_for_threads() -> None:
-    """Load all modules that are loaded at their first use, unless this is the main thread.
+    """Load all lazily loaded modules, unless this is the main thread.
 
-    Functions that run in several threads would otherwise load modules at the same time. It takes half a second in the
-    first thread. Packages that other packages do not load, such as the command line, are left out.
+    Otherwise functions that run in several threads would load modules at the same time. This takes half a second in the
+    first thread. Packages that no other package loads, such as the command line, are left out.
     """
     global _loaded_all
     if _loaded_all or threading.current_thread() is threading.main_thread():

@@ -1,8 +1,8 @@
-"""Locks: a file, or a folder, has one writer at a time.
+"""Locks, so that a file or folder has one writer at a time.
 
-A lock is the file ``.NAME.lock`` beside the protected one. It is held by ``flock``, which ends with its process.
-Without ``flock`` (Windows, some network disks) the file contains the name of its holder, and the lock is void if that
-was a process of this machine that has ended.
+A lock is the file ``.NAME.lock`` beside the protected one. It is held by ``flock``, which the system releases when the
+process ends. Without ``flock`` (Windows, some network disks) the file contains the host and process id of its holder;
+the lock of a process of this machine that has ended is void.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ except ImportError:  # Windows
 
 @contextlib.contextmanager
 def hold(path: Path, fail: Fail) -> Iterator[None]:
-    """Hold the lock of a path; refuse where another process, or another part of this one, holds it."""
+    """Hold the lock of a path; fail if another process, or another part of this one, holds it."""
     lock = path.with_name(f".{path.name}.lock")
     descriptor = None
     while descriptor is None:
@@ -32,7 +32,9 @@ def hold(path: Path, fail: Fail) -> Iterator[None]:
         except BlockingIOError:
             raise fail(f"another process is writing it, as {lock.name} says; wait until that process ends") from None
         except OSError as reason:
-            raise fail(f"{reason.strerror or reason}; check the folder and its rights") from None
+            raise fail(
+                f"{reason.strerror or reason}; check that the folder exists and that you may write to it"
+            ) from None
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ from typing import Any
 
 
 def read_stub(package: str, loader: Any) -> dict[str, tuple[str, str]]:
-    """Return module and name of each public name; the stub has a line ``from MODULE import NAME as NAME`` for each."""
+    """Return the module and the name of each line ``from MODULE import NAME as NAME`` of a stub."""
     # the loader can also read packages inside a zip file
     folder = os.path.dirname(loader.get_filename(package))
     text = loader.get_data(os.path.join(folder, "__init__.pyi")).decode()
@@ -48,7 +48,7 @@ def attach_stub(package: str, loader: Any) -> tuple[Callable[[str], Any], Callab
 
 @cache
 def public_place(name: str) -> str:
-    """Return a kernel or a scan as it is written after ``gs.``.
+    """Return the public name of a kernel or scan, without the leading ``gs.``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Real numbers from users as arrays of 64-bit floats; anything else is refused."""
+"""Conversion of users' real numbers to arrays of 64-bit floats."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _read(given: Any, what: str) -> Floats:
     if kind in "biuf":
         floats: Floats = array.astype(np.float64, copy=False)
         return floats
-    if kind == "O":  # fractions and decimals are real, and so are whole numbers of any length
+    if kind == "O":  # fractions, decimals and large integers are real numbers, too
         for item in array.reshape(-1):
             if not isinstance(item, Real):
                 raise _refused(what, _describe(item))

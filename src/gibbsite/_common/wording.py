@@ -1,8 +1,8 @@
 """Messages that name arguments and kernels in the spelling of Python or of the command line.
 
 In Python one writes ``chains=4`` and ``gs.Gibbs()``, on the command line ``--chains 4`` and ``--method gibbs``. A
-message is written once, and marks the names by :func:`argument` and :func:`part`. As a :class:`Text` it has the
-spelling of Python, and keeps the marks for other spellings (:mod:`gibbsite.cli.wording`).
+message is written once, with its names marked by :func:`argument` and :func:`part`. A :class:`Text` has the spelling of
+Python and keeps the marks for other spellings (:mod:`gibbsite.cli.wording`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 from gibbsite._common.public_names import public_place
 
-# Characters for private use, which names of sites and files do not contain by chance.
+# Private-use characters, which do not normally occur in names of sites and files.
 _OPEN, _NEXT, _CLOSE = "\ue000", "\ue001", "\ue002"
-_LIKE = 0.65  # of 1: the least similarity of a misspelt name to a known one
-# Characters that a terminal or a page acts on instead of showing them: control characters, line separators,
-# marks of the direction of writing, and surrogates, which no output can encode.
+_LIKE = 0.65  # the least similarity, between 0 and 1, of a misspelled name to a suggested one
+# Characters that a terminal or a web page interprets instead of showing: control characters, line separators, marks of
+# text direction, and surrogates, which cannot be encoded.
 _ACTING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _MARK = re.compile(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}")
 
@@ -28,7 +28,7 @@ class Mark(NamedTuple):
 
     ``plain`` is the spelling of Python. ``kind`` is "argument" (of a function), "part" (a kernel or scan) or "python"
     (words for users of Python only). ``name`` is the name of the argument or class. ``values`` is the value of the
-    argument, if the message gives one, or the parameters of the part, as ``"keys=blanket"``.
+    argument, if the message gives one, or the parameters of the part, such as ``"keys=blanket"``.
     """
 
     plain: str
@@ -70,9 +70,9 @@ def argument(name: str, *value: Any) -> str:
 
 
 def part(name: str, plain: str | None = None, **parameters: Any) -> str:
-    """Name a kernel or a scan in a message by its class and, where it matters, parameters.
+    """Name a kernel or a scan in a message by its class and, if they matter, its parameters.
 
-    ``plain`` is the spelling for Python, by default the call that makes it.
+    ``plain`` is the spelling for Python, by default the call of the constructor.
     """
     if plain is None:
         plain = f"gs.{public_place(name)}({', '.join(f'{key}={value!r}' for key, value in parameters.items())})"
@@ -98,18 +98,18 @@ def _spell(marked: str, spell: Callable[[Mark], str]) -> str:
 
 
 def escaped(text: object, keep: str = "") -> str:
-    r"""Return a text in which characters that would act on a terminal or a page are written out.
+    r"""Return a text in which characters that a terminal or a web page would interpret are escaped.
 
-    Every name, state, path or text from a file is escaped before it is shown. Characters in ``keep``, for example ends
-    of lines, stay as they are.
+    Every name, state, path or text from a file is escaped before it is shown. Characters in ``keep``, for example line
+    breaks, are not escaped.
     """
     return _ACTING.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", str(text))
 
 
 def unknown(what: str, name: object, known: Iterable[object], also: str = "") -> str:
-    """Return the message about an unknown name: the nearest known one, and all of them.
+    """Return the message about an unknown name, which suggests the nearest known one and lists all of them.
 
-    ``what`` says what the name should be one of; ``also`` says what else may be given, after a comma or "or".
+    ``what`` is the kind of the name, and ``also`` describes what else may be given, beginning with a comma or "or".
     """
     names = [str(each) for each in known]
     near = nearest(name, names)

@@ -1,5 +1,5 @@
-"""Everything that knows Numba: decorators, the disk cache, generic functions, functions of users.
+"""All code that depends on Numba: decorators, the disk cache, generic functions, users' functions.
 
-``jit`` has the decorators, ``generic`` functions with an implementation for each type, ``foreign`` functions of users
-by address, ``pointer`` functions as values; ``parts`` lists what is used of Numba that is not public.
+``jit`` contains the decorators, ``generic`` functions with one implementation per type, ``foreign`` calls of users'
+functions by address, ``pointer`` compiled functions as values; ``parts`` lists the private parts of Numba in use.
 """

@@ -1,8 +1,8 @@
-"""Arrays by address: many of them in one array of whole numbers, of which compiled code takes what it needs.
+"""Tables of pointers: the addresses and sizes of many arrays in one array of integers.
 
-A function that takes twenty arrays passes on a hundred and forty numbers at every call, and so do the
-wrappers by which Python and other compiled code call it: most of the time that a short function takes to
-compile goes there. A book is one array whatever is in it. Whoever makes one keeps the arrays alive.
+A function of twenty arrays passes 140 numbers at every call, as do the wrappers by which Python and other compiled code
+call it. For a short function, most of the compile time goes into these. A pointer table (a book) is a single array,
+however many arrays it refers to. Its creator must keep the arrays alive.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from gibbsite._numba.jit import DISABLED, Integer
 
 
 def entries(*arrays: tuple[Array, np.dtype[Any]]) -> list[int]:
-    """Return what a book has of some arrays, given with the types they are to have: address and size of each.
+    """Return the entries of a pointer table, address and size of each array, after checking the types of the arrays.
 
-    Compiled code believes what a book says, so arrays of other types are refused.
+    Arrays of other types are refused, because compiled code does not check what a pointer table contains.
 
     Examples
     --------
@@ -29,13 +29,13 @@ def entries(*arrays: tuple[Array, np.dtype[Any]]) -> list[int]:
     found: list[int] = []
     for array, dtype in arrays:
         if array.dtype != dtype or not array.flags.c_contiguous:
-            raise TypeError(f"the array is to be contiguous and of type {dtype}, not {array.dtype}.")
+            raise TypeError(f"the array must be contiguous and of type {dtype}, not {array.dtype}.")
         found += (array.__array_interface__["data"][0], array.size)
     return found
 
 
 def array_in(book: Ints, k: Integer, kind: Any) -> Array:
-    """Return array number ``k`` of a book, whose entries are of type ``kind``, as one row."""
+    """Return array number ``k`` of a pointer table as a one-dimensional array of type ``kind``."""
     dtype, size = np.dtype(kind), int(book[2 * k + 1])
     if size == 0:
         return np.zeros(0, dtype)

@@ -1,14 +1,14 @@
 """The disk cache of compiled code.
 
-It lives in a directory of our own whose name contains a hash of all code that compiled functions depend on
-(:mod:`.sources`). Numba's own cache looks only at the file that *defines* a function, so that a changed
-callee in another file would keep running in its old form. Kernels defined outside the package are compiled
-without disk cache for the same reason.
+It is a separate directory whose name contains a hash of all code that compiled functions depend on (:mod:`.sources`).
+Numba's own cache checks only the file that *defines* a function, and would keep running the old version of a callee
+that was changed in another file. For the same reason, kernels defined outside the package are compiled without the disk
+cache.
 
-The directory must belong to the user and not be writable for others, because whoever can write compiled code
-can run code as its reader; otherwise it is not used, and one line says so. Every file has a checksum that is
-verified before anything is unpickled or loaded (:mod:`.files`). Nothing about the cache ever raises: where it
-cannot be read, the function is compiled, and where it cannot be written, nothing is left behind.
+The directory must belong to the user and not be writable for others, because whoever can write compiled code can run
+code as the user who loads it. Otherwise the directory is not used, and a warning is logged. Every file has a checksum
+that is verified before anything is unpickled or loaded (:mod:`.files`). Faults of the cache never raise an error: if it
+cannot be read, the function is compiled, and if it cannot be written, no partial files remain.
 
 Directories of other versions that have not been used for 30 days are removed when a new one is made.
 """
@@ -44,7 +44,7 @@ log = logging.getLogger("gibbsite")
 _config: Any = numba.config
 
 _UNUSED_DAYS = 30
-_HASH = re.compile(r"[0-9a-f]{16}")  # names of directories that are ours
+_HASH = re.compile(r"[0-9a-f]{16}")  # names of directories made by this module
 _PACKAGE = Path(__file__).parent.parent
 
 
@@ -79,7 +79,7 @@ def cache_directory() -> Path | None:
 
 
 def _settings() -> str:
-    """Return what compiled code depends on besides the sources of the package."""
+    """Return the settings that compiled code depends on."""
     without = sorted(os.environ.get("GIBBSITE_WITHOUT", "").replace(",", " ").split())
     return f"{numba.__version__} {_config.BOUNDSCHECK} {_config.OPT} {' '.join(without)}"
 
@@ -94,14 +94,14 @@ def _base_directory() -> Path | None:
     from platformdirs import user_cache_path
 
     place = user_cache_path("gibbsite", appauthor=False)
-    return place if place.is_absolute() else Path("/nonexistent/gibbsite")  # there is no home
+    return place if place.is_absolute() else Path("/nonexistent/gibbsite")  # no home directory
 
 
 def _remove_unused(base: Path) -> None:
-    """Remove what other versions of the package keep, if no process has begun to use it for long.
+    """Remove directories of other versions of the package that no process has begun to use for 30 days.
 
-    Every process that begins changes the time of its directory (see the probe above). Should one that has run
-    for longer miss its files, it compiles again.
+    Every new process updates the modification time of its directory (see the probe above). A process that has been
+    running for longer compiles again if its files are missing.
     """
     limit = time.time() - 86400.0 * _UNUSED_DAYS
     with suppress(OSError):
@@ -111,13 +111,13 @@ def _remove_unused(base: Path) -> None:
 
 
 def is_kept(function: Callable[..., Any]) -> bool:
-    """Tell whether an earlier process has compiled a function and kept it, for whatever types."""
+    """Tell whether an earlier process has stored compiled code of a function, for any types."""
     directory = cache_directory()
     name = None if directory is None else _file_name(function)
     return directory is not None and name is not None and (directory / f"{name}.nbi").exists()
 
 
-# A function is decorated by one thread at a time, so that there is one dispatcher of it.
+# A function is decorated by one thread at a time, so that it has one dispatcher.
 DECORATING = threading.RLock()
 
 
@@ -131,13 +131,13 @@ def decorate(function: Callable[P, R], options: dict[str, Any], cache: bool) -> 
 
 
 def _keep_on_disk(dispatcher: Any, function: Callable[..., Any], directory: Path) -> None:
-    """Let a dispatcher look for compiled code on disk, and keep there what it compiles."""
+    """Make a dispatcher look for compiled code on disk, and store what it compiles."""
     from numba.core.compiler import CompileResult
     from numba.core.serialize import dumps
 
     result: Any = CompileResult
     if not all(map(callable, (result._reduce, result._rebuild, dispatcher._cache.save_overload))):
-        raise TypeError("the parts of Numba's cache are no functions")
+        raise TypeError("the parts of Numba's cache are not functions")
     name = _file_name(function)
     if name is not None:
         dispatcher._cache = _FunctionCache(function, directory, name, dumps, result._rebuild)
@@ -146,8 +146,8 @@ def _keep_on_disk(dispatcher: Any, function: Callable[..., Any], directory: Path
 def _file_name(function: Callable[..., Any]) -> str | None:
     """Return the beginning of the names of the files of a function, None if its source cannot be read.
 
-    For functions of the package, the name of the directory says whether they are up to date. Others are told
-    apart by the content of the file that defines them, and by their line in it.
+    For functions of the package, the name of the directory says whether they are up to date. Others are identified by
+    the content of the file that defines them and by their line.
     """
     code = function.__code__
     name = f"{function.__module__}.{function.__qualname__}".replace("<", "").replace(">", "")
@@ -162,11 +162,10 @@ def _file_name(function: Callable[..., Any]) -> str | None:
 
 
 class _FunctionCache:
-    """What Numba asks for a function that has been compiled before, and tells what it has compiled.
+    """The cache of one function, from which Numba loads compiled code and to which it saves it.
 
-    An index says which file has the code for which types. Files of code have names that no other process
-    gives, so that processes that fill one cache at the same time do not load each other's code for their own:
-    the worst that can happen is that an entry of the index is lost, and compiled again.
+    An index maps types to files of code. These have unique names, so that processes that fill a cache at the same time
+    never load wrong code: at worst, an entry of the index is lost and its code is compiled again.
     """
 
     def __init__(
@@ -183,7 +182,7 @@ class _FunctionCache:
         self.cache_path = str(directory)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """Return the compiled function for a signature, None if there is none that can be used."""
+        """Return the compiled function for a signature, None if the disk has no usable one."""
         target.refresh()
         try:
             name = self._read_index().get(self._key(signature, target.codegen()))
@@ -191,12 +190,12 @@ class _FunctionCache:
             if content is None:
                 return None
             return self.rebuild(target, *pickle.loads(content))
-        except Exception as reason:  # whatever cannot be loaded is compiled
+        except Exception as reason:  # the function is compiled instead
             log.info("compiled code on disk is not used (%r)", reason)
             return None
 
     def save_overload(self, signature: Any, made: Any) -> None:
-        """Keep a compiled function, unless it has addresses of this process in it."""
+        """Store a compiled function, unless it contains addresses of this process."""
         if made.library.has_dynamic_globals or not all(each.can_cache for each in made.lifted):
             return
         try:
@@ -208,7 +207,7 @@ class _FunctionCache:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _alone(self.index):
             index = self._read_index()
-            if not index:  # it is new, or was damaged, and then nothing mentions these files any more
+            if not index:  # the index is new or was damaged, so nothing refers to these files
                 for lost in self.directory.glob(f"{self.name}.*.nbc"):
                     lost.unlink(missing_ok=True)
             name = index.get(key)
@@ -219,7 +218,7 @@ class _FunctionCache:
                     write_checked(self.index, self.dumps({**index, key: place.name}))
                 except BaseException:
                     with suppress(OSError):
-                        place.unlink()  # no index mentions it
+                        place.unlink()  # no index refers to it
                     raise
 
     def _read_index(self) -> dict[Any, str]:
@@ -227,24 +226,24 @@ class _FunctionCache:
         return {} if content is None else pickle.loads(content)
 
     def _key(self, signature: Any, generator: Any) -> Any:
-        """Return what an index knows compiled code by: types, processor, function and what it encloses."""
+        """Return the key of compiled code in the index: types, processor, function and the values of its closure."""
         digest = hashlib.blake2b(self.function.__code__.co_code, digest_size=16)
         if self.function.__closure__ is not None:
             digest.update(self.dumps(tuple(cell.cell_contents for cell in self.function.__closure__)))
         return signature, generator.magic_tuple(), digest.hexdigest()
 
     def flush(self) -> None:
-        """Forget what is kept of the function, as Numba asks after a change of its globals."""
+        """Delete the stored code of the function; Numba calls this when globals of the function have changed."""
         with suppress(OSError):
             self.index.unlink()
 
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Let one process at a time renew a file; one that has waited for a second goes on all the same.
+    """Let one process at a time rewrite a file; a process that has waited for a second proceeds without the lock.
 
-    Processes that read an index, add an entry and write it at the same time would lose each other's entries,
-    and with them what they have compiled for long.
+    Processes that read an index, add an entry and write it at the same time would lose each other's entries, and with
+    them code that took long to compile.
     """
     lock = path.with_suffix(".lock")
     patience = time.monotonic() + 1.0
@@ -257,5 +256,5 @@ def _alone(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # also one that a process left behind that was killed
+        with suppress(OSError):  # possibly left by a process that was killed
             lock.unlink()

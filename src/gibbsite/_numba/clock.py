@@ -1,4 +1,4 @@
-"""Compile time: a clock that does not count it, and messages about long compilations."""
+"""Compile time: a clock that stops during compilations, and messages about long ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PATIENCE = 1.0  # seconds; faster compilations are not reported
 
 
 class _Stopwatch:
-    """Seconds this process has spent compiling, on any number of threads."""
+    """A counter of the seconds that this process has spent compiling, on any number of threads."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -40,9 +40,9 @@ _STOPWATCH = _Stopwatch()
 
 
 def clock() -> float:
-    """Return the time in seconds, on a clock that stands still while code is compiled, or loaded.
+    """Return the time in seconds of a clock that stops while code is compiled or loaded.
 
-    Budgets are measured with it, so that they do not depend on what has been compiled before.
+    Time limits are measured with it, so that they do not depend on what was compiled before.
     """
     with _STOPWATCH.lock:
         now = time.monotonic()
@@ -51,7 +51,7 @@ def clock() -> float:
 
 
 def stopping_clock(dispatcher: Any) -> Any:
-    """Stop the clock also while a function is loaded from the disk, or written to it.
+    """Make a dispatcher stop the clock also while it loads a function from disk or writes it.
 
     Numba reports compilations only; the first load of a process may take seconds.
     """
@@ -60,7 +60,7 @@ def stopping_clock(dispatcher: Any) -> Any:
     def timed(signature: Any) -> Any:
         _STOPWATCH.on_start(None)
         collecting = gc.isenabled()
-        gc.disable()  # hardly any of the objects that Numba makes can be freed before it is done
+        gc.disable()  # few of the objects that Numba creates could be freed before it is done
         try:
             return prepare(signature)
         finally:
@@ -72,12 +72,12 @@ def stopping_clock(dispatcher: Any) -> Any:
     return dispatcher
 
 
-# Of the present call of the user: a lock that is taken once compiling has been announced.
+# For the user's current call: a lock that is taken once compiling has been announced.
 _call: ContextVar[threading.Lock | None] = ContextVar("call", default=None)
 
 
 class _Announcer:
-    """Announces a compilation that takes longer than a second, at most once in a call of the user."""
+    """Listener that announces a compilation longer than a second, at most once in each call by the user."""
 
     def __init__(self, say: Callable[[str], None], what: str, said: threading.Lock) -> None:
         self.say, self.what, self.said = say, what, said
@@ -103,7 +103,7 @@ class _Announcer:
 
 
 class _Notifier:
-    """Calls a function once, when something is compiled for the first time."""
+    """Listener that calls a function at the first compilation."""
 
     def __init__(self, notify: Callable[[], None]) -> None:
         self.waiting = [notify]
@@ -117,13 +117,13 @@ class _Notifier:
 
 
 def compiling_message(what: str) -> str:
-    """Return the message that something is compiled."""
+    """Return the message that ``what`` is being compiled."""
     return f"gibbsite: compiling {what} (first use only; this may take half a minute) ..."
 
 
 @contextmanager
 def announcing(say: Callable[[str], None], what: str) -> Iterator[None]:
-    """Report a compilation inside the block that takes longer than a second, once.
+    """Report the first compilation inside the block that takes longer than a second.
 
     ``say`` is called with the message; ``what`` names what is compiled: "the Gibbs kernel".
     """
@@ -133,7 +133,7 @@ def announcing(say: Callable[[str], None], what: str) -> Iterator[None]:
 
 @contextmanager
 def announcing_once() -> Iterator[threading.Lock]:
-    """Report only the first of all compilations that are announced inside the block."""
+    """Limit the announcements inside the block to the first one."""
     said = _call.get() or threading.Lock()
     token = _call.set(said)
     try:

@@ -1,8 +1,8 @@
-"""Exponentials and logarithms that compilers turn into vector instructions.
+"""Exponentials and logarithms that compilers can vectorise.
 
-Those of the C library are called number by number, which takes most of the time of a loop over logarithms.
-These are additions and multiplications only. Their error is a few units in the last place of the larger of
-the result and one, as the tests show, which is what sums of exponentials and their logarithms need.
+Those of the C library are called for one number at a time, which takes most of the time of a loop over logarithms.
+These consist of additions and multiplications only. Their error is a few units in the last place of the larger of the
+result and one, which suffices for sums of exponentials and their logarithms.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TWO_52, _BITS_OF_TWO_52 = 4503599627370496.0, np.uint64(0x4330000000000000)
 
 @inlined
 def exp_below(x: float) -> float:
-    """Return the exponential of a number up to 700, nothing below -708; of no number, nothing."""
+    """Return the exponential of a number up to 700; zero below -708 and for NaN."""
     x = x if x > _LOWEST else _LOWEST
     rounded = x * _PER_LOG_2 + _ROUND
     n = rounded - _ROUND

@@ -1,9 +1,8 @@
 """Files of the disk cache: private to one user, written completely or not at all, and checked before use.
 
-Compiled code runs as whoever loads it, and what describes it is a pickle, which runs code as well. Whoever
-can write such a file can therefore run code as its reader. The protection is that a file is read only if it
-belongs to the user of this process and others cannot write it. The checksum in front of every file detects
-damage: a bit that the disk lost, or a file that a full disk cut off. It does not detect forgery.
+Loading compiled code, or the pickle that describes it, runs code with the rights of the reader. A file is therefore
+read only if it belongs to the user of this process and others cannot write to it. The checksum at the beginning of
+every file detects damage, such as a flipped bit or a file truncated on a full disk; it does not detect forgery.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _CHECKSUM = 16  # bytes
 def why_not_private(status: os.stat_result) -> str | None:
     """Return why a file or folder is not private to the user of this process, None if it is.
 
-    Windows keeps the folders of a user private by access lists, which are not looked at.
+    On Windows, where access lists protect users' folders, nothing is checked.
 
     Examples
     --------
@@ -40,7 +39,7 @@ def why_not_private(status: os.stat_result) -> str | None:
 
 
 def read_checked(path: Path) -> bytes | None:
-    """Return what :func:`write_checked` wrote, None if the file is missing, damaged or not private."""
+    """Return the content written by :func:`write_checked`, None if the file is missing, damaged or not private."""
     try:
         with open(path, "rb") as file:
             if why_not_private(os.fstat(file.fileno())) is not None:
@@ -75,6 +74,6 @@ def write_checked(path: Path, content: bytes) -> None:
 
 
 def _checksum(name: str, content: bytes) -> bytes:
-    """Return a checksum that also depends on the name, so that files cannot take each other's places."""
+    """Return a checksum that includes the name, so that files cannot be mistaken for each other."""
     key = hashlib.blake2b(name.encode()).digest()
     return hashlib.blake2b(content, digest_size=_CHECKSUM, key=key).digest()

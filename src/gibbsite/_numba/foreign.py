@@ -1,24 +1,24 @@
-"""Functions of users, for compiled loops: one address, whatever they are written in.
+"""Users' functions for compiled loops, called by address whether they are compiled or not.
 
-A loop that calls a function of the user through its address is compiled once for all such functions and kept
-on disk, and the call costs some nanoseconds. Every such function has the same signature,
+A loop that calls a user's function by its address is compiled once for all such functions and kept on disk. A call
+costs a few nanoseconds. All these functions have the same signature,
 
     double function(double *first, intp n_first, double *second, intp n_second, uint64 *words)
 
-and one of these shapes says what users write for it:
+and the *shape* of a function describes what the user writes:
 
 * ``"value"``: ``f(first, second) -> number``, or ``f(first) -> number`` (a factor, a density);
 * ``"array"``: ``f(first) -> array`` of the size of ``second`` (a gradient);
-* ``"adding"``: ``f(first, second) -> array`` of the size of ``first``, which is added to the numbers that
-  stand behind ``first`` (the part of a gradient that stems from a row of data);
+* ``"adding"``: ``f(first, second) -> array`` of the size of ``first``, which is added to the numbers that follow
+  ``first`` in memory (the part of a gradient that comes from a row of data);
 * ``"draw"``: ``f(first, rng) -> number or array`` of the size of ``second`` (a conditional);
 * ``"scalar"``: ``f(first) -> number``, which becomes the first number of ``second`` (an observable);
 * ``"update"``: ``f(first, second)``, which changes ``second`` (a recorder).
 
-What Numba compiles is called directly. Anything else, if it is allowed, is called back in Python, which takes
-some microseconds and the interpreter's lock. In both ways an exception becomes NaN, which whoever calls
-checks for. The exception of a call back is kept; compiled functions are called once more in Python to learn
-what it was (:meth:`Foreign.cause_at`).
+Functions that Numba can compile are called directly. Others, if they are allowed, are called back in Python, which
+takes a few microseconds and the interpreter's lock. In both cases an exception becomes NaN, which the caller checks
+for. The exception of a callback is kept; compiled functions are called once more in Python to find it
+(:meth:`Foreign.cause_at`).
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ from gibbsite.errors import ModelError
 _numba: Any = numba
 nb: Any = numba_types
 _SIGNATURE = nb.float64(nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.uint64))
-# pointers as whole numbers: objects for them would take longer than most functions
+# pointers as integers, because creating pointer objects would take longer than most functions
 _C_SIGNATURE = ctypes.CFUNCTYPE(
     ctypes.c_double, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p
 )
-_MIXING = 12  # numbers thrown away before the first one is used, as where such a generator is seeded
+_MIXING = 12  # discarded numbers after seeding
 SHAPES = ("value", "array", "adding", "draw", "scalar", "update")
 
 
 @dataclass
 class Foreign:
-    """A function of the user as compiled loops see it."""
+    """A user's function as compiled loops call it."""
 
     name: str  # for messages
-    address: int  # where its machine code is; valid as long as this object lives
-    digest: str  # tells functions of different content apart
+    address: int  # of its machine code; valid as long as this object exists
+    digest: str  # hash of its content
     compiled: bool  # whether Numba has compiled it; otherwise it is called back in Python
-    reason: str = ""  # why it was not compiled, in a line
+    reason: str = ""  # why it was not compiled, in one line
     raised: list[BaseException] = field(default_factory=list)  # the first exception of a function that is called back
     alive: Any = field(repr=False, default=None)
     function: Any = field(repr=False, default=None)  # what the user gave
-    key: str = "value1"  # its shape, and of values the number of arguments
+    key: str = "value1"  # its shape, followed by the number of arguments if it is a value
 
     def cause_at(self, first: Floats, second: Floats, words: Words64 | None = None) -> BaseException | None:
-        """Return the exception behind a failed call with these arrays, None if there was none."""
+        """Return the exception that a call with these arrays raised, None if there was none."""
         kept = take_raised([self])
         if kept is not None or not self.compiled:
             return kept
@@ -83,24 +83,24 @@ class Foreign:
 
 
 def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool = False) -> Foreign:
-    """Make the address of a function of the user.
+    """Return the address of a user's function, compiled if possible.
 
     Parameters
     ----------
     function : callable
         A Python function, or one decorated with ``numba.njit``.
     shape : {"value", "array", "adding", "draw", "scalar", "update"}
-        What it takes and returns, see above.
+        What it takes and returns; see the docstring of the module.
     arguments : int
-        Of a value: whether it takes one array or two.
+        For a value: the number of its arguments, one array or two.
     must_compile : bool
         Refuse a function that Numba cannot compile, rather than call it back in Python.
 
     Raises
     ------
     ModelError
-        If it is no function, takes random numbers from elsewhere than its argument, or has to be compiled and
-        cannot be; with the reason in a line.
+        If it is not a function, takes random numbers from elsewhere than its argument, or must be compiled and cannot
+        be. The message has the reason in one line.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
         if function.__module__.partition(".")[0] == "gibbsite":
             _ADOPTED[digest, key] = made
         return made
-    except Exception as reason:  # whatever Numba raises: it says why the function is not for compiled code
+    except Exception as reason:  # Numba raises many types of exceptions
         said = _first_reason(reason)
     if must_compile and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise ModelError(f"the function {name} cannot be compiled: {said}")
@@ -133,12 +133,12 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     return found
 
 
-#: Compiled functions of the library, by what they do: they need not be compiled for every run.
+#: Compiled functions of the library by their digests, so that they are not compiled again for every run.
 _ADOPTED: dict[tuple[str, str], Foreign] = {}
 
 
 def adopt_step(function: Any) -> Foreign:
-    """Make the address of a function of the library that takes both arrays and the words.
+    """Return the address of a function of the library that takes both arrays and the words of the generator.
 
     Examples
     --------
@@ -179,13 +179,13 @@ def _refuse_hidden_random(function: Any, name: str, shape: str) -> None:
             "functions that Numba compiles."
         )
     raise ModelError(
-        f"the function {name} takes random numbers from {source}; it must return the same whenever it is "
+        f"the function {name} takes random numbers from {source}; it must return the same value whenever it is "
         "called with the same values."
     )
 
 
 def take_raised(functions: Iterable[Foreign]) -> BaseException | None:
-    """Return the first exception of functions that were called back, and forget it."""
+    """Return the first exception of the functions that were called back, and clear it."""
     for function in functions:
         if function.raised:
             first = function.raised[0]
@@ -195,10 +195,10 @@ def take_raised(functions: Iterable[Foreign]) -> BaseException | None:
 
 
 def _compile(function: Any, key: str) -> Any:
-    """Return a C function around a function of the user; raise what Numba raises."""
+    """Return a C function around a function of the user; exceptions of Numba pass through."""
     inner = function
     if not hasattr(function, "py_func"):  # an index beyond the end is an error, as in Python
-        # without machine code of its own, which would stay in memory for ever: it is merged into its caller
+        # merged into its caller, because machine code of its own would stay in memory for ever
         inner = _numba.njit(error_model="numpy", boundscheck=True, **HELPER)(function)
     carray, nan = _numba.carray, np.nan
 
@@ -291,7 +291,7 @@ def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Calla
 
 
 def _doubles(address: int, size: int) -> Floats:
-    """Return numbers in memory as an array, without a copy."""
+    """Return a view of numbers in memory."""
     if not size:
         return np.zeros(0)
     memory: Any = (ctypes.c_double * size).from_address(address)
@@ -315,7 +315,7 @@ def _call_in_python(function: Any, key: str, first: Floats, second: Floats, rng:
 
 
 def _numbers(found: Any) -> Floats:
-    """Return what a function of the user returned as numbers; NumPy would take None for NaN."""
+    """Return the result of a user's function as numbers; None is refused, which NumPy would convert to NaN."""
     array = np.asarray(found)
     if array.dtype == object and any(value is None for value in array.flat):
         raise ModelError(f"it returned {found!r}, and a number is needed.")
@@ -330,7 +330,7 @@ def _of_size(found: Any, size: int) -> Floats:
 
 
 class _Generators(threading.local):
-    """A NumPy generator for each thread, to be set to where a chain is."""
+    """A NumPy generator for each thread, whose state is set to that of a chain."""
 
     def __init__(self) -> None:
         self.bits = np.random.SFC64(0)
@@ -342,7 +342,7 @@ _GENERATORS = _Generators()
 
 
 def _generator(words: Words64) -> tuple[np.random.Generator, Callable[[], None]]:
-    """Return a NumPy generator that starts from the words of a chain, and what moves these on."""
+    """Return a NumPy generator seeded from the words of a chain, and a function that advances the words."""
     mine = _GENERATORS
     mine.state["state"]["state"] = words.copy()
     bits = mine.bits
@@ -366,7 +366,7 @@ def call_at(
     second_count: Any,
     words: Words64,
 ) -> float:
-    """Call the function at an address with parts of two arrays: from ``at`` on, ``count`` numbers."""
+    """Call the function at an address with parts of two arrays: ``count`` numbers from index ``at``."""
     function = _C_SIGNATURE(int(address))
     starts = [array.ctypes.data + 8 * int(at) for array, at in ((first, first_at), (second, second_at))]
     return float(function(starts[0], int(first_count), starts[1], int(second_count), words.ctypes.data))
@@ -376,7 +376,7 @@ ROOM = 1024
 
 
 def stack_room() -> Floats:
-    """Return an array of ``ROOM`` numbers, not cleared, on the stack of the compiled function that asks."""
+    """Return an uninitialised array of ``ROOM`` numbers on the stack of the calling compiled function."""
     return np.empty(ROOM)
 
 
@@ -424,7 +424,7 @@ if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 
         return kind(), build
 
-    if ON_STACK:  # not by ``intrinsic_for``, whose functions may not return arrays of their own
+    if ON_STACK:  # ``intrinsic_for`` does not allow functions that return new arrays
         template = numba_templates.make_intrinsic_template(stack_room, _stack_room._defn, "stack_room")
         numba_templates.infer(template)
         numba_templates.infer_global(stack_room, nb.Function(template))
@@ -448,7 +448,7 @@ def _fill_values(address: int, at: Floats, out: Floats) -> None:
 
 
 def values_along(function: Any, at: Floats) -> Floats:
-    """Return a function of one number at many of them."""
+    """Return the values of a function of one number at many points."""
     code = adopt(function, "value", must_compile=True)
     out = np.empty(at.size)
     _fill_values(code.address, np.ascontiguousarray(at, float).ravel(), out)
@@ -463,7 +463,7 @@ def digest_of(function: Any) -> str:
 
 
 def _feed(digest: Any, value: Any, seen: dict[int, Any]) -> None:
-    """Add a value to a digest; ``seen`` keeps what was added alive, so that nothing else gets its id."""
+    """Add a value to a digest; ``seen`` keeps the added values alive, so that their ids are not reused."""
     if id(value) in seen:
         return
     seen[id(value)] = value
@@ -489,13 +489,13 @@ def _feed(digest: Any, value: Any, seen: dict[int, Any]) -> None:
         for item in value:
             _feed(digest, item, seen)
     elif value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
-        digest.update(f"{value!r};".encode())  # where it ends matters: 1 and 23 are not 12 and 3
+        digest.update(f"{value!r};".encode())  # with a separator, so that 1 and 23 differ from 12 and 3
     else:
         digest.update(f"{type(value).__module__}.{getattr(value, '__name__', type(value).__name__)}".encode())
 
 
 def _first_reason(reason: Exception) -> str:
-    """Return the line of a message of Numba that says what is wrong."""
+    """Return the line of a message of Numba that states the reason."""
     lines = [line.strip() for line in str(reason).splitlines() if line.strip()]
     skip = ("Failed in", "During:", "File ", "Traceback", "- Resolution", "- of which")
     telling = [line for line in lines if not line.startswith(skip)] or [type(reason).__name__]

@@ -1,7 +1,7 @@
 """Functions with one implementation per type of their leading arguments, in compiled code and in Python.
 
-The types are the named tuples that describe a kernel, a graph, a schedule. The choice is made while compiling, so a
-loop written once over named tuples is specialised for each combination and costs nothing at run time.
+The types are the named tuples that describe a kernel, a graph or a schedule. The implementation is chosen at compile
+time: a loop is written once and specialised for each combination of types, at no cost at run time.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ R = TypeVar("R")
 
 
 class Dispatch(Generic[P, R]):
-    """Registry behind :func:`generic`: implementations by the types of the leading arguments."""
+    """The registry behind :func:`generic`, of implementations by the types of the leading arguments."""
 
     def __init__(self, stub: Callable[P, R]) -> None:
         self.name = getattr(stub, "__name__", "function")
         self.table: dict[tuple[type | None, ...], Callable[..., Any]] = {}
 
     def find(self, types: tuple[type | None, ...]) -> Callable[..., Any] | None:
-        """Return the implementation for these argument types; the longest match wins, of no type the last.
+        """Return the implementation with the longest match of these argument types.
 
-        What is implemented for a named tuple serves those derived from it, unless they have their own.
+        An implementation for a named tuple also serves types derived from it, unless they have their own.
         """
         for length in range(min(len(types), 3), -1, -1):
             found = self.table.get(types[:length])
@@ -50,8 +50,8 @@ def _kin(kind: type | None) -> tuple[type | None, ...]:
 def generic(stub: Callable[P, R]) -> Callable[P, R]:
     """Make a function whose implementation is chosen by the types of its leading arguments.
 
-    The decorated function is a stub: name, signature and docstring. Implementations are added with
-    :func:`implement`. Works inside compiled code (the choice is made while compiling) and in Python.
+    The decorated function is a stub: name, signature and docstring. Implementations are added with :func:`implement`.
+    This works in compiled code, where the choice is made at compile time, and in Python.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Random numbers that a function of the user takes from somewhere else than from the generator of its chain.
+"""Detection of random numbers that a user's function takes from elsewhere than the generator of its chain.
 
-A conditional that calls ``np.random.normal`` draws from a state that no seed of a run reaches and no
-checkpoint keeps: such runs cannot be repeated. The code of functions is looked through for names that lead
-there, with the functions that it calls; names that only exist while it runs are not seen.
+A conditional that calls ``np.random.normal`` uses a global state, which the seed of a run does not set and checkpoints
+do not store, so the run cannot be repeated. The code of a function and of the functions it calls is searched for names
+that refer to such generators; names that exist only at run time are not found.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _SOURCES = (np.random.Generator, np.random.RandomState, random.Random)
 _BEGIN = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_FAST_BORROW")
 _GO_ON = ("LOAD_ATTR", "LOAD_METHOD")
 _BETWEEN = ("PUSH_NULL", "PRECALL", "KW_NAMES", "CACHE", "EXTENDED_ARG")
-_KNOWN = ("gibbsite", "numpy", "numba", "scipy", "jax", "math")  # whose functions are not looked through
+_KNOWN = ("gibbsite", "numpy", "numba", "scipy", "jax", "math")  # packages whose functions are not searched
 
 
 def hidden_random(function: Any) -> str | None:
-    """Return by which name a function draws random numbers from elsewhere, None if it is not seen to."""
+    """Return the name by which a function draws random numbers from elsewhere, None if none is found."""
     return _search(function, set())
 
 
@@ -67,7 +67,7 @@ def _search_code(code: types.CodeType, outside: dict[str, Any], seen: set[int]) 
 
 
 def _names(code: types.CodeType, outside: dict[str, Any]) -> Iterator[tuple[str, Any, bool]]:
-    """Yield the dotted names that code refers to, what they are, and whether they are called with nothing."""
+    """Yield the dotted names that code refers to, their values, and whether they are called without arguments."""
     steps = [step for step in dis.get_instructions(code) if step.opname not in _BETWEEN]
     imported: dict[str, Any] = {}
     for k, step in enumerate(steps):
@@ -94,7 +94,7 @@ def _names(code: types.CodeType, outside: dict[str, Any]) -> Iterator[tuple[str,
 
 
 def _draws(value: Any, calls_without_arguments: bool, code: types.CodeType) -> bool:
-    """Tell whether calling or using something takes random numbers that belong to no chain."""
+    """Tell whether calling or using a value draws random numbers that do not belong to a chain."""
     if isinstance(value, _SOURCES) or isinstance(getattr(value, "__self__", None), _SOURCES):
         return True
     if value is np.random.default_rng:

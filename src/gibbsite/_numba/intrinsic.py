@@ -1,6 +1,6 @@
-"""What Numba has no function for: bits as floats, and threads that wait for each other.
+"""Intrinsics that Numba lacks: bits as floats, atomic addition, and barriers for threads.
 
-Each intrinsic is a Python function with the same result, so everything runs without the compiler too.
+Each intrinsic is also a Python function with the same result, so that everything runs without the compiler, too.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from gibbsite._common.arrays import Array, Ints
 from gibbsite._numba.jit import DISABLED, Integer, called, intrinsic_for
 
-#: Bytes that are worked on in one go by vector instructions (:mod:`gibbsite._numba.vector`).
+#: Bytes that a vector instruction processes at once (:mod:`gibbsite._numba.vector`).
 WIDTH = 32
-#: Floats that are worked on in one go (:mod:`gibbsite._numba.tiles`).
+#: Floats that a vector operation processes at once (:mod:`gibbsite._numba.tiles`).
 VECTOR = 8
 
 
@@ -55,7 +55,7 @@ def bits_of_double(number: Any) -> Any:
 
 
 def add_atomically(counter: Ints, amount: Any) -> Any:
-    """Add to the first entry of an array, in one step for all threads; return what it was before.
+    """Add to the first entry of an array atomically; return its previous value.
 
     Examples
     --------
@@ -69,11 +69,11 @@ def add_atomically(counter: Ints, amount: Any) -> Any:
 
 
 def fetch(array: Array, index: Any) -> None:
-    """Ask the processor to bring an entry of an array near; it need not exist."""
+    """Prefetch an entry of an array into the processor's cache; the entry need not exist."""
 
 
 def give_way() -> Any:
-    """Let other threads have the processor."""
+    """Yield the processor to other threads."""
     return 0
 
 
@@ -124,7 +124,7 @@ if not DISABLED:
             word = ir.IntType(32)
             kind = ir.FunctionType(ir.VoidType(), [spot.type, word, word, word])
             call = insert_function(builder.module, kind, "llvm.prefetch.p0")
-            builder.call(call, [spot, word(0), word(3), word(1)])  # to be read, to stay, as data
+            builder.call(call, [spot, word(0), word(3), word(1)])  # for reading, with high locality, data cache
             return context.get_dummy_value()
 
         return types.none(array, types.uintp), build
@@ -147,15 +147,15 @@ if not DISABLED:
     intrinsic_for(give_way)(lambda: lambda: _yield())
 
 
-_PATIENCE = 4000  # looks at the counter, of some nanoseconds each, before other threads get a chance
+_PATIENCE = 4000  # checks of the counter, of a few nanoseconds each, before the thread yields
 
 
 @called
 def wait_for_all(gate: Ints, members: Integer) -> None:
-    """Return when all members of a team have called this as often as the caller.
+    """Wait until all members of a team have called this as often as the caller.
 
-    ``gate`` is an array of one zero that the team shares. Waiting is spinning: sleeping and waking takes
-    longer than a sweep of a small model.
+    ``gate`` is an array that the team shares and that holds one zero at first. Threads spin while they wait, because
+    sleeping and waking takes longer than a sweep of a small model.
     """
     arrived = add_atomically(gate, 1)
     target = (arrived // members + 1) * members

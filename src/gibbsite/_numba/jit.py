@@ -1,15 +1,15 @@
 """Compilation: the decorators.
 
-* :func:`compiled` marks an entry point, called from Python: lazily compiled, cached on disk
-  (:mod:`.cache`), releases the GIL.
-* :func:`inlined` marks a helper of compiled code that is always merged into its caller, :func:`called` one
-  that stays a function of its own (compiled once, whoever calls it).
-* :func:`interpreted` lets a small job run as plain Python rather than wait for the compiler.
-* :func:`.generic.generic` makes a function with one implementation per type of its leading arguments.
+* :func:`compiled` marks an entry point, a function that Python calls: it is compiled at its first call, cached on
+  disk (:mod:`.cache`), and releases the GIL.
+* :func:`inlined` marks a helper of compiled code that is always inlined, :func:`called` one that remains a separate
+  function and is compiled once for all callers.
+* :func:`interpreted` runs a small job as plain Python instead of compiling it.
+* :func:`.generic.generic` makes a function with one implementation for each type of its leading arguments.
 
 Environment: ``GIBBSITE_CACHE_DIR`` chooses the directory of the disk cache, ``off`` disables it;
-``NUMBA_DISABLE_JIT=1`` runs everything as plain Python (debugging, coverage); ``GIBBSITE_WITHOUT`` names
-parts of Numba to be done without (:mod:`.parts`).
+``NUMBA_DISABLE_JIT=1`` runs everything as plain Python (debugging, coverage); ``GIBBSITE_WITHOUT`` names private parts
+of Numba to switch off (:mod:`.parts`).
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ __all__ = [
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: An integer of compiled code, of whatever width; type checkers cannot follow NumPy scalars there.
+#: An integer of any width in compiled code; type checkers cannot follow NumPy scalars there.
 Integer = Any
 
 
 class _Patience:
-    """Steps of plain Python, of about a microsecond, that this process may still do instead of compiling.
+    """The number of steps, of about a microsecond each, that this process may still run as plain Python.
 
-    The first few jobs of a process may be all there are; where there are many, compiling pays soon.
+    A process may have only a few jobs, which are done faster without compiling; for many jobs, compiling soon pays.
     """
 
     steps = 3e6
@@ -71,18 +71,17 @@ _interpreting: ContextVar[bool] = ContextVar("interpreting", default=False)
 
 @contextmanager
 def interpreted(steps: float, least_charge: float | None = None) -> Iterator[None]:
-    """Run the block as plain Python if it is small and its compiled code is not at hand.
+    """Run the block as plain Python if it is small and its compiled code is not available.
 
-    Compiling takes seconds, which pays for itself in large jobs or in many small ones. The results are the
-    same bit by bit.
+    Compiling takes seconds, which is worthwhile for large jobs or many small ones. The results are bit-identical.
 
     Parameters
     ----------
     steps : float
-        About how often the body of an innermost loop will be run; infinite where that cannot be told.
+        Approximate number of iterations of the innermost loop; infinite if unknown.
     least_charge : float, optional
-        Steps that the job counts for at least. By default that is much, so that a few dozen of small jobs are
-        taken for the first of many; one of a known number of small jobs need not count for more than it is.
+        The least number of steps that the job is charged. The default is large, so that compiling begins after a few
+        dozen small jobs; pass a small number if the number of jobs is known to be small.
 
     Examples
     --------
@@ -105,14 +104,14 @@ def interpreted(steps: float, least_charge: float | None = None) -> Iterator[Non
 
 
 def compile_always() -> None:
-    """From now on, :func:`interpreted` changes nothing in this process."""
+    """Make :func:`interpreted` do nothing in this process from now on."""
     _Patience.steps = -1.0
 
 
 class Entry(Generic[P, R]):
     """A compiled function called from Python.
 
-    Calls whose arguments involve types from outside the package go to a twin without disk cache.
+    Calls with argument types from outside the package go to a second dispatcher, without disk cache.
     """
 
     def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
@@ -130,7 +129,7 @@ class Entry(Generic[P, R]):
         return cast(R, self._dispatcher(args)(*args, **kwargs))
 
     def _dispatcher(self, args: tuple[object, ...]) -> Any:
-        """Return Numba's dispatcher for such arguments: with disk cache if it involves our code only."""
+        """Return Numba's dispatcher for these arguments, with a disk cache if all their types belong to the package."""
         ours = _are_ours(args)
         with DECORATING:
             if ours and self._kept is None:
@@ -140,7 +139,7 @@ class Entry(Generic[P, R]):
         return self._kept if ours else self._fresh
 
     def compile_for(self, args: tuple[object, ...]) -> Any:
-        """Compile or load it for such arguments; return what Numba made of it."""
+        """Compile or load the function for these arguments; return Numba's result."""
         type_of: Any = numba.typeof
         types = tuple(map(type_of, args))
         dispatcher = self._dispatcher(args)
@@ -148,9 +147,9 @@ class Entry(Generic[P, R]):
         return dispatcher.overloads[types]
 
     def prepare(self, *args: P.args, **kwargs: P.kwargs) -> Callable[[], R]:
-        """Return a function that makes this call again and again; types of arguments are looked at once.
+        """Return a function that repeats this call and inspects the types of the arguments only once.
 
-        That is most of the time of a call of a short loop with named tuples of many arrays.
+        Inspecting types takes most of the time of a short call with named tuples of many arrays.
         """
         if not DISABLED and not kwargs:
             entry_point = getattr(self.compile_for(args), "entry_point", None)  # not public
@@ -159,33 +158,33 @@ class Entry(Generic[P, R]):
         return functools.partial(self, *args, **kwargs)
 
     def _at_hand(self) -> bool:
-        """Whether it has been compiled by this process, or by an earlier one that kept it."""
+        """Whether compiled code exists in this process or on disk."""
         if getattr(self._kept, "signatures", ()) or getattr(self._fresh, "signatures", ()):
             return True
-        if self._kept_before is None:  # the disk is asked once
+        if self._kept_before is None:  # the disk is read once
             self._kept_before = is_kept(self.plain)
         return self._kept_before
 
     @property
     def signatures(self) -> list[Any]:
-        """Type signatures compiled or loaded so far."""
+        """The type signatures compiled or loaded so far."""
         found: list[Any] = []
         for dispatcher in (self._kept, self._fresh):
             found += getattr(dispatcher, "signatures", [])
         return found
 
 
-_OURS: set[type] = {tuple}  # types of tuples that have been looked at
+_OURS: set[type] = {tuple}  # types of tuples that are known to be ours
 
 
 def _are_ours(values: tuple[object, ...]) -> bool:
-    """Whether compiling for these arguments, a tuple themselves, involves code of the package only."""
+    """Tell whether the types of all arguments belong to the package."""
     kind = type(values)
     if kind not in _OURS:
         if kind.__module__.partition(".")[0] != "gibbsite":
             return False
         _OURS.add(kind)
-    # a loop, not all(...): this is most of what a call of a short loop costs
+    # a loop instead of all(...), because this takes most of the time of a short call
     for value in values:  # noqa: SIM110
         if isinstance(value, tuple) and not _are_ours(value):
             return False
@@ -193,7 +192,7 @@ def _are_ours(values: tuple[object, ...]) -> bool:
 
 
 def compiled(function: Callable[P, R]) -> Entry[P, R]:
-    """Mark an entry point: compiled at its first call, kept on disk, run without the GIL.
+    """Mark an entry point, which is compiled at its first call, kept on disk, and run without the GIL.
 
     Examples
     --------
@@ -223,7 +222,7 @@ def compiled_loop(function: Callable[P, R]) -> Entry[P, R]:
 class Helper(Generic[P, R]):
     """A function for compiled code; called from Python, it runs as plain Python.
 
-    Without the wrappers that Python would need to call it, a third of its compile time is saved.
+    Omitting the wrappers that Python would need to call the compiled code saves a third of its compile time.
     """
 
     def __init__(self, function: Callable[P, R], dispatcher: Any) -> None:
@@ -247,7 +246,7 @@ def _helper(function: Callable[P, R], **options: Any) -> Callable[P, R]:
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a helper of compiled code that is always merged into its caller; it must not allocate.
+    """Mark a helper of compiled code that is always inlined; it must not allocate.
 
     Examples
     --------
@@ -261,7 +260,7 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def called(function: Callable[P, R]) -> Callable[P, R]:
-    """Mark a helper of compiled code that stays a function of its own; it must not allocate.
+    """Mark a helper of compiled code that remains a separate function; it must not allocate.
 
     Examples
     --------

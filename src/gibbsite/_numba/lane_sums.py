@@ -1,7 +1,7 @@
-"""Sums over the neighbours of a site, of eight copies of a model side by side, in vector registers.
+"""Sums over the neighbours of a site for eight copies of a model at once, in vector registers.
 
-Compilers keep such sums in memory, because the array they are written to might be the one that states are
-read from. The instructions are those of any processor: vectors that are longer than its registers are split.
+Compilers keep such sums in memory, because the output array might overlap the states. The code runs on any processor:
+vectors longer than its registers are split.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats, Ints8, Words32
 from gibbsite._numba.jit import DISABLED, Integer, intrinsic_for
 
-#: Copies whose sums are taken in one go.
+#: Copies whose sums are computed at once.
 LANES = 8
 
 
@@ -30,7 +30,7 @@ def sum_lanes(
 ) -> None:
     """Write ``field`` plus the sum of coupling times state, over edges from ``first`` to ``last``.
 
-    The states of a neighbour are ``states[neighbour * stride + low]`` and the seven that follow, the sums are
+    The states of a neighbour are ``states[neighbour * stride + low]`` and the seven that follow, and the sums are
     written to ``out[low]`` and the seven that follow.
 
     Examples
@@ -95,7 +95,7 @@ if not DISABLED:
                 spot = builder.bitcast(builder.gep(cells, [at]), small.as_pointer())
                 values = builder.sitofp(builder.load(spot, align=1), vector)
                 weight = spread(builder.load(builder.gep(weights, [edge])))
-                # states are 0 and 1, the product is exact: it may be merged with the addition
+                # states are 0 and 1, so the product is exact and may be fused with the addition
                 product = builder.fmul(weight, values, flags=("contract",))
                 builder.store(builder.fadd(builder.load(total), product, flags=("contract",)), total)
             spot = builder.bitcast(builder.gep(sums, [low]), vector.as_pointer())

@@ -1,10 +1,10 @@
-"""Helpers of compiled code without machine code of their own: they are merged into their callers anyway.
+"""A compiler pipeline that makes no machine code for helpers, which are merged into their callers.
 
-Numba makes every function it compiles ready to run, though a helper never runs by itself: it is linked into an entry
-point as LLVM code, and machine code is made of the whole. Leaving that out saves a fifth of the time that a first call
-takes. For the same reason helpers are optimised once rather than twice: the second, full course is for the whole, and
-leaving it out of helpers saves another tenth. Passes that would change nothing are left out of helpers and of loops,
-too. What is used of Numba is not public; versions that have not been tried take Numba's own pipeline.
+Numba makes machine code of every function it compiles, although a helper never runs by itself: it is linked as LLVM
+code into an entry point, of which machine code is made as a whole. Omitting the machine code of helpers saves a fifth
+of the time of a first call. Helpers are also optimised once instead of twice, because the second, full optimisation is
+applied to the whole; this saves another tenth. Passes that have no effect on helpers and loops are omitted, too. These
+parts of Numba are private; versions that have not been tested use Numba's own pipeline.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def lean_options() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _is_plain(function: Any) -> bool:
-    """Tell whether a function is one of ours, and has no functions inside."""
+    """Tell whether a function belongs to the package and defines no inner functions."""
     ours = function.__module__.partition(".")[0] == "gibbsite"
     return ours and not any(isinstance(each, CodeType) for each in function.__code__.co_consts)
 
@@ -43,8 +43,8 @@ def _make_pipelines() -> tuple[type, type]:
 
     from numba import _dynfunc  # type: ignore[attr-defined]
 
-    # Looked for in vain in functions of ours: ``with`` blocks, functions inside of functions, expressions of
-    # whole arrays, functions marked as to be inlined before types are known.
+    # Our functions do not use these: ``with`` blocks, inner functions, expressions of whole arrays, and functions that
+    # are inlined before types are inferred.
     needless = (
         untyped_passes.WithLifting,
         untyped_passes.InlineClosureLikes,
@@ -60,14 +60,14 @@ def _make_pipelines() -> tuple[type, type]:
     register: Any = register_pass
 
     class HelperLibrary(library):  # type: ignore[misc]
-        """LLVM code that is optimised and linked into others, and not compiled further."""
+        """LLVM code that is optimised and linked into other libraries, but not compiled further."""
 
         def _finalize_final_module(self) -> None:
             self._finalize_dynamic_globals()
             self._finalized = True
 
         def _optimize_functions(self, module: Any) -> None:
-            # as Numba does it, but not for functions that are only declared
+            # as in Numba, but skipping functions that are only declared
             module.data_layout = self._codegen._data_layout
             for function in module.functions:
                 if not function.is_declaration:
@@ -75,8 +75,8 @@ def _make_pipelines() -> tuple[type, type]:
                     passes.run(function, builder)
 
         def _optimize_final_module(self) -> None:
-            # what Numba does before it removes reference counting; the full course follows in the entry
-            # point. Without any, loops come out slower by up to a half.
+            # the optimisation that Numba runs before it removes reference counting; the full one follows in the entry
+            # point. Without the first one, loops are up to 50 % slower.
             generator = self._codegen
             passes, builder = generator._module_pass_manager(
                 loop_vectorize=generator._loopvect, slp_vectorize=False, opt=generator._opt_level, cost="cheap"
@@ -101,7 +101,7 @@ def _make_pipelines() -> tuple[type, type]:
             finally:
                 state.flags.no_compile = given
             found = state.cr
-            # callers know the function by this object, which nobody calls
+            # callers identify the function by this object, which is never called
             name = found.fndesc.qualname.split(".")[-1]
             key = _dynfunc.make_function(found.fndesc.lookup_module(), name, "", 0, found.env, (state.library,))
             state.targetctx.insert_user_function(key, found.fndesc, [state.library])
@@ -110,7 +110,7 @@ def _make_pipelines() -> tuple[type, type]:
             return True
 
     class Flags(given_flags):  # type: ignore[misc]
-        """Numba's flags, compared at once: it looks functions up by them thousands of times."""
+        """Numba's flags with a cached hash, because Numba looks functions up by them thousands of times."""
 
         def __hash__(self) -> int:
             return number
@@ -121,16 +121,16 @@ def _make_pipelines() -> tuple[type, type]:
             return self._values == other._values or _differing(self) == _differing(other)
 
     def _differing(flags: Any) -> dict[str, Any]:
-        """Return the options of flags that are not as they are by default."""
+        """Return the options of flags that differ from their defaults."""
         return {name: value for name, value in flags._values.items() if value != defaults[name]}
 
     defaults = {name: option.default for name, option in given_flags.options.items()}
-    number = hash(given_flags())  # which depends on the names of the options only
+    number = hash(given_flags())  # depends on the names of the options only
     if hash(given_flags(Flags())) != number:
         raise ValueError("flags have hashes of their own")
 
     class LeanCompiler(base):  # type: ignore[misc]
-        """Numba's pipeline without what no function of ours needs."""
+        """Numba's pipeline without passes that our functions do not need."""
 
         def __init__(
             self, typing: Any, target: Any, library: Any, arguments: Any, returned: Any, flags: Any, local_types: Any
@@ -145,7 +145,7 @@ def _make_pipelines() -> tuple[type, type]:
             return [manager]
 
     class HelperCompiler(LeanCompiler):
-        """The same with that lowering."""
+        """The lean pipeline with the lowering of helpers."""
 
         def define_pipelines(self) -> list[Any]:
             (manager,) = super().define_pipelines()

@@ -1,4 +1,4 @@
-"""The options that functions are compiled with."""
+"""The options for compiling functions."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def _find_templates() -> None:
 
     found: Any = templates
     if not all(map(callable, (found.make_intrinsic_template, found.infer, found.infer_global))):
-        raise TypeError("templates are no functions")
+        raise TypeError("templates are not functions")
 
 
 _config: Any = numba.config
 DISABLED: bool = bool(_config.DISABLE_JIT)
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-# Functions that are called from Python only need no wrapper for calls from C.
+# Functions that only Python calls need no wrapper for calls from C.
 FROM_PYTHON: dict[str, Any] = {"no_cfunc_wrapper": True}
-# Without Numba's runtime there is no allocation in compiled code, and no reference counting either: a
-# sweep that hands tuples of arrays to its step pays several atomic operations per update otherwise (a
-# factor of three, and twice the compile time).
+# Without Numba's runtime, compiled code can neither allocate nor count references. With it, a sweep that passes tuples
+# of arrays to its step would do several atomic operations per update, which makes it three times slower and doubles the
+# compile time.
 LEAN: dict[str, Any] = {**OPTIONS}
-# Arrays that are not on the stack have to be counted.
+# Arrays that are not on the stack need reference counting.
 ON_STACK: bool = not DISABLED and try_part("stack", _find_templates)
 if ON_STACK and try_part("runtime", _switch_off_runtime):
     LEAN["_nrt"] = False

@@ -11,9 +11,9 @@ part         purpose                                             without it
 ``events``   notifications when something is compiled            time limits include compiling, without a message
 ===========  ==================================================  ===========================================
 
-The figures are those of docs/design.md. A part is missing if trying it raises, or if the environment variable
-``GIBBSITE_WITHOUT`` names it, for tests and for finding the cause of a fault. Missing parts are logged once
-each, at level ``INFO``.
+The figures are those of docs/design.md. A part is missing if trying it raises an exception, or if the environment
+variable ``GIBBSITE_WITHOUT`` names it, for tests and for debugging. Each missing part is logged once, at level
+``INFO``.
 """
 
 from __future__ import annotations
@@ -29,33 +29,33 @@ _missing: dict[str, str] = {}
 
 
 def try_part(part: str, attempt: Callable[[], object]) -> bool:
-    """Tell whether a part of Numba can be used: ``attempt`` is called, and must not raise."""
+    """Tell whether a part of Numba can be used, that is, whether calling ``attempt`` raises no exception."""
     if part not in PARTS:
-        raise ValueError(f"{part!r} is none of the parts {', '.join(PARTS)}.")
+        raise ValueError(f"{part!r} is not one of the parts {', '.join(PARTS)}.")
     if part not in _missing:
         if part in os.environ.get("GIBBSITE_WITHOUT", "").replace(",", " ").split():
             give_up(part, "GIBBSITE_WITHOUT names it")
         else:
             try:
                 attempt()
-            except Exception as reason:  # whatever another version of Numba raises
+            except Exception as reason:  # other versions of Numba may raise anything
                 give_up(part, f"{type(reason).__name__}: {reason}")
     return part not in _missing
 
 
 def give_up(part: str, reason: str) -> None:
-    """Do not use a part from now on, and log the reason."""
+    """Switch a part off, and log the reason."""
     _missing[part] = reason
     log.info("a part of Numba, %s, is not used (%s)", part, reason)
 
 
 def missing_parts() -> dict[str, str]:
-    """Return the parts that are not used, with reasons."""
+    """Return the parts that are not used, with the reasons."""
     return dict(_missing)
 
 
 def describe_processor() -> str:
-    """Return the name of the processor for which code is compiled, and its vector instructions."""
+    """Return the name and the vector instructions of the processor for which code is compiled."""
     from llvmlite import binding
 
     features = binding.get_host_cpu_features()

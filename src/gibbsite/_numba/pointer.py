@@ -1,8 +1,8 @@
-"""Compiled functions as values: passed to a loop as their address, so that the loop need not know them.
+"""Compiled functions as values, which loops call by address.
 
-A loop that calls a function by its address is compiled, and kept on disk, once for all functions of the same
-types, and a call costs some nanoseconds. Numba has functions as values of its own, but a call of a loop that
-takes one costs ten microseconds more.
+A loop that calls a function by its address is compiled and kept on disk once for all functions with the same types, and
+a call costs a few nanoseconds. Numba supports functions as values, too, but they make each call of the loop ten
+microseconds slower.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from gibbsite._numba.options import LEAN, LOOP
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Functions by their addresses: these are what runs without the compiler.
+# The Python functions by their "addresses", for runs without the compiler.
 _PLAIN: dict[int, Callable[..., Any]] = {}
 
 
 def pointed(function: Callable[P, R]) -> Entry[P, R]:
-    """Mark a function of four arguments, without a result, that compiled loops call by its address.
+    """Mark a function of four arguments and no result that compiled loops call by its address.
 
-    It must not allocate. There is no way to call the compiled function from Python: to take its arguments
-    apart would double the time it takes to compile.
+    It must not allocate. Python cannot call the compiled function, because the wrapper for that would double its
+    compile time.
     """
     return Entry(function, {**LEAN, **LOOP, "no_cpython_wrapper": True})
 
 
 def point_at(entry: Entry[..., Any], *arguments: Any) -> int:
-    """Compile a pointed function for arguments like these, or load it; return its address.
+    """Return the address of a pointed function, compiled or loaded for arguments like these.
 
     Examples
     --------
@@ -75,14 +75,14 @@ if not DISABLED:
         def find(address: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
             kinds = [nb.unliteral(kind) for kind in (a, b, c, d)]
             if any(isinstance(kind, nb.Array) and kind.layout != "C" for kind in kinds):
-                return None  # the function was compiled for contiguous ones
+                return None  # the function was compiled for contiguous arrays
             return nb.none(nb.int64, *kinds)
 
         return find
 
     @lower_builtin(call_pointer, nb.int64, nb.Any, nb.Any, nb.Any, nb.Any)  # type: ignore[untyped-decorator]
     def _build_call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # the wrapper that Numba makes for calls from C takes values, and returns nothing as a pointer
+        # Numba's wrapper for calls from C takes values, and returns None as a pointer
         kinds = [context.get_value_type(kind) for kind in signature.args[1:]]
         called = ir.FunctionType(context.get_value_type(nb.none), kinds)
         function = builder.inttoptr(arguments[0], called.as_pointer())

@@ -1,8 +1,7 @@
-"""Four floating-point numbers as one value, for loops that are too short for the compiler to find them.
+"""Four floating-point numbers as one value, for loops that the compiler cannot vectorise.
 
-LLVM makes vector instructions of loops that are long, and whose arrays are known to be different. Four
-numbers at a time need neither; processors take them in one or two instructions. Without the compiler a
-quad is an array of four numbers.
+LLVM vectorises only long loops over arrays that are known not to overlap. Operations on four numbers at a time need
+neither; processors do them in one or two instructions. Without the compiler, a quad is an array of four numbers.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import DISABLED, intrinsic_for
 
-#: Numbers of an quad.
+#: Numbers in a quad.
 FOUR = 4
 
 Quad = Any
 
 
 def take(array: Floats, at: Any) -> Quad:
-    """Return four numbers of an array, from an index on."""
+    """Return four numbers of an array, beginning at an index."""
     return array[int(at) : int(at) + FOUR].copy()
 
 
 def put(array: Floats, at: Any, value: Quad) -> None:
-    """Write four numbers to an array, from an index on."""
+    """Write four numbers to an array, beginning at an index."""
     array[int(at) : int(at) + FOUR] = value
 
 
@@ -37,27 +36,27 @@ def spread(number: float) -> Quad:
 
 
 def plus(a: Quad, b: Quad) -> Quad:
-    """Return sums."""
+    """Return the elementwise sum."""
     return a + b
 
 
 def minus(a: Quad, b: Quad) -> Quad:
-    """Return differences."""
+    """Return the elementwise difference."""
     return a - b
 
 
 def times(a: Quad, b: Quad) -> Quad:
-    """Return products."""
+    """Return the elementwise product."""
     return a * b
 
 
 def over(a: Quad, b: Quad) -> Quad:
-    """Return quotients."""
+    """Return the elementwise quotient."""
     return a / b
 
 
 def reached(a: Quad) -> Quad:
-    """Return one for numbers that are not negative, and zero for others.
+    """Return one for each non-negative number, and zero for the others.
 
     Examples
     --------
@@ -68,7 +67,7 @@ def reached(a: Quad) -> Quad:
 
 
 def logarithm(a: Quad) -> Quad:
-    """Return logarithms of positive numbers, to about one part in 10^15."""
+    """Return the logarithms of positive numbers, with a relative error of about 1e-15."""
     return np.log(a)
 
 
@@ -86,7 +85,7 @@ if not DISABLED:
     _SPREAD = ir.Constant(ir.VectorType(_WORD, FOUR), [0] * FOUR)
 
     class QuadType(nb.Type):  # type: ignore[misc]
-        """The type of quads."""
+        """The Numba type of quads."""
 
         def __init__(self) -> None:
             super().__init__(name="Quad")

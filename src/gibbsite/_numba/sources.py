@@ -1,17 +1,17 @@
-"""Which sources compiled code depends on, as one hash: the key of the disk cache.
+"""The key of the disk cache: a hash of all sources that compiled code depends on.
 
-Compiled code is made of functions of the modules that import from :mod:`gibbsite._numba`, and of constants
-that these import from other modules. An implementation registered in any of them may be chosen in any loop,
-so all loops have one key: a hash of all those modules and, transitively, of the modules of the package that
-they import at the top level. Not among them are, for example, the command line, reports and most formats.
+Compiled code consists of functions of the modules that import from :mod:`gibbsite._numba`, and of constants that these
+import from other modules. An implementation registered in any of them may be chosen in any loop, so all loops share one
+key: a hash of these modules and, transitively, of the modules of the package that they import at the top level. The
+command line, reports and most formats, for example, do not contribute.
 
-Docstrings, comments and blank lines are left out, by expressions that are fast rather than exact. That they
-change nothing else in any file of the package, and that the modules are found, is checked by
-``tests/numba/test_sources.py`` with Python's own parser, which would take seconds here.
+Docstrings, comments and blank lines are removed by regular expressions that are fast but not exact.
+``tests/numba/test_sources.py`` uses Python's parser, which would take seconds here, to check that they change nothing
+else in any file of the package and that all modules are found.
 
-Which code is compiled is recognised by the content of the files, never by their times: a later process reads
-all files, which takes ten milliseconds, and looks up the key of this content beside the caches. The key is
-computed where the content is new.
+The key depends on the content of the files, never on their modification times: a later process reads all files, which
+takes ten milliseconds, and looks up the key of this content beside the caches. The key is computed only for new
+content.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from pathlib import Path
 
 from gibbsite._numba.files import read_checked, write_checked
 
-# A string in three quotes that is a statement of its own. Possessive: others would be looked at in all ways.
+# A triple-quoted string that is a statement. Possessive quantifiers avoid catastrophic backtracking.
 _DOCSTRING = re.compile(r'^([ \t]*)[rR]?"""(?:[^\\"]++|\\.|"(?!""))*+"""[ \t]*$', re.MULTILINE | re.DOTALL)
 _COMMENT_LINE = re.compile(r"^[ \t]*#[^\n]*\n", re.MULTILINE)
-# Behind code: no quotes, so that a string is never taken for a comment.
+# A comment after code. It must not contain quotes, so that a string is never mistaken for a comment.
 _COMMENT = re.compile(r"[ \t]+#[^\n\"']*$", re.MULTILINE)
 _BLANK = re.compile(r"\n(?:[ \t]*\n)+")
-# At the beginning of a line: neither for type checkers alone nor inside of functions.
+# Imports at the beginning of a line, which excludes those inside functions or for type checkers only.
 _FROM = re.compile(r"^from (gibbsite[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _IMPORT = re.compile(r"^import (gibbsite[\w.]*)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
@@ -54,7 +54,7 @@ def imports_of(text: str) -> list[str]:
 
 
 def _compiles(module: str) -> bool:
-    """Tell whether importing a module may mean that something is compiled: random numbers alone do not."""
+    """Tell whether a module that imports this one may compile functions; random numbers alone do not count."""
     return module.startswith(_COMPILER) and not module.startswith(f"{_COMPILER}.random")
 
 
@@ -82,9 +82,9 @@ def hash_sources(root: Path, base: Path | None, salt: str) -> str:
     root : Path
         The folder of the package.
     base : Path, optional
-        Where to keep the key of this content.
+        The folder in which the key of this content is kept.
     salt : str
-        What else the key depends on.
+        Settings that the key depends on besides the sources.
     """
     texts = {name: Path(path).read_bytes() for name, path in _python_files(str(root), "gibbsite")}
     content = _digest(salt.encode(), *(part for name in sorted(texts) for part in (name.encode(), texts[name])))
@@ -110,7 +110,7 @@ def _find_key(texts: dict[str, bytes], salt: str) -> str:
 
 
 def _digest(*parts: bytes) -> bytes:
-    """Return a hash of texts that tells apart where each of them ends."""
+    """Return a hash of texts that also depends on their lengths."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))

@@ -1,8 +1,8 @@
 """The innermost loop of matrix products, with its sums in vector registers.
 
-What it computes is said, in Python, by :func:`gibbsite.kernels.batched.layers.add_product`. Compilers keep the
-sums of such a loop in memory; here they are spelled out as variables of their own. The instructions are
-those of any processor: vectors that are longer than its registers are split.
+:func:`gibbsite.kernels.batched.layers.add_product` is the same computation in Python. Compilers keep the sums of such a
+loop in memory; here they are separate variables. The code runs on any processor: vectors longer than its registers are
+split.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PLACES = ir.VectorType(ir.IntType(32), VECTOR)
 
 
 def make_tile(sites: int, vectors: int, tile: int) -> Any:
-    """Return an intrinsic that adds up the log-odds of some sites of a tile in some vectors of chains."""
+    """Return an intrinsic that sums the log-odds of ``sites`` sites of a tile in ``vectors`` vectors of chains."""
 
     @intrinsic
     def add_tile(
@@ -56,7 +56,7 @@ def make_tile(sites: int, vectors: int, tile: int) -> Any:
                     one = builder.insert_element(ir.Constant(_KIND, ir.Undefined), number, ir.IntType(32)(0))
                     spread = builder.shuffle_vector(one, one, ir.Constant(_PLACES, [0] * VECTOR))
                     for v in range(vectors):
-                        # states are 0 and 1, the product is exact: it may be merged with the addition
+                        # states are 0 and 1, so the product is exact and may be fused with the addition
                         product = builder.fmul(spread, inputs[v], flags=("contract",))
                         grown = builder.fadd(builder.load(total[u][v]), product, flags=("contract",))
                         builder.store(grown, total[u][v])

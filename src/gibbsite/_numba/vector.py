@@ -1,8 +1,8 @@
-"""Vector instructions that compilers do not find on their own, for 32 chains at a time.
+"""Vector instructions for 32 chains at a time that compilers do not generate by themselves.
 
-What they do is said, in Python, by :mod:`gibbsite.kernels.batched.replicated`, which is also what processors
-without them run. Here they are spelled out for the compiler: sixteen bytes, or sixteen words in two halves,
-fit into registers, where all chains look theirs up at once.
+:mod:`gibbsite.kernels.batched.replicated` is the same computation in Python, which processors without these
+instructions run. Tables of sixteen bytes, or of sixteen words in two halves, fit into registers, where all chains look
+up their values at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _words(count: int) -> Any:
 
 
 class _Code:
-    """Vector instructions, over the arguments of an intrinsic."""
+    """A builder of vector instructions over the arguments of an intrinsic."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any) -> None:
         self.context, self.builder, self.types, self.arguments = (context, builder, signature.args, arguments)
@@ -117,7 +117,7 @@ def add_vector(typing: Any, sums: Any, here: Any, threshold: Any, table: Any, pl
 
 
 def has_shuffles() -> bool:
-    """Tell whether compiled code may use AVX2; the same words tell compile caches apart."""
+    """Tell whether compiled code may use AVX2."""
     found: list[bool] = []
 
     def look() -> None:

@@ -159,7 +159,9 @@ class StoredPairs(Model):
         for name in self.wanted:
             file = self.path / f"{name}.npy"
             if not file.is_file() or file.stat().st_size != files[name]["bytes"]:
-                raise FormatError(f"{file} is missing or has another size than its manifest says; store it again.")
+                raise FormatError(
+                    f"{file} is missing or does not have the size that its manifest states; store it again."
+                )
         entries = int(self.manifest["entries"])
         for name in self.wanted:
             found = self._map(name)
@@ -369,7 +371,7 @@ def _read_manifest(folder: Path, fail: Any) -> bytes:
     file = folder / MANIFEST
     try:
         if not file.is_file() and file.exists():
-            raise fail("it is no regular file")
+            raise fail("it is not a regular file")
         with open(file, "rb") as text:
             found = text.read(_LONGEST_MANIFEST + 1)
     except (OSError, ValueError) as reason:

@@ -1,5 +1,5 @@
-"""Random numbers of compiled code: seeds to streams, generators, and draws from distributions.
+"""Random numbers for compiled code: streams, generators, and draws from distributions.
 
-``generators`` has the two generators, ``ziggurat`` normal and exponential numbers, ``poisson`` Poisson
-numbers, ``alias`` draws by weight.
+``generators`` contains the two generators, ``ziggurat`` normal and exponential numbers, ``poisson`` Poisson numbers,
+and ``alias`` draws by weight.
 """

@@ -1,4 +1,4 @@
-"""Alias tables (Walker 1977, Vose 1991): draw from any discrete law in constant time."""
+"""Alias tables (Walker 1977, Vose 1991): draws from any discrete distribution in constant time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gibbsite._numba.random.generators import Words, bits
 
 _U = np.uint64
 _HALF, _LOW = _U(32), _U(0xFFFFFFFF)
-_LEAST_SHARE = 1 << 18  # columns that are worth a thread
+_LEAST_SHARE = 1 << 18  # the least number of columns for which a thread is worthwhile
 
 
 def build_alias(weights: Floats) -> tuple[Floats, Ints32]:
-    """Build the table: draw a column uniformly, stay with probability ``stay``, else take ``other``.
+    """Build a table: a draw picks a column uniformly and keeps it with probability ``stay``, else it takes ``other``.
 
     Examples
     --------
@@ -32,11 +32,11 @@ def build_alias(weights: Floats) -> tuple[Floats, Ints32]:
 
 
 def build_alias_rows(start: Array, weights: Floats, step: int = 1) -> Words64:
-    """Build one table for each compressed row of weights, eight bytes per entry, on all cores.
+    """Build one table for each compressed row of weights, with eight bytes per entry, on all cores.
 
-    Entry k of a row holds the probability to stay, in units of 2^-32, in its upper half and the column taken
-    otherwise in its lower half, so that a draw reads one word; see :func:`draw_column`. ``weights[step * k]``
-    is the weight of entry k. Rows without weight are never to be drawn from.
+    Entry k of a row holds the probability to stay, in units of 2^-32, in its upper half and the column taken otherwise
+    in its lower half, so that a draw reads one word; see :func:`draw_column`. ``weights[step * k]`` is the weight of
+    entry k. Rows whose weights are all zero must not be drawn from.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def build_alias_rows(start: Array, weights: Floats, step: int = 1) -> Words64:
     first = start.astype(np.int64)
     table = np.zeros(int(first[-1]), np.uint64)
     members = max(1, min(os.cpu_count() or 1, table.size // _LEAST_SHARE))
-    # cuts at equal numbers of columns, not of rows
+    # each thread gets the same number of columns, not of rows
     cuts = np.searchsorted(first, np.arange(1, members) * (table.size / members)).tolist()
     edges = [0, *cuts, n]
     with ThreadPoolExecutor(members) as pool:
@@ -73,7 +73,7 @@ def draw_column(table: Words64, first: Integer, many: Integer, rng: Words) -> tu
             product = (word >> _HALF) * m
     column = product >> _HALF
     entry = table[np.uintp(first) + np.uintp(column)]
-    # no branch: it could not be foretold, and would wait for the entry to arrive from memory
+    # without a branch, which could not be predicted and would stall until the entry arrives from memory
     stays = _U((word & _LOW) < (entry >> _HALF))
     return rng, np.uintp(column * stays + (entry & _LOW) * (_U(1) - stays))
 
@@ -112,7 +112,7 @@ def _fill_rows(start: Ints, weights: Floats, step: int, table: Words64, begin: i
 def _share(
     left: Floats, weights: Floats, stay: Floats, other: Ints32, small: Ints32, large: Ints32, n: Integer
 ) -> None:
-    """Give columns that are not full the rest of fuller ones."""
+    """Fill up columns below average with the excess of columns above average."""
     n_small, n_large = 0, 0
     heaviest = 0
     for i in range(n):
@@ -134,7 +134,7 @@ def _share(
             n_large -= 1
             small[n_small] = j
             n_small += 1
-    # what rounding left over is full, except that a column of weight zero must never be drawn
+    # columns left over by rounding are full, except that a column of weight zero must never be drawn
     for k in range(n_small):
         i = small[k]
         if weights[i] == 0.0:

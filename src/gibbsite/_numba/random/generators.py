@@ -1,12 +1,12 @@
-"""Random numbers: seeds to streams, and the two generators compiled code uses.
+"""The two random number generators of compiled code, and their streams.
 
-Sequential: xoshiro256++ (Blackman and Vigna, 2021). Its state is a tuple of four 64-bit words that compiled
-loops keep in registers, ``rng, u = uniform(rng)``. Streams for chains come from NumPy's
-``SeedSequence.spawn``: chain ``c`` of a run always gets the same stream, whatever else runs beside it.
+Sequential: xoshiro256++ (Blackman and Vigna, 2021). Its state is a tuple of four 64-bit words that compiled loops keep
+in registers, ``rng, u = uniform(rng)``. Streams for chains come from NumPy's ``SeedSequence.spawn``: chain ``c`` of a
+run always gets the same stream, whatever runs in parallel.
 
-Keyed: Philox4x32 (Salmon et al., 2011), a function of a key (the chain) and a counter (sweep and position).
-Where many sites move at once, each finds its own numbers, in whatever order and on whatever thread; and a
-loop over counters compiles to vector instructions. Quality: ``docs/random.md``.
+Keyed: Philox4x32 (Salmon et al., 2011), a function of a key (the chain) and a counter (sweep and position). When many
+sites are updated at once, each gets its own numbers, independent of order and thread, and a loop over counters compiles
+to vector instructions. Tests of quality are in ``docs/random.md``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TO_UNIT = 1.0 / 9007199254740992.0  # 2^-53
 
 
 def stream(entropy: int, chain: int) -> Words64:
-    """Return the start words of the generator of one chain.
+    """Return the initial words of the generator of a chain.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def stream(entropy: int, chain: int) -> Words64:
 
 @inlined
 def load(words: Words64) -> Words:
-    """Take the generator state out of an array."""
+    """Read the state of a generator from an array."""
     return words[0], words[1], words[2], words[3]
 
 
 @inlined
 def store(words: Words64, rng: Words) -> None:
-    """Put the generator state back into its array."""
+    """Write the state of a generator to its array."""
     words[0], words[1], words[2], words[3] = rng
 
 
@@ -83,16 +83,16 @@ def uniform(rng: Words) -> tuple[Words, float]:
 
 @inlined
 def below(rng: Words, n: Integer) -> tuple[Words, Integer]:
-    """Advance the generator; return it and an integer in 0..n-1, n < 2^32.
+    """Advance the generator; return it and an integer in 0..n-1, for n < 2^32.
 
-    The high part of a 32 x 32-bit product (Lemire, 2019), with his rejection step, so that every
-    value is exactly equally likely.
+    The integer is the high part of a 32 x 32-bit product, with the rejection step of Lemire (2019), so that every value
+    is exactly equally likely.
     """
     m = _U(n)
     mask = _U(0xFFFFFFFF)
     rng, word = bits(rng)
     product = (word >> _U(32)) * m
-    if (product & mask) < m:  # rare: only then is the remainder worth a division
+    if (product & mask) < m:  # rare, so that the division below is rare, too
         threshold = (_U(0x100000000) - m) % m
         while (product & mask) < threshold:
             rng, word = bits(rng)
@@ -102,22 +102,22 @@ def below(rng: Words, n: Integer) -> tuple[Words, Integer]:
 
 _U32 = np.uint32
 _HIGH, _LOW = _U(32), _U(0xFFFFFFFF)
-# Seven rounds are the fewest that pass every test of BigCrush (Salmon et al., table 2); what else was tried,
-# and what its authors say of seven and eight, is in docs/random.md.
+# Seven rounds are the fewest that pass every test of BigCrush (Salmon et al., table 2); docs/random.md has the
+# alternatives that were tried, and what the authors say about seven and eight rounds.
 ROUNDS = 7
 _MULTIPLY_0, _MULTIPLY_1 = _U(0xD2511F53), _U(0xCD9E8D57)
 _WEYL_0, _WEYL_1 = _U32(0x9E3779B9), _U32(0xBB67AE85)
-# Most numbers that are made in one go, and the counters that takes.
+# The largest number of words that are made at once, and the number of counters for them.
 BLOCK = 512
 LANES = BLOCK // 4
-# Three branches of the counters that never meet: whole words, words taken apart into bytes, single words.
+# Three disjoint branches of the counters: whole words, words that are split into bytes, single words.
 WORDS, BYTES, SINGLE = (np.uint32(branch << 30) for branch in range(3))
 
 Four = tuple[np.uint32, np.uint32, np.uint32, np.uint32]
 
 
 def chain_key(words: Words64) -> Words32:
-    """Return the key of the keyed generator of a chain, from the start words of its stream.
+    """Return the key of the keyed generator of a chain, from the initial words of its stream.
 
     Examples
     --------
@@ -147,8 +147,8 @@ def fill_keyed(
 ) -> None:
     """Write the words of the counters ``first``, ``first + 1``, ... of a sweep to ``out``.
 
-    Word w of counter ``first + i`` is number ``w * lanes + i``, so that a loop over counters writes four runs
-    without shuffling. The branch stands in the top bits of a counter's first half.
+    Word w of counter ``first + i`` is number ``w * lanes + i``, so that a loop over counters writes four contiguous
+    runs without shuffling. The branch is in the top bits of the first half of a counter.
     """
     low, high = _U32(_U(sweep) & _LOW), _U32(_U(sweep) >> _HIGH)
     lanes = np.uintp(lanes)
@@ -163,7 +163,7 @@ def fill_keyed(
 
 @called
 def single_word(key_0: np.uint32, key_1: np.uint32, sweep: Integer, position: Integer) -> np.uint32:
-    """Return a random word for a position of a sweep, from counters that :func:`fill_keyed` does not use."""
+    """Return a random word for a position in a sweep, from the branch of single words."""
     low, high = _U32(_U(sweep) & _LOW), _U32(_U(sweep) >> _HIGH)
     at = _U(position)
     return philox(_U32(at & _LOW), _U32(at >> _HIGH) | SINGLE, low, high, key_0, key_1)[0]

@@ -14,8 +14,8 @@ from typing import Any
 from gibbsite._numba.jit import Integer, called
 from gibbsite._numba.random.generators import Words, uniform
 
-_SMALL = 10.0  # below this the search for the inverse is short
-_MOST = 200  # the search ends here at the latest: no double is left between the sum and one long before
+_SMALL = 10.0  # below this mean, the search of the inversion is short
+_MOST = 200  # the search ends here at the latest; the sum equals one in double precision long before
 
 
 @called
@@ -49,7 +49,7 @@ def poisson(rng: Words, mean: Any) -> tuple[Words, Integer]:
         rng, v = uniform(rng)
         u -= 0.5
         near = 0.5 - abs(u)
-        if near <= 0.0:  # u was zero: infinitely far out
+        if near <= 0.0:  # u was zero
             continue
         k = math.floor((2.0 * a / near + b) * u + mean + 0.43)
         if near >= 0.07 and v <= quick:

@@ -1,9 +1,9 @@
 """Normal and exponential numbers for compiled code: the ziggurat of Marsaglia and Tsang (2000).
 
-The area under a falling density is cut into 256 layers of equal area: level strips, and a base with the tail beyond its
-right edge. A layer is drawn, and a place on its width; nearly always it lies left of where the next layer ends, so
-under the curve, and is the answer. Layer, place and sign come from different bits of one word, which Marsaglia's own
-code did not keep apart (Doornik, 2005); the tail is drawn exactly (Marsaglia, 1964).
+The area under a decreasing density is cut into 256 layers of equal area: horizontal strips, and a base that includes
+the tail. A draw picks a layer and a position in its width. Nearly always the position is left of the right edge of the
+next layer, so that it lies under the curve and is accepted. Layer, position and sign come from different bits of one
+word, as Doornik (2005) recommends; the tail is drawn exactly (Marsaglia, 1964).
 
 References
 ----------
@@ -28,7 +28,7 @@ _U = np.uint64
 _LAYERS = 256
 _LAST, _SIGN, _PLACE = _U(_LAYERS - 1), _U(_LAYERS), _U(11)
 _TO_UNIT = 1.0 / 9007199254740992.0  # 2^-53
-# Right edge of the base of 256 layers: where equal areas meet the top of the curve exactly.
+# Right edge of the base, chosen so that 256 layers of equal area end exactly at the top of the curve.
 _NORMAL_EDGE = 3.6541528853610088
 _EXPONENTIAL_EDGE = 7.69711747013104972
 
@@ -36,9 +36,10 @@ _EXPONENTIAL_EDGE = 7.69711747013104972
 def layers(
     edge: float, area: float, height: Callable[[float], float], place: Callable[[float], float]
 ) -> tuple[Floats, Floats]:
-    """Return the right edges of the layers from the base up, and the heights of the curve there.
+    """Return the right edges of the layers, from the base up, and the heights of the curve at them.
 
-    The first edge is that of a rectangle of the base's area; the last is zero. ``place`` is the inverse of ``height``.
+    The first edge is that of a rectangle with the area of the base; the last is zero. ``place`` is the inverse of
+    ``height``.
 
     Examples
     --------
@@ -91,7 +92,7 @@ def normal(rng: Words) -> tuple[Words, float]:
 
 @inlined
 def normal_of(word: np.uint64, spare: Words) -> Any:
-    """Return a standard normal number made of a random word; ``spare`` is for the rare second try.
+    """Return a standard normal number made of a random word; ``spare`` supplies further words in rare cases.
 
     Examples
     --------
@@ -108,10 +109,10 @@ def normal_of(word: np.uint64, spare: Words) -> Any:
 
 @called
 def _outside(rng: Words, layer: Integer, z: Any) -> tuple[Words, float]:
-    """Return the absolute value of a normal number, of which a first place was not surely under the curve."""
+    """Return the absolute value of a normal number if the first position was not accepted at once."""
     while z >= _X[layer + 1]:
         if layer == 0:
-            while True:  # the tail: an exponential envelope of rate _NORMAL_EDGE
+            while True:  # the tail, by an exponential envelope of rate _NORMAL_EDGE
                 rng, u = uniform(rng)
                 rng, v = uniform(rng)
                 beyond = -math.log1p(-u) / _NORMAL_EDGE
@@ -147,10 +148,10 @@ def exponential(rng: Words) -> tuple[Words, float]:
 
 @called
 def _above(rng: Words, layer: Integer, z: Any) -> tuple[Words, float]:
-    """Return an exponential number, of which a first place was not surely under the curve."""
+    """Return an exponential number if the first position was not accepted at once."""
     base = 0.0
     while z >= _EX[layer + 1]:
-        if layer == 0:  # the tail is the same law again
+        if layer == 0:  # the tail is exponential, too
             base += _EXPONENTIAL_EDGE
         else:
             rng, u = uniform(rng)

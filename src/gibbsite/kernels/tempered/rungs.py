@@ -17,8 +17,8 @@ import numpy as np
 from gibbsite._common.arrays import Array, Codes, Floats, Ints, Positions, Words32, Words64
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, implement, inlined
+from gibbsite._numba.packed import pack_values, take
 from gibbsite._numba.random.generators import Words, uniform
-from gibbsite._numba.shelf import make_shelf, take
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.kinds.pairwise import PairwiseGraph
@@ -163,8 +163,8 @@ def make_rungs(graph: Graph, inner: Kernel, ladder: Ladder) -> Rungs:
     beyond = between(1.0, -1.0)
     parameters = [settled.parameters(one) for one in graphs]
     return Rungs(
-        make_shelf([one.arrays for one in graphs]),
-        make_shelf(parameters),
+        pack_values([one.arrays for one in graphs]),
+        pack_values(parameters),
         parameters[-1],
         settled,
         energy_of(beyond.arrays),

@@ -17,7 +17,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Positions, Words64
 from gibbsite._common.cache import Recent
 from gibbsite._common.wording import part, unknown
-from gibbsite._numba.shelf import make_shelf
+from gibbsite._numba.packed import pack_values
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.rows import row_starts
@@ -251,7 +251,7 @@ class Tempered(Kernel):
         else:
             inner = rungs.kernel
             memories = [rung_memory(inner, graph, stream) for _ in range(many)]
-            work = Workspace(make_shelf(memories), memories[-1])
+            work = Workspace(pack_values(memories), memories[-1])
         return TemperedMemory(
             states=np.zeros(rows * graph.n_sites, graph.state_dtype),
             words=seeds.reshape(many, 4).astype(np.uint64),

@@ -1,9 +1,8 @@
-"""Many named tuples of one type in one array, of which compiled code takes one by its number.
+"""Packed tuples: many named tuples of one type in one array, from which compiled code takes one by its number.
 
-A loop over graphs, or over the memories of several chains, would otherwise have to be compiled for every
-number of them, because the type of a Python tuple says how many entries it has. On a shelf stand the values
-as compiled code has them, one after another; whoever takes number k of it gets a named tuple whose arrays
-are the ones that were put there. The shelf keeps them alive.
+A loop over graphs, or over the memories of several chains, would otherwise be compiled anew for every number of
+them, because the type of a Python tuple includes its length. The array holds the values one after another in the
+memory layout of compiled code, and keeps the arrays in them alive.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import numpy as np
 from gibbsite._common.arrays import Words64
 from gibbsite._numba.jit import DISABLED, Integer, compiled
 
-# What stands on each shelf, by the address of its array: it is kept alive as long as the array is.
+# The values packed into each array, by its address; they are kept alive as long as the array.
 _KEPT: dict[int, tuple[Any, ...]] = {}
 
 
-def take(shelf: Words64, k: Integer, like: Any) -> Any:
-    """Return value number ``k`` of a shelf; ``like`` is any value of the type that the shelf is for.
+def take(packed: Words64, k: Integer, like: Any) -> Any:
+    """Return packed value number ``k``; ``like`` is any value of the packed type.
 
     Examples
     --------
@@ -31,34 +30,34 @@ def take(shelf: Words64, k: Integer, like: Any) -> Any:
     ...     x: Floats
     ...     scale: float
     >>> @compiled
-    ... def add(shelf: Shelf, like: Pair, n: int) -> float:
+    ... def add(packed: Words64, like: Pair, n: int) -> float:
     ...     total = 0.0
     ...     for k in range(n):
-    ...         total += take(shelf, k, like).scale * take(shelf, k, like).x[0]
+    ...         total += take(packed, k, like).scale * take(packed, k, like).x[0]
     ...     return total
     >>> pairs = [Pair(np.full(2, 1.0), 2.0), Pair(np.full(3, 10.0), 3.0)]
-    >>> add(make_shelf(pairs), pairs[0], 2)
+    >>> add(pack_values(pairs), pairs[0], 2)
     32.0
     """
-    return _KEPT[shelf.__array_interface__["data"][0]][int(k)]
+    return _KEPT[packed.__array_interface__["data"][0]][int(k)]
 
 
-def make_shelf(values: Sequence[Any]) -> Words64:
-    """Put values on a shelf; all must be of one type for compiled code, down to what may be written."""
+def pack_values(values: Sequence[Any]) -> Words64:
+    """Pack values, which must all have the same Numba type, including which arrays are writeable."""
     if DISABLED:
-        shelf = np.zeros(1, np.uint64)
+        packed = np.zeros(1, np.uint64)
     else:
         kinds = {str(type_of(value)) for value in values}
         if len(kinds) != 1:
-            raise TypeError(f"values of one shelf must be of one type, not {', '.join(sorted(kinds))}.")
+            raise TypeError(f"packed values must be of one type, not {', '.join(sorted(kinds))}.")
         width = int(_width(values[0]))
-        shelf = np.zeros(len(values) * width, np.uint64)
+        packed = np.zeros(len(values) * width, np.uint64)
         for k, value in enumerate(values):
-            _put(shelf, k, value)
-    address = shelf.__array_interface__["data"][0]
+            _put(packed, k, value)
+    address = packed.__array_interface__["data"][0]
     _KEPT[address] = tuple(values)
-    weakref.finalize(shelf, _KEPT.pop, address, None)
-    return shelf
+    weakref.finalize(packed, _KEPT.pop, address, None)
+    return packed
 
 
 if not DISABLED:
@@ -73,17 +72,17 @@ if not DISABLED:
     intrinsic: Any = numba.extending.intrinsic
 
     def _words(context: Any, kind: Any) -> int:
-        """Return how many words a value of a type takes."""
+        """Return the number of words that a value of a type takes."""
         return -(-int(context.get_abi_sizeof(context.get_data_type(kind))) // 8)
 
-    def _place(context: Any, builder: Any, kind: Any, array_kind: Any, shelf: Any, k: Any) -> Any:
-        """Return where value number ``k`` stands."""
-        data = context.make_array(array_kind)(context, builder, shelf).data
+    def _place(context: Any, builder: Any, kind: Any, array_kind: Any, packed: Any, k: Any) -> Any:
+        """Return the address of value number ``k``."""
+        data = context.make_array(array_kind)(context, builder, packed).data
         spot = builder.gep(data, [builder.mul(k, ir.IntType(64)(_words(context, kind)))])
         return builder.bitcast(spot, context.get_data_type(kind).as_pointer())
 
     def _disowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-        """Return a value whose arrays nobody counts: Python keeps them, and compiled code must not."""
+        """Return a value without reference counts of its arrays, which Python keeps alive."""
         if isinstance(kind, nb.Array):
             array = context.make_array(kind)(context, builder, value)
             array.meminfo = array.meminfo.type(None)
@@ -97,8 +96,8 @@ if not DISABLED:
 
     @type_callable(take)  # type: ignore[untyped-decorator]
     def _type_take(context: Any) -> Any:
-        def find(shelf: Any, k: Any, like: Any) -> Any:
-            return like(shelf, nb.intp, like)
+        def find(packed: Any, k: Any, like: Any) -> Any:
+            return like(packed, nb.intp, like)
 
         return find
 
@@ -110,7 +109,7 @@ if not DISABLED:
         return model.from_data(builder, builder.load(spot, align=8))
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def _store_value(typing: Any, shelf: Any, k: Any, value: Any) -> Any:
+    def _store_value(typing: Any, packed: Any, k: Any, value: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array, _, kind = signature.args
             spot = _place(context, builder, kind, array, arguments[0], arguments[1])
@@ -119,7 +118,7 @@ if not DISABLED:
             builder.store(model.as_data(builder, value), spot, align=8)
             return context.get_dummy_value()
 
-        return nb.none(shelf, nb.intp, value), build
+        return nb.none(packed, nb.intp, value), build
 
     @intrinsic  # type: ignore[untyped-decorator]
     def _words_of(typing: Any, value: Any) -> Any:
@@ -129,8 +128,8 @@ if not DISABLED:
         return nb.int64(value), build
 
     @compiled
-    def _put(shelf: Words64, k: int, value: Any) -> None:
-        _store_value(shelf, k, value)
+    def _put(packed: Words64, k: int, value: Any) -> None:
+        _store_value(packed, k, value)
 
     @compiled
     def _width(value: Any) -> int:
