@@ -492,7 +492,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(gs.errors.FormatError, match=f"{name}.npy has changed"):
             gs.open_model(tmp_path / "model", verify=True)
         file.write_bytes(data[:-1])
-        with pytest.raises(gs.errors.FormatError, match=f"{name}.npy is missing or has another size"):
+        with pytest.raises(gs.errors.FormatError, match=f"{name}.npy is missing or does not have the size"):
             gs.open_model(tmp_path / "model")
         file.write_bytes(data)
     manifest = tmp_path / "model" / "manifest.json"

@@ -1,7 +1,7 @@
-"""Model to arrays: the graph kinds, how one is chosen, and its coloring.
+"""Compilation of models to arrays: graph kinds, the choice among them, and colorings.
 
-Each kind is a file of :mod:`gibbsite.graphs.kinds`; orders of sites for updates of many at once are in
-:mod:`gibbsite.kernels.batched`; what is special about functions of users is in :mod:`gibbsite.graphs.functions`.
+Each kind is a file of :mod:`gibbsite.graphs.kinds`. Layouts for batched updates are in :mod:`gibbsite.kernels.batched`,
+and the parts that concern users' functions in :mod:`gibbsite.graphs.functions`.
 """
 
 from gibbsite.graphs.color import color_sites

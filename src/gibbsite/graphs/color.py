@@ -1,8 +1,9 @@
 """Coloring of the Markov graph: sites of one color do not depend on each other.
 
-Bipartite graphs, which a breadth-first search finds, get two colors. Others are colored greedily in order of falling
-degree, with at most the largest degree plus one colors. Rows of graphs in files are read once, in order, by each of
-two other algorithms: sites are joined into components with their parities, or colored greedily in their own order.
+Bipartite graphs, which a breadth-first search finds, get two colors. Others are colored greedily in order of decreasing
+degree, with at most one color more than the largest degree. Graphs in files are colored by two streaming algorithms,
+each of which reads the rows once in order: one joins sites into components with parities, and the other colors greedily
+in the order of the sites.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gibbsite.graphs.rows import build_rows
 
 
 class _Colorings(dict[bool, Ints32]):
-    """Colors of the sites, from tables (True) or from pairs (False)."""
+    """Colorings of a model, computed from tables (True) or from pairs (False)."""
 
 
 def color_sites(graph: Graph) -> Ints32:
@@ -96,7 +97,7 @@ def _two_colors(start: Words32, neighbour: Words32, colors: Ints32) -> bool:
 
 @inlined
 def _climb(parent: Ints32, parity: Ints32, i: Integer) -> tuple[Integer, Integer]:
-    """Return the root of a component, and 1 if site i has another color than it; paths become shorter."""
+    """Return the root of the component of site i, and 1 if their colors differ; compress the path."""
     other: Integer = np.int32(0)
     while parent[i] != i:
         above = parent[i]
@@ -112,7 +113,7 @@ def _two_streamed(start: Words32, neighbour: Words32, colors: Ints32) -> bool:
     """Color by joining sites into components, row by row; return False if an odd cycle is found."""
     n = colors.size
     parent = np.arange(n).astype(np.int32)
-    colors[:] = 0  # until the end, whether a site has another color than its parent
+    colors[:] = 0  # until the end, the parity of each site relative to its parent
     for i in range(n):
         for k in range(start[i], start[i + 1]):
             j = np.int64(neighbour[k])
@@ -134,7 +135,7 @@ def _two_streamed(start: Words32, neighbour: Words32, colors: Ints32) -> bool:
 
 @compiled
 def _greedy(start: Words32, neighbour: Words32, order: Ints, colors: Ints32) -> None:
-    """Give each site, in the given order, the smallest color no neighbour has."""
+    """Give each site, in the given order, the smallest color that no neighbour has."""
     n = colors.size
     colors[:] = -1
     taken = np.full(n + 1, -1, np.int64)

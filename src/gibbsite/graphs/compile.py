@@ -1,7 +1,7 @@
-"""Model to arrays: choose a graph kind and build it. The only place where names become integers.
+"""Compile a model to arrays: choose a graph kind and build it. Only here do names become integers.
 
-``compile_graph`` tries the kinds of factor graphs from the most to the least special; models of other types have one
-kind each (:mod:`gibbsite.graphs.kinds`). The arrays are kept with the model.
+``compile_graph`` tries the kinds of factor graphs from the most to the least specialised; models of other types have
+one kind each (:mod:`gibbsite.graphs.kinds`). The arrays are kept with the model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gibbsite.graphs.registry import FACTOR_KINDS, builder_of, kind_of
 from gibbsite.models.base import Model
 from gibbsite.models.factorgraph import FactorGraph
 
-#: Names of the kinds of factor graphs, from the most to the least special.
+#: Names of the kinds of factor graphs, from the most to the least specialised.
 KINDS = tuple(FACTOR_KINDS)
 
 
@@ -51,9 +51,9 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
     model : Model
         The model.
     kind : str, optional
-        Demand this kind instead of the most special one that fits.
+        The kind to build. By default, it is the most specialised one that fits.
     among : collection of str
-        Prefer these kinds, such as those that a kernel accepts; if none of them fits, others are taken.
+        Kinds to prefer, such as those that a kernel accepts; if none of them fits, others are tried.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
     Raises
     ------
     IncompatibleError
-        If the demanded kind cannot represent the model.
+        If the requested kind cannot represent the model.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def compile_graph(model: Model, kind: str | None = None, among: Collection[str] 
     domains = model.domains
     if domains.n_sites >= 2**31:
         raise ModelError(f"A graph can have at most 2^31 - 1 sites, this model has {domains.n_sites}.")
-    # only a chosen kind is kept; a demanded one is often used once, and large
+    # only an automatically chosen kind is cached; a requested one is often large and used once
     known = model.cache.find(_Built, _Built) if kind is None else _Built()
     preferred = filter(set(map(str, among)).__contains__, FACTOR_KINDS)
     wanted = dict.fromkeys((*preferred, *FACTOR_KINDS))

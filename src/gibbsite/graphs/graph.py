@@ -1,4 +1,4 @@
-"""A compiled model: read-only arrays, what kind they are, and a digest."""
+"""Compiled models: read-only arrays, their kind and a digest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
 def seal(arrays: Arrays) -> Arrays:
-    """Make all arrays of a named tuple read-only, as chains share them, and return it."""
+    """Make all arrays of a named tuple read-only, because chains share them, and return it."""
     for each in arrays:
         if isinstance(each, np.ndarray):
             each.setflags(write=False)
@@ -34,7 +34,7 @@ def seal(arrays: Arrays) -> Arrays:
 
 
 def count_bytes(arrays: tuple[Any, ...], own: bool = False) -> int:
-    """Return the bytes of all arrays of nested tuples; ``own`` leaves out those that cannot be written."""
+    """Return the bytes of all arrays of nested tuples; ``own`` leaves out read-only arrays."""
     found = 0
     for each in arrays:
         if isinstance(each, tuple):
@@ -75,11 +75,11 @@ class Graph:
     on_disk : bool
         The arrays are mapped from files, and must not be copied or rearranged.
     functions, factors
-        Functions of the user that the arrays refer to by address, and the factors that they define.
+        The user's functions that the arrays refer to by address, and the factors that they define.
     n_sites, n_cells : int
         Number of free sites, and of marginal probabilities that a run estimates.
     discrete : bool
-        All sites have states; otherwise a state is an array of floats, as ``state_dtype`` says.
+        All sites have states; otherwise a state is an array of floats (see ``state_dtype``).
     binary : bool
         The kind is for two-state sites; each site has one cell, the probability of state 1.
     offset : array of int
@@ -143,12 +143,12 @@ class Graph:
             return self.model
         if self.on_disk:
             raise IncompatibleError(
-                "This method reads the whole model, and a stored one stays in its files; sample it with "
+                "This method needs the whole model in memory, and a stored one stays in its files; sample it with "
                 f"{part('Gibbs')}, {part('HerdedGibbs')} or {part('AnnealedGibbs')}"
                 f"{in_python(', or build it in memory with gs.ising or gs.potts')}."
             )
         raise IncompatibleError(f"A graph of kind {self.kind} cannot be represented by tables.")
 
     def take_raised(self) -> BaseException | None:
-        """Return the first exception that functions of the user raised when they were called back, and forget it."""
+        """Return the first exception that the user's functions raised when they were called back, and clear it."""
         return take_raised(self.functions)

@@ -4,15 +4,15 @@ Kernels read models through four generic functions:
 
 * :func:`log_odds`: binary kinds only, ``log P(x_i = 1 | rest) - log P(x_i = 0 | rest)``;
 * :func:`weights`: every kind, unnormalised conditional weights of all states of a site;
-* :func:`log_weights`: the same in logarithms, however small they are;
+* :func:`log_weights`: their logarithms, without underflow;
 * :func:`log_potential`: every kind, the log-potential of a whole state (up to ``Graph.log_offset``).
 
 On binary kinds these are linear in the code of every single site. If codes are replaced by probabilities of
 independent sites, the functions therefore return expectations (:mod:`gibbsite.inference.mean_field`).
 
 Weights are products of table entries (each at most one). A tiny product is computed again in logarithms, so no
-underflow changes a result; whether that happens depends on the neighbours only. Agreements multiply the weight of one
-state per neighbour by a factor of any size. Sites whose products could leave the range of floats are marked in the
+underflow changes a result; whether that happens depends on the neighbours only. Potts couplings multiply the weight of
+one state per neighbour by a factor of any size. Sites whose products could leave the range of floats are marked in the
 graph, and their weights are always computed in logarithms.
 """
 
@@ -32,7 +32,7 @@ TINY = 1e-150  # products below this are computed again in logarithms
 
 @generic
 def log_odds(arrays: Any, x: Codes, i: Integer) -> float:
-    """Log-odds of state 1 against state 0 at site i given its neighbours (binary kinds)."""
+    """Return the log-odds of state 1 against state 0 at site i given its neighbours (binary kinds)."""
     raise NotImplementedError
 
 
@@ -50,12 +50,12 @@ def log_weights(arrays: Any, x: Codes, i: Integer, w: Floats) -> Integer:
 
 @generic
 def log_potential(arrays: Any, x: Array) -> float:
-    """Log-potential of the whole state, without the graph's constant."""
+    """Return the log-potential of the whole state, without the graph's constant."""
     raise NotImplementedError
 
 
 def weights_binary(arrays: Any, x: Codes, i: Integer, w: Floats) -> tuple[Integer, float]:
-    """Conditional weights of a binary kind, from the log-odds."""
+    """Fill ``w`` with the conditional weights of a binary kind, computed from the log-odds."""
     odds = log_odds(arrays, x, i)
     if odds >= 0.0:  # both are exact in the tails, and their sum is one
         tail = math.exp(-odds)
@@ -69,7 +69,7 @@ def weights_binary(arrays: Any, x: Codes, i: Integer, w: Floats) -> tuple[Intege
 
 
 def log_weights_binary(arrays: Any, x: Codes, i: Integer, w: Floats) -> Integer:
-    """Log-weights of a binary kind, from the log-odds."""
+    """Fill ``w`` with the log-weights of a binary kind, computed from the log-odds."""
     w[0], w[1] = 0.0, log_odds(arrays, x, i)
     return 2
 

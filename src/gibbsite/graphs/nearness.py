@@ -1,4 +1,4 @@
-"""Orders of sites in which neighbours are near each other in memory, and therefore in the cache.
+"""Orders of sites that place neighbours near each other in memory, for the cache.
 
 The order of the sites of a model is arbitrary. If neighbours are far apart in memory, most of the time of an update is
 spent waiting for their states.
@@ -29,7 +29,7 @@ _BITS = 20  # of each coordinate of a position
 
 
 def share_far(start: Array, neighbour: Array, rank: Ints | None = None) -> float:
-    """Return the share of neighbours that are far from each other, in the order of some ranks."""
+    """Return the share of neighbouring pairs that are far apart in the order of the ranks."""
     if not neighbour.size:
         return 0.0
     row = np.repeat(np.arange(start.size - 1), row_lengths(start))
@@ -42,7 +42,7 @@ def share_far(start: Array, neighbour: Array, rank: Ints | None = None) -> float
 def rank_sites(start: Array, neighbour: Array) -> Ints | None:
     """Rank the sites of a graph, given as rows of neighbours, so that neighbours have near ranks.
 
-    Return None if their own order is as good. The candidates are the order of a breadth-first search (reverse
+    Return None if the original order is as good. The candidates are the order of a breadth-first search (reverse
     Cuthill-McKee), which is good if few sites have the same distance from the first, and that of a depth-first walk,
     which keeps long paths in one piece.
     """
@@ -92,7 +92,7 @@ def _walk_ranks(start: Words32, neighbour: Words32) -> Ints:
 
 
 def rank_positions(positions: Floats) -> Ints | None:
-    """Rank sites along a space-filling curve (Morton's); return None if they are few or their own order is as good."""
+    """Rank sites along a space-filling curve (Morton's); return None if they are few or their order is as good."""
     n, dim = positions.shape
     if n <= WINDOW:
         return None
@@ -124,7 +124,7 @@ def renumber(model: FactorGraph, order: Array) -> FactorGraph | None:
     """Return the model with site ``order[p]`` at position p, and numbers as names.
 
     Return None if a group of its factors, such as a lattice, requires its own order. Results about the structure of the
-    new model are kept with the old one, for the same order.
+    new model are cached in the old one and reused for the same order.
     """
     position = np.empty(order.size, np.int32)
     position[order] = np.arange(order.size, dtype=np.int32)

@@ -27,7 +27,7 @@ class Kind:
     name : str
         As in ``Graph.kind``.
     rank : int
-        Kinds of factor graphs are tried in this order, the most special ones first.
+        Kinds of factor graphs are tried in this order, the most specialised ones first.
     binary : bool
         For two-state sites, all of whose states are possible: one cell per site, the probability of state 1.
     arity, group : int, str, optional
@@ -58,7 +58,7 @@ class Kind:
         return self.group is None or any(self.group == kind.__name__ for g in model.groups for kind in type(g).__mro__)
 
 
-#: The kinds of factor graphs by name, from the most to the least special.
+#: The kinds of factor graphs by name, from the most to the least specialised.
 FACTOR_KINDS: dict[str, Kind] = {}
 _OTHERS: dict[str, Kind] = {}  # by the class of the model
 _BUILDERS: dict[Kind, Callable[[Any], Any]] = {}

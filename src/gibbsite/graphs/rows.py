@@ -1,8 +1,8 @@
-"""Compressed rows: where they begin, how pairs become rows of neighbours in linear time, and columns of numbers.
+"""Compressed rows: their starts, sorting of pairs into rows in linear time, and columns of numbers.
 
-A column has a number for every entry of compressed rows. It is an array; or bytes, where few numbers are distinct; or
-one number for all entries. Sweeps of models that exceed the caches take as long as reading their rows, so a byte or
-nothing instead of a float for each entry saves time. Compiled code reads all three kinds by :func:`entry_at`.
+A column has a number for every entry of compressed rows. It is an array, or bytes if there are few distinct numbers, or
+one number for all entries. A sweep of a model that exceeds the caches takes as long as reading its rows, so storing a
+byte or nothing for each entry instead of a float saves time. Compiled code reads all three kinds by :func:`entry_at`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _STEPS = 2.0  # of plain Python, for one entry
 class Rows(NamedTuple):
     """Neighbours of every site.
 
-    Row i is ``start[i]`` to ``start[i + 1]``. Entry k stems from pair ``source[k]``; ``side[k]`` is
-    the end of the pair at which the site of the row stands (0 first, 1 second).
+    Row i is ``start[i]`` to ``start[i + 1]``. Entry k comes from pair ``source[k]``; ``side[k]`` is the position of the
+    row's site in the pair (0 first, 1 second).
     """
 
     start: Words32
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
 
 
 def row_starts(counts: Any, dtype: Any = np.int64) -> Array:
-    """Return where the rows of a compressed list begin, given how many entries each has, and where it ends."""
+    """Return the starts of compressed rows with these numbers of entries, and the end of the last row."""
     counts = np.asarray(counts)
     start = np.zeros(counts.size + 1, dtype)
     np.cumsum(counts, out=start[1:])
@@ -41,7 +41,7 @@ def row_starts(counts: Any, dtype: Any = np.int64) -> Array:
 
 
 def row_lengths(start: Array) -> Ints:
-    """Return how many entries the rows of a compressed list have; starts may be unsigned."""
+    """Return the numbers of entries of compressed rows; ``start`` may be unsigned."""
     lengths: Ints = np.diff(start.astype(np.int64)).astype(np.int64, copy=False)
     return lengths
 
@@ -134,7 +134,7 @@ MOST_VALUES = 256
 
 
 class Coded(NamedTuple):
-    """Numbers of which few are distinct; to NumPy it is the array ``value[which]``.
+    """A column of few distinct numbers; NumPy sees it as the array ``value[which]``.
 
     ``value`` has an entry for every byte, so that no byte reads beyond it.
     """
@@ -152,14 +152,14 @@ class Coded(NamedTuple):
 
 
 def code(which: Bytes, value: Array) -> Coded:
-    """Return the column of numbers that are given by bytes and the value of each byte."""
+    """Return the column of numbers given by bytes and by the value of each byte."""
     padded = np.zeros(MOST_VALUES, value.dtype)
     padded[: value.size] = value
     return Coded(which, padded)
 
 
 class Repeated(NamedTuple):
-    """One number for all entries; to NumPy it is an array of that number."""
+    """A column of one repeated number; NumPy sees it as an array of that number."""
 
     value: np.floating[Any]
     size: int
@@ -176,7 +176,7 @@ def entry_at(column: Any, k: Integer) -> Any:
 
 @generic
 def fetch_entry(column: Any, k: Integer) -> None:
-    """Ask the processor to bring the number of entry k near; it need not exist."""
+    """Prefetch the number of entry k into the processor's cache; the entry need not exist."""
     raise NotImplementedError
 
 

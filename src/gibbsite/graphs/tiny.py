@@ -1,4 +1,4 @@
-"""Small models of all graph kinds, for the verification and the compilation of kernels."""
+"""Small models of all graph kinds, for verifying and compiling kernels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gibbsite.models.zoo import distance_potts, ising, ising_grid, potts
 
 
 def tiny_models() -> dict[str, FactorGraph]:
-    """Return small models for all graph kinds, with all features that are known to cause errors.
+    """Return small models of all graph kinds that combine features in which errors are likely.
 
-    These are zeros, sites of one state, isolated sites, parallel factors, odd cycles, strong fields and couplings, and
-    periodic axes.
+    The features are zeros, sites of one state, isolated sites, parallel factors, odd cycles, strong fields and
+    couplings, and periodic axes.
     """
     rng = np.random.default_rng(20161)
     glass = np.triu(rng.normal(size=(4, 4)), 1)

@@ -1,9 +1,9 @@
-"""A tree over positions, and bounds on sums of a decreasing function of the distance.
+"""Trees over positions, and bounds on sums of a decreasing function of the distance.
 
-Every node is a range of points in the order of the tree, with the box around them. For each point, ``list_nodes``
-covers the other points by small nodes near it and large ones far away. The function differs by at most a given ratio
-inside a node, or its sum over the node is negligible. The largest value of the function in a box times the number of
-points in it is an upper bound of the sum.
+Every node is a range of points in the order of the tree, with their bounding box. For each point, ``list_nodes`` covers
+the other points by small nodes near it and large ones far away. The function differs by at most a given ratio inside a
+node, or its sum over the node is negligible. The largest value of the function in a box times the number of points in
+it is an upper bound of the sum.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from gibbsite._common.arrays import Floats, Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, called, compiled
 from gibbsite.graphs.kinds.distance import Decay, fall
 
-# Largest ratio of values of the function inside a node, for draws and for bounds of sums; nodes whose sum is below the
-# last number are not divided.
+# The first two numbers are the largest ratios of values of the function inside a node, for draws and for bounds of
+# sums. Nodes whose sum is below the last number are not divided.
 _RATIO, _FINE_RATIO, _NOTHING = 2.5, 1.05, 2e-3
 _DEEPEST = 128  # size of the stack; the tree halves its points, which are fewer than 2^31
 
 
 class Tree(NamedTuple):
-    """Nodes: points ``order[first[k] : last[k]]``, children ``child[k]`` and the next; boxes by axis."""
+    """Nodes with points ``order[first[k] : last[k]]``, children ``child[k]`` and ``child[k] + 1``, and boxes."""
 
     order: Ints32
     first: Ints32
@@ -53,7 +53,7 @@ def build_tree(positions: Floats) -> Tree:
     low, high = np.zeros((many, d)), np.zeros((many, d))
     begin, end = 0, min(n, 1)
     last[:end] = n
-    while begin < end:  # a level of the tree: nodes begin, ..., end - 1, which have no point in common
+    while begin < end:  # a level of the tree, that is, the disjoint nodes begin, ..., end - 1
         size = last[begin:end] - first[begin:end]
         start = np.cumsum(size) - size
         node = np.repeat(np.arange(end - begin), size)

@@ -1,4 +1,4 @@
-"""Exact marginals of most sites given the states of a few others, in NumPy: nothing is compiled.
+"""Exact marginals of most sites given the states of a few others, in NumPy, without compiling.
 
 Conditioning on some sites leaves a graph that can be eliminated with small tables. The marginals of the other
 sites are computed for many states of the conditioned ones at once; these states are the last axis of every table.
@@ -22,12 +22,12 @@ from gibbsite.graphs.kinds.table import TableGraph
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-LOWEST_LOG = -230.0  # log-potentials below, relative to the largest of their table, are left to other methods
-_LOST = 1e-250  # products whose largest entry is smaller may have lost others that matter
+LOWEST_LOG = -230.0  # other methods are used if a log-potential is further below the largest one of its table
+_LOST = 1e-250  # if the largest entry of a product is smaller, others may have underflowed
 
 
 class Neighbourhoods:
-    """The factors of each site, the sites that share one with it, and the weights, a column for each model."""
+    """The factors and the neighbours of each site, and the weights with a column for each model."""
 
     def __init__(self, arrays: TableGraph) -> None:
         self.arrays = arrays
@@ -46,9 +46,9 @@ class Neighbourhoods:
 
     @classmethod
     def together(cls, arrays: TableGraph, models: Sequence[FactorGraph]) -> Neighbourhoods | None:
-        """Return those of models that differ in their weights alone; None if weights are too small.
+        """Return the neighbourhoods of models that differ only in their weights; None if weights are too small.
 
-        ``arrays`` are those of the first model.
+        ``arrays`` is the graph of the first model.
         """
         first = models[0]
         offset, cards = arrays.offset.astype(np.int64), first.cards
@@ -93,7 +93,7 @@ class Neighbourhoods:
 
 
 def distances(hoods: Neighbourhoods, largest: float, most: int) -> list[int]:
-    """Return how far each site is, at most ``most``, from factors whose tables have more than ``largest`` entries."""
+    """Return the distance of each site, at most ``most``, from factors with more than ``largest`` table entries."""
     found = [most] * len(hoods.cards)
     front = {site for scope in hoods.scopes if math.prod(hoods.cards[m] for m in scope) > largest for site in scope}
     for away in range(most):
@@ -104,7 +104,7 @@ def distances(hoods: Neighbourhoods, largest: float, most: int) -> list[int]:
 
 
 class Plan(NamedTuple):
-    """Sites in the order of elimination, with the cliques that this makes, and the number of all entries.
+    """The cliques of an elimination order, and the number of all their entries.
 
     A clique begins with the site that is eliminated; the other members are eliminated later, in this order.
     """
@@ -125,8 +125,8 @@ def plan_elimination(
 ) -> Plan:
     """Order sites for elimination; sites that would make a table larger than ``largest`` are conditioned on.
 
-    Tables that a single factor has anyway are allowed. Sites of the highest rank are conditioned on first, among them
-    those with many factors. All sites that are not in the plan are conditioned on.
+    Tables over the scope of a single factor are always allowed. Sites of the highest rank are conditioned on first,
+    among them those with many factors. All sites that are not in the plan are conditioned on.
     """
     logs = [math.log2(card) for card in hoods.cards]
     limit = math.log2(largest)
@@ -173,7 +173,7 @@ def _is_scope(hoods: Neighbourhoods, site: int, others: set[int]) -> bool:
 
 
 def _cliques(hoods: Neighbourhoods, order: list[int]) -> Plan:
-    """Return the cliques that an order makes if all other sites are conditioned on."""
+    """Return the cliques of an elimination order, given all other sites."""
     rank = {site: k for k, site in enumerate(order)}
     handed: dict[int, set[int]] = {site: set() for site in order}
     cliques, entries = [], 0.0
@@ -190,9 +190,9 @@ def _cliques(hoods: Neighbourhoods, order: list[int]) -> Plan:
 def solve_given(hoods: Neighbourhoods, plan: Plan, states: Array) -> dict[int, Floats] | None:
     """Return the probabilities (states, codes) of each site of a plan given the other sites of each state.
 
-    None if numbers became too small to be relied on. ``states`` has a row for each state; where no site of the plan
-    has a neighbour that is conditioned on, there is one row of probabilities. If there are several models, there is a
-    row for each of them; then the plan must have all sites.
+    Return None if numbers became too small to be reliable. ``states`` has a row for each state; where no site of the
+    plan has a neighbour that is conditioned on, there is one row of probabilities. If there are several models, there
+    is a row for each of them; then the plan must have all sites.
     """
     place = {clique[0]: k for k, clique in enumerate(plan.cliques)}
     columns = states.astype(np.int64).T
@@ -224,7 +224,7 @@ def solve_given(hoods: Neighbourhoods, plan: Plan, states: Array) -> dict[int, F
     for k in range(len(plan.cliques) - 1, -1, -1):
         clique, belief = plan.cliques[k], tables[k]
         if len(clique) > 1:
-            belief = belief * messages[k]  # by now, what the rest of the model says of the later members
+            belief = belief * messages[k]  # by now, the message from the rest of the model about the later members
             top = belief.max(axis=tuple(range(len(clique))))
             if not (top > _LOST).all():
                 return None

@@ -27,7 +27,7 @@ class EliminationGraph(NamedTuple):
 
 
 class EliminationWorkspace(NamedTuple):
-    """What changes during elimination: integers and costs by vertex, lists of neighbours, and a heap.
+    """The mutable state of an elimination: integers and costs by vertex, lists of neighbours, and a heap.
 
     The list of vertex i begins at ``at[i, FIRST]`` of the pool, has ``at[i, LENGTH]`` entries and space for ``at[i,
     ROOM]``; ``at[i, DEGREE]`` of them are still in the graph, and the others are removed when the list is next read.
@@ -73,7 +73,8 @@ def set_up(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats) -> 
         s.at[i, MARK] = s.at[i, CHANGED] = s.at[i, LATEST] = -1
         s.cost[i, ENTRIES] = graph.log_card[i]
         around, square = 0.0, 0.0
-        # neighbours of higher degree come first, and ``touched`` counts them: few, even at vertices of high degree
+        # neighbours of higher degree, which are few even at vertices of high degree, come first; ``touched`` counts
+        # them
         higher = 0
         for k in range(degree):
             j = graph.neighbour[begin + k]
@@ -132,7 +133,7 @@ def _touch(s: EliminationWorkspace, a: int, v: int) -> None:
 
 @called
 def take_out(graph: EliminationGraph, s: EliminationWorkspace, weight: Floats, v: int) -> float:
-    """Remove v from the graph: the edges that its neighbours lacked to it are no longer missing."""
+    """Remove v from the graph, and the edges that were missing at v from the fill of its neighbours."""
     steps = _tidy(s, v)
     stamp = s.counters[STAMP]
     s.counters[STAMP] += 1
@@ -240,11 +241,11 @@ def eliminate(
     most: float = np.inf,
     given: int = 0,
 ) -> tuple[Outcome, EliminationWorkspace]:
-    """Eliminate all vertices into ``order``, the first ``given`` of them as they are listed there already.
+    """Eliminate all vertices and write them to ``order``, whose first ``given`` entries are prescribed.
 
-    The rule FILL or TABLE says what is kept small; SIMPLICIAL stops when no simplicial vertex is left. An edge counts
-    in the fill as much as the product of the weights, at least one, of its ends. ``noise`` multiplies costs at random
-    by up to one plus itself. The try is abandoned, with infinite cost, when tables exceed ``most`` entries. The
+    The rule FILL or TABLE determines the cost that is minimised; SIMPLICIAL stops when no simplicial vertex is left. An
+    edge adds the product of the weights of its ends, each at least one, to the fill. ``noise`` multiplies costs at
+    random by up to one plus itself. The try is abandoned, with infinite cost, when tables exceed ``most`` entries. The
     workspace is returned because it may have been replaced by a larger one.
     """
     while True:
@@ -289,7 +290,7 @@ def _run(
             entries, largest, left = np.inf, max(largest, _ENDLESS), 0
             break
         order[n - left] = v
-        if s.at[v, LATEST] != s.at[v, DEGREE] + 2:  # or else the table is a part of that one
+        if s.at[v, LATEST] != s.at[v, DEGREE] + 2:  # otherwise the table is part of the latest one
             entries += 2.0 ** s.cost[v, ENTRIES]
         largest = max(largest, s.cost[v, ENTRIES])
         members += s.at[v, DEGREE] + 1

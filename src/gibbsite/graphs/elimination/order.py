@@ -23,7 +23,7 @@ _STEPS_PER_ENTRY = 0.2  # of the search; a step costs about as much as a table e
 _MOST_STEPS = 2e8
 _NOISE = (0.0, 0.1, 0.3, 0.6, 1.0)
 _FRESH_TRIES = 20
-_HOPELESS = 2.0**46  # entries above which further tries do not help; a few predict the cost
+_HOPELESS = 2.0**46  # above this number of entries, further tries do not help, and a few suffice to predict the cost
 _HOPELESS_STEPS = 2e7
 _MOST_DENSE = 100
 
@@ -58,7 +58,7 @@ def find_order(start: Ints, neighbour: Ints, cards: Ints, *, seed: int = 0, trie
     first, _ = eliminate(graph, make_workspace(graph), np.ones(n), SIMPLICIAL, words, found)
     if first.eliminated == n:
         return EliminationOrder(found, first.members, first.log2_largest, first.entries, 0)
-    # eliminating simplicial sites adds no edges: what is left is a part of the graph
+    # eliminating simplicial sites adds no edges, so an induced subgraph remains
     kept = np.ones(n, np.bool_)
     kept[found[: first.eliminated]] = False
     core = np.flatnonzero(kept)
@@ -92,7 +92,7 @@ class _Search:
     def attempt(self, rule: int, weight: Floats, noise: float = 0.0, order: Ints | None = None, given: int = 0) -> None:
         """Complete an order and keep it if it is at least as good as the best."""
         order = np.empty(self.cards.size, np.int64) if order is None else order
-        most = (self.total - self.before) * (1 + 1e-9)  # equally good orders are accepted, as they lead elsewhere
+        most = (self.total - self.before) * (1 + 1e-9)  # equally good orders are accepted, too
         outcome, self.space = eliminate(
             self.graph, self.space, weight, rule, self.words, order, noise=noise, most=most, given=given
         )
@@ -124,7 +124,7 @@ class _Search:
                 noise = choice.choice(_NOISE)
                 if self.tries < _FRESH_TRIES or choice.random() < 0.1:
                     self.attempt(rule, weight, noise)
-                else:  # the end of an order matters most
+                else:  # the end of an order matters most, so most of it is usually kept
                     given = int(n * (1.0 - choice.random() ** 2))
                     self.attempt(rule, weight, noise, self.best.copy(), given)
 
@@ -134,7 +134,7 @@ class _Search:
         return enough and self.total > _HOPELESS
 
     def done(self, tries: int) -> bool:
-        """Return whether the tries are used up, or would cost more than they could save."""
+        """Return whether the tries are exhausted, or would cost more than they could save."""
         return self.tries >= tries or self.steps > self.most_steps()
 
     def most_steps(self) -> float:
@@ -183,7 +183,7 @@ def _walk(graph: EliminationGraph, order: Ints, seen: Ints) -> None:
         if seen[lowest] >= 0:
             continue
         root = lowest
-        for sweep in range(3):  # the vertex found last is far out: start again from there
+        for sweep in range(3):  # the vertex found last is peripheral, so start again from there
             order[done] = root
             seen[root] = sweep
             head, tail = done, done + 1

@@ -1,6 +1,6 @@
-"""Arithmetic of table entries: sums of probabilities, maxima of logarithms, or sums in logarithms.
+"""Arithmetic of table entries: sums of probabilities, maxima of logarithms, or log-sum-exp.
 
-Passes over a clique tree are written once and compiled for the ring that they are called with.
+Passes over a clique tree are written once and compiled for each ring.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from gibbsite._numba.jit import generic, implement
 
 
 class Sum(NamedTuple):
-    """Plain numbers: products and sums; tables are scaled to maximum one on the way."""
+    """Products and sums of numbers; tables are rescaled to maximum one."""
 
     zero: float = 0.0
     one: float = 1.0
 
 
 class Max(NamedTuple):
-    """Logarithms: sums and maxima, for the most probable state."""
+    """Sums and maxima of logarithms, for the most probable state."""
 
     zero: float = -math.inf
     one: float = 0.0
 
 
 class LogSum(NamedTuple):
-    """Logarithms: sums and log-sum-exp; slow, but safe from underflow."""
+    """Sums and log-sum-exp of logarithms; slow, but without underflow."""
 
     zero: float = -math.inf
     one: float = 0.0

@@ -1,11 +1,11 @@
-"""Bounds of factors on a box: given, computed by a formula, or found numerically.
+"""Bounds of factors on a box, which are given, computed by a formula, or found numerically.
 
 Methods that draw factors at random need bounds of all of them. A function without known bounds is interpolated by
-Chebyshev polynomials in its sites that are numbers, for all states of the others. The number of points grows until
-the interpolant agrees with the function at random places to 10^-9 of its range. The bounds are the extremes of the
-interpolant on a finer grid, widened by the most that a polynomial of that degree can rise between two points of the
-grid. They hold for functions that are analytic on the box; interpolants of other functions do not converge, which is
-an error. Values that occur in a run are compared with the bounds in all cases.
+Chebyshev polynomials in its sites that are numbers, for all states of the others. The number of points grows until the
+interpolant agrees with the function at random places to 10^-9 of its range. The bounds are the extremes of the
+interpolant on a finer grid, widened by the largest possible rise of a polynomial of that degree between two grid
+points. They are valid for functions that are analytic on the box; for other functions the interpolants do not converge,
+and an error is raised. In all cases, the values that occur in a run are compared with the bounds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLACES = 64
 
 
 class Bounds(NamedTuple):
-    """Smallest value of each factor, and its largest height above that; 0 and infinity if nothing is known."""
+    """The smallest value of each factor and its largest height above it; 0 and infinity if unknown."""
 
     floor: Floats
     bound: Floats
@@ -48,7 +48,7 @@ class FunctionModel(NamedTuple):
 
 
 def given_bounds(groups: Sequence[FunctionFactors], low: Floats, high: Floats) -> Bounds:
-    """Return the bounds that the factors of groups were given with, on the box of the sites."""
+    """Return the bounds, on the box of the sites, that were given with the factors of groups."""
     parts = []
     for group in groups:
         if group.bounds is None:
@@ -66,12 +66,12 @@ def factors_of(graph: Graph) -> FunctionModel:
 
 
 def known_bounds(graph: Graph) -> Bounds:
-    """Return the bounds that the factors of a graph were given with."""
+    """Return the bounds that were given with the factors of a graph."""
     return factors_of(graph).bounds
 
 
 def all_bounds(graph: Graph, method: str) -> Bounds:
-    """Return the bounds of all factors of a graph; those that were not given are found once and kept."""
+    """Return the bounds of all factors of a graph; those that were not given are found once and cached."""
     given = known_bounds(graph)
     if np.isfinite(given.bound).all():
         return given
@@ -168,7 +168,7 @@ def find_bounds(
             raise IncompatibleError(
                 f"no safe bounds were found for factor {f} of {group.name!r}, which {method} needs: it is "
                 "not smooth enough on its box, or has too many sites; give bounds=(low, high), or a method "
-                "that needs none, as gs.kernels.ContinuousGibbs(method='slice')."
+                "that needs none, such as gs.kernels.ContinuousGibbs(method='slice')."
             )
         least[f], most[f] = found
     return least, most
@@ -247,9 +247,9 @@ def _interpolate(values: Floats, nodes: Floats, place: Floats) -> float:
 def _widened(values: Floats, points: int, dims: int, miss: float) -> tuple[float, float]:
     """Return bounds of an interpolant from its values on a finer grid.
 
-    In the angle, a polynomial of degree d is a trigonometric one. Near a place where its absolute value has
-    its maximum m it is at least m cos(d t) at a distance t (Bernstein and Szegoe), so a grid of step
-    pi / (k d) sees at least m cos(pi / (2 k)) of it, on every axis.
+    As a function of the angle, a polynomial of degree d is trigonometric. At a distance t from the point where its
+    absolute value has its maximum m, it is at least m cos(d t) (Bernstein and Szegoe). On a grid of step pi / (k d),
+    its largest value is therefore at least m cos(pi / (2 k)), on every axis.
     """
     finer = 16 if dims <= 2 else 4
     angles = np.pi * np.arange(finer * (points - 1) + 1) / (finer * (points - 1))

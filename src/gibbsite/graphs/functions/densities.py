@@ -1,6 +1,6 @@
 """Log-densities in compiled code: the value, the gradient, and the part that depends on a single coordinate.
 
-A *workspace* has 2 n numbers, a place and the gradient there.
+A *workspace* has 2 n numbers: a place and the gradient at it.
 """
 
 from __future__ import annotations

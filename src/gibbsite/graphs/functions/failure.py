@@ -1,4 +1,4 @@
-"""What is wrong with functions of the user: exceptions that compiled code turned into NaN, and wrong gradients.
+"""Faults of users' functions: exceptions that compiled code turned into NaN, and wrong gradients.
 
 Gradients are compared with central differences of the function at random places.
 """
@@ -57,7 +57,7 @@ def _arguments(graph: Graph, number: int, code: Foreign, x: Floats) -> Iterator[
 
 
 def _fails(code: Foreign, first: Floats, second: Floats) -> bool:
-    workspace = np.concatenate([first, np.zeros(first.size)])  # gradients of rows are written behind the place
+    workspace = np.concatenate([first, np.zeros(first.size)])  # gradients of rows are written after the place
     value = call_at(code.address, workspace, 0, first.size, second.copy(), 0, second.size, _WORDS)
     return math.isnan(value) or value == math.inf
 
@@ -65,12 +65,12 @@ def _fails(code: Foreign, first: Floats, second: Floats) -> bool:
 PLACES = 5
 _TRIES = 200
 _MOST_COORDINATES = 100  # that are checked at each place
-_WIDTH = float(np.finfo(float).eps ** (1 / 3))  # of a difference; it balances errors of rounding and curvature
+_WIDTH = float(np.finfo(float).eps ** (1 / 3))  # of a difference; it balances rounding and truncation errors
 _CLOSE = 1e-3  # relative; wrong formulas differ by more at some place
 
 
 def random_places(model: Model, value: Callable[[Floats], float]) -> list[Floats]:
-    """Return at most a few random places where a function is a number."""
+    """Return a few random places at which a function is finite."""
     rng = np.random.default_rng(0)
     drawn = (model.draw_start(rng) for _ in range(_TRIES))
     found: list[Floats] = []

@@ -1,4 +1,4 @@
-"""Builders of arrays that several kinds have.
+"""Builders of arrays that several kinds share.
 
 State codes are 0..K-1 everywhere. Tables are stored shifted to a maximum of one (zero in logarithms); the
 shifts are added to ``Graph.log_offset``. Arrays that do not depend on weights (row pointers, neighbours)
@@ -22,7 +22,7 @@ from gibbsite.models.factorgraph import FactorGraph
 
 
 def groups_of(model: FactorGraph) -> list[FactorGroup]:
-    """Return the groups that are not empty, as they may be after evidence was folded in."""
+    """Return the groups that are not empty; groups may become empty when evidence is absorbed."""
     return [group for group in model.groups if group.size]
 
 
@@ -34,7 +34,7 @@ def all_binary(model: FactorGraph) -> bool:
 def pair_rows(model: FactorGraph) -> Rows:
     """Return the rows of all two-site factors, which depend on scopes only and are shared when reweighting.
 
-    The source of each entry is kept from the second use on, because a model that is compiled once does not need it.
+    The source of each entry is stored from the second use on, because a model that is compiled once does not need it.
     """
     kept = model.shared.get(Rows)
     if kept is not None and kept.source.size == kept.neighbour.size:
@@ -116,7 +116,7 @@ class Tables:
         return np.concatenate(self.logs) if self.logs else np.zeros(0)
 
 
-MOST_STORED = 2048  # sites up to which couplings of all pairs are stored
+MOST_STORED = 2048  # largest number of sites for which couplings of all pairs are stored
 
 
 def too_many(model: FactorGraph) -> bool:

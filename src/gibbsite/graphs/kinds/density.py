@@ -1,7 +1,7 @@
 """Log-densities as arrays: a box, the data, and the addresses of the functions.
 
-Functions are tried at random places first: they must return numbers and not change their argument, and a gradient
-must be that of its function.
+Functions are first tried at random places: they must return numbers and not change their argument, and a gradient must
+agree with its function.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.registry import register
 from gibbsite.models.density import DataDensity, Density, LogDensity
 
-_ROWS = 3  # of the data, at which the gradient of a likelihood is compared in each place
+_ROWS = 3  # rows of the data for which the gradient of a likelihood is checked at each place
 
 
 class DensityGraph(NamedTuple):
-    """A function of all coordinates on a box: addresses of its value and of its gradient (0 without one)."""
+    """A function of all coordinates on a box: addresses of its value and of its gradient (0 if there is none)."""
 
     offset: Ints
     low: Floats
@@ -36,9 +36,9 @@ class DensityGraph(NamedTuple):
 
 
 class DataGraph(NamedTuple):
-    """Addresses of a log-prior, of the log-likelihood of a row of data, and of their gradients (0 without one).
+    """Addresses of a log-prior, of the log-likelihood of a row of data, and of their gradients (0 if there is none).
 
-    ``data`` has the rows one after another.
+    ``data`` contains the rows one after another.
     """
 
     offset: Ints
@@ -163,7 +163,7 @@ def _sloped(model: Density, code: Foreign, function: Any, row: Floats = _NONE) -
 
 
 def _try_value(model: Density, code: Foreign, at: Any, places: list[Floats], what: str, row: Floats = _NONE) -> None:
-    """Refuse a function that changes its argument, or returns no number at any place."""
+    """Refuse a function that changes its argument or does not return a number at some place."""
     if not places:
         place = model.draw_start(np.random.default_rng(0))
         value = at(place)

@@ -19,18 +19,18 @@ from gibbsite.models.factorgraph import FactorGraph
 
 
 class Decay(NamedTuple):
-    """How couplings fall with the distance d: exp(-gamma d^2), or the function at an address that is not 0."""
+    """The decay of couplings with the distance d: exp(-gamma d^2), or the function at a nonzero address."""
 
     gamma: float
     address: int
     nothing: Words64
 
 
-_KEPT: dict[str, Any] = {}  # functions of users by digest; machine code stays until the process ends
+_KEPT: dict[str, Any] = {}  # users' functions by digest; machine code stays until the process ends
 
 
 def make_decay(gamma: float, function: Any) -> Decay:
-    """Return an exponential, or a function of the user, for compiled code."""
+    """Return an exponential, or a user's function, for compiled code."""
     address = 0
     if function is not None:
         try:
@@ -83,7 +83,7 @@ class DistanceGraph(NamedTuple):
 
 @register(name="distance", rank=3, arity=2, group="DistanceFactors")
 def build_distance(model: FactorGraph) -> tuple[DistanceGraph, float] | None:
-    """Couplings of all pairs that are a function of positions, any factors of single sites."""
+    """Build the graph of couplings of all pairs by a function of positions, and any factors of single sites."""
     kernels = [group for group in model.groups if isinstance(group, DistanceFactors)]
     others = [group for group in groups_of(model) if not isinstance(group, DistanceFactors)]
     if len(kernels) != 1 or any(group.arity > 1 for group in others):

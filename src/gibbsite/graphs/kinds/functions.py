@@ -1,8 +1,8 @@
-"""Models of functions as arrays: the code, the sites, the parameters and the bounds of each factor.
+"""Models of functions as arrays: code, sites, parameters and bounds of each factor.
 
-Factors are numbered group by group. What the factors of a group have in common is stored once. Sites with the same
-factors share one row of their numbers, so a likelihood of a million rows needs memory for its parameters, its bounds
-and one list of numbers, for any number of sites.
+Factors are numbered group by group, and their common data are stored once for each group. Sites with the same factors
+share one row of factor numbers, so a likelihood of a million rows needs memory for its parameters, its bounds and one
+list of numbers, for any number of sites.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gibbsite.models.functions import FunctionFactors
 
 
 class Groups(NamedTuple):
-    """What factors of a group have in common.
+    """The common data of the factors of each group.
 
     Factor f of group g has ``arity[g]`` members, from ``member_at[g] + member_step[g] * (f - first[g])`` on,
     and ``width[g]`` parameters; its value is ``weight[g]`` times that of the function at ``address[g]``.
@@ -47,10 +47,10 @@ class Groups(NamedTuple):
 class ContinuousGraph(NamedTuple):
     """Numbers in intervals, and states, with factors that are functions.
 
-    ``offset``, ``low``, ``high``, ``period`` (0 but for angles) and ``card`` (0 for numbers) describe the sites. The
+    ``offset``, ``low``, ``high``, ``period`` (0 except for angles) and ``card`` (0 for numbers) describe the sites. The
     factors of site i are ``factor[start[row[i]] : start[row[i] + 1]]``; those before ``sure[row[i]]`` are evaluated at
     every update. ``group`` is the group of each factor, ``member`` has their sites: member -1 - k is the observed value
-    ``known[k]``. Conditionals of a site are exponentials of polynomials of its ``degree``, which is 0 if they are not.
+    ``known[k]``. The log-conditional of a site is a polynomial of its ``degree``, which is 0 if it is not a polynomial.
     """
 
     offset: Ints
@@ -195,7 +195,7 @@ def _begins(parts: list[Any]) -> Ints:
 
 
 def _rows(model: ContinuousModel, place: Ints32, first: Ints) -> tuple[Ints32, Ints, Ints, Ints32]:
-    """Return the row of each site, and the rows: numbers of factors, those that are always evaluated first.
+    """Return the row of each site, and the rows, which list the factors that are always evaluated first.
 
     Sites share a row if all their factors are those of the same whole groups of common scope.
     """
@@ -242,7 +242,7 @@ def _rows(model: ContinuousModel, place: Ints32, first: Ints) -> tuple[Ints32, I
 
 
 def _degrees(model: ContinuousModel, place: Ints32) -> Ints8:
-    """Return the degree of the sum of the factors of each site as a polynomial in it, 0 if it is none."""
+    """Return the degree of the sum of the factors of each site as a polynomial in it, 0 if it is not one."""
     degree = np.ones(model.n_sites, np.int8)
     for group in model.groups:
         sites = np.unique(place[group.scopes])

@@ -1,4 +1,4 @@
-"""Normal distributions as arrays: the precision row by row."""
+"""Normal distributions as arrays: the precision matrix in compressed rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from gibbsite.models.gaussian import Gaussian
 class GaussianGraph(NamedTuple):
     """Site i, given the others, is normal with mean ``center[i] - sum_k weight[k] x[neighbour[k]]``.
 
-    k runs from ``start[i]`` to ``start[i + 1]``; weights are entries of the precision divided by that of the
-    diagonal, and ``sd[i]`` is one over the root of the latter. ``mean`` is that of the whole distribution.
+    k runs from ``start[i]`` to ``start[i + 1]``. Weights are entries of the precision matrix divided by the diagonal
+    entry of their row, and ``sd[i]`` is the inverse square root of that. ``mean`` is the mean of the whole
+    distribution.
     """
 
     offset: Ints

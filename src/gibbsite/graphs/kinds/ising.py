@@ -34,7 +34,7 @@ class IsingGraph(NamedTuple):
 def _as_polynomials(group: FactorGroup, cards: Ints32) -> tuple[Floats, tuple[Floats, ...], Floats] | None:
     """Return the coefficients of 1, of each x_i, and of the product x_i x_j; None if one is infinite.
 
-    There is one row where all factors are equal. Spins need no tables: these are the same numbers.
+    There is a single row if all factors are equal. Spin factors give these numbers without tables.
     """
     if isinstance(group, SpinFactors):
         w = one_if_equal(group.weights)
@@ -53,7 +53,7 @@ def _as_polynomials(group: FactorGroup, cards: Ints32) -> tuple[Floats, tuple[Fl
 
 @register(name="ising", rank=1, binary=True, arity=2)
 def build_ising(model: FactorGraph) -> tuple[IsingGraph, float] | None:
-    """Binary sites, factors of at most two sites, no zeros."""
+    """Build the graph of binary sites and factors of at most two sites without zeros."""
     if not all_binary(model) or any(group.arity > 2 for group in groups_of(model)) or too_many(model):
         return None
     kept = model.shared.get(Rows)

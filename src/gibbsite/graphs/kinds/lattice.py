@@ -54,7 +54,7 @@ class LatticeGraph(NamedTuple):
         return np.concatenate(found) if found else np.zeros((0, 2), np.int32)
 
     def colors(self) -> Ints32 | None:
-        """Return the colors of a checkerboard, or None where an odd periodic axis rules them out."""
+        """Return the colors of a checkerboard, or None if an odd periodic axis rules them out."""
         sizes = (self.size_0, self.size_1, self.size_2)
         wraps = (self.wrap_0, self.wrap_1, self.wrap_2)
         if any(wrap and size % 2 for size, wrap in zip(sizes, wraps, strict=True)):
@@ -69,7 +69,7 @@ class LatticeGraph(NamedTuple):
 
 @register(name="lattice", rank=0, binary=True, arity=2, group="LatticeFactors")
 def build_lattice(model: FactorGraph) -> tuple[LatticeGraph, float] | None:
-    """One binary lattice of at most three dimensions, and fields."""
+    """Build the graph of one binary lattice of at most three dimensions, and fields."""
     lattices = [g for g in model.groups if isinstance(g, LatticeFactors)]
     fields = [g for g in model.groups if isinstance(g, FieldFactors)]
     if len(lattices) != 1 or len(fields) > 1 or len(lattices) + len(fields) != len(model.groups):
@@ -85,7 +85,7 @@ def build_lattice(model: FactorGraph) -> tuple[LatticeGraph, float] | None:
 
 
 def three_axes(lattice: LatticeFactors) -> tuple[Triple, Triple, list[Floats]]:
-    """Return sizes, periodic or not, and couplings of a lattice as one of three axes, the first ones short."""
+    """Return sizes, periodicity and couplings of a lattice with three axes; missing leading axes have size one."""
     spare = 3 - len(lattice.shape)
     shape = (1,) * spare + tuple(int(size) for size in lattice.shape)
     wraps = (0,) * spare + tuple(int(flag) for flag in lattice.periodic)
@@ -97,7 +97,7 @@ def three_axes(lattice: LatticeFactors) -> tuple[Triple, Triple, list[Floats]]:
 def _axis_field(
     x: Codes, i: Integer, at: Integer, size: int, wrap: int, stride: int, coupling: Floats, step: int
 ) -> float:
-    """Coupling field on site i from its two neighbours along one axis; ``at`` is its coordinate."""
+    """Return the field on site i of its two neighbours along an axis; ``at`` is its coordinate."""
     total = 0.0
     unit = np.uintp(stride)
     if at > 0:
@@ -136,7 +136,7 @@ implement(log_weights, LatticeGraph)(log_weights_binary)
 
 @implement(log_potential, LatticeGraph)
 def _log_potential_lattice(arrays: LatticeGraph, x: Codes) -> float:
-    # every pair is seen from both ends, every field once: half the sum of s (field + h) is the total
+    # pairs are counted from both ends and fields once, so half the sum of s (field + h) is the total
     total = 0.0
     for site in range(x.size):
         i = np.uintp(site)

@@ -35,7 +35,7 @@ class PairwiseGraph(NamedTuple):
 
 @register(name="pairwise", rank=4, arity=2)
 def build_pairwise(model: FactorGraph) -> tuple[PairwiseGraph, float] | None:
-    """Any cardinalities, factors of at most two sites, zeros allowed."""
+    """Build the graph of sites of any cardinality and factors of at most two sites, which may contain zeros."""
     if any(group.arity > 2 for group in groups_of(model)):
         return None
     cells, tables = Cells.collect(model), Tables()
@@ -44,7 +44,7 @@ def build_pairwise(model: FactorGraph) -> tuple[PairwiseGraph, float] | None:
     for group in groups_of(model):
         if group.arity == 2:
             shifted = tables.add(group, model.cards)
-            # seen from the first site the second is the row, so its states must be the outer axis
+            # for the first site, the states of the second must be the outer axis
             forward.append(tables.keep(shifted.swapaxes(1, 2), group.size))
             backward.append(tables.keep(shifted, group.size))
     rows = pair_rows(model)

@@ -41,12 +41,12 @@ class PottsGraph(NamedTuple):
 
 # Products of factors stay between exp(-300) and exp(300) unless a site is steep.
 _STEEP = 300.0
-_DENSE = 0.25  # share of coupled pairs from which on the couplings are kept as a matrix, too
+_DENSE = 0.25  # from this share of coupled pairs on, the couplings are also stored as a matrix
 
 
 @register(name="potts", rank=2, arity=2)
 def build_potts(model: FactorGraph) -> tuple[PottsGraph, float] | None:
-    """Equal numbers of states, pairs that depend on agreement, any factors of single sites."""
+    """Build the graph of equal numbers of states, pairs that depend on agreement, and any factors of single sites."""
     if too_many(model) or (model.n_sites and (model.cards != model.cards[0]).any()):
         return None
     weights: list[Floats] = []

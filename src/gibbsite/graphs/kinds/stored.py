@@ -24,8 +24,8 @@ _STATES, _ENTRIES, _LINE = np.uintp(64), np.uintp(256), np.uintp(16)
 class StoredGraph(IsingGraph):
     """An Ising graph in files, whose sites are visited in order.
 
-    Its states exceed the caches of the processor, which cannot predict the states that a row needs. So each update
-    prefetches the entries and states of later rows.
+    Its states exceed the caches of the processor, which cannot predict the states that a row needs. Each update
+    therefore prefetches the entries and states of later rows.
     """
 
 
@@ -69,7 +69,7 @@ def compile_stored_potts(model: StoredPotts) -> Graph:
 
 
 def _column(model: StoredPairs) -> Any:
-    """Return the couplings of all entries as they are kept."""
+    """Return the couplings of all entries as they are stored."""
     coupling = model.array("coupling")
     if model.coded:
         return code(model.array(WHICH), coupling)

@@ -18,7 +18,7 @@ from gibbsite.models.factorgraph import FactorGraph
 class TableGraph(NamedTuple):
     """Sites of any cardinality with tables over any number of sites.
 
-    Row k of site i names one factor it touches and its own stride in that table. Factor f has members
+    Row k of site i gives one of its factors and its stride in the table of that factor. Factor f has members
     ``member[member_start[f] : member_start[f + 1]]`` with their strides and starts at ``table[f]``.
     """
 
@@ -50,7 +50,7 @@ class TableGraph(NamedTuple):
 
 @register(name="table", rank=5)
 def build_table(model: FactorGraph) -> tuple[TableGraph, float]:
-    """Anything discrete."""
+    """Build the graph of any discrete model."""
     cells, tables = Cells.collect(model), Tables()
     starts: list[Ints] = []
     members: list[Ints32] = []
@@ -91,7 +91,7 @@ def build_table(model: FactorGraph) -> tuple[TableGraph, float]:
 
 @inlined
 def entry_of(arrays: TableGraph, x: Codes, f: Integer) -> Integer:
-    """Position in the value array of the entry of factor f at state x."""
+    """Return the position in ``value`` of the entry of factor f at state x."""
     entry = arrays.table[f]
     for m in range(np.uintp(arrays.member_start[f]), np.uintp(arrays.member_start[f + ONE])):
         entry += arrays.stride[m] * x[np.uintp(arrays.member[m])]

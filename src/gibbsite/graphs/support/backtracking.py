@@ -24,7 +24,7 @@ _WANDER = 0.1  # how often a restarted search disregards the hint
 
 
 class _Tree(NamedTuple):
-    """Decisions taken: site and state of each level, and the lengths of trail and list before it.
+    """The decisions made so far: site and state of each level, and the lengths of trail and list before it.
 
     ``sites`` lists the sites to decide, the decided ones towards the end; ``weight`` is by site.
     """
@@ -38,7 +38,7 @@ class _Tree(NamedTuple):
 
 
 def search(constraints: Constraints, board: LiveStates, x: Array, words: Words64, budget: int) -> int:
-    """Look for a state of positive probability on a propagated board, which is used up.
+    """Search for a state of positive probability from a propagated board, which is overwritten.
 
     ``x`` holds the preferred states and receives the state that is found. At most ``budget`` table entries are read.
     Return FOUND, UNDECIDED, or IMPOSSIBLE, which is a proof.
@@ -69,7 +69,7 @@ def _blame(c: Constraints, b: LiveStates, weight: Floats) -> None:
 
 @called
 def _choose_site(b: LiveStates, t: _Tree, size: Whole, rng: Words) -> tuple[Words, Whole, Whole]:
-    """Return an undecided site (-1: none), and the length of the list without decided ones at its end."""
+    """Return an undecided site (-1: none), and the length of the list without the decided sites at its end."""
     found, best = np.int64(-1), np.inf
     length = b.counters[TRAIL]
     for back in range(min(length, _WINDOW)):
@@ -132,7 +132,7 @@ def _search(c: Constraints, b: LiveStates, t: _Tree, x: Array, words: Words64, b
         t.site[level], t.state[level] = i, a
         t.trail[level], t.undecided[level] = b.counters[TRAIL], size
         level += 1
-        b.counters[WORK] += 100  # about what choosing cost
+        b.counters[WORK] += 100  # approximate cost of choosing
         give(c, b, i, a)
         wiped = propagate(c, b)
         while wiped >= 0 and level > 0:

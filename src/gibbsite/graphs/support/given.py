@@ -1,4 +1,4 @@
-"""Starts that the user gives, and random ones in models of numbers; those of probability zero are refused."""
+"""Starts given by the user, and random starts of models of numbers; those of probability zero are refused."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _read_labels(model: FactorGraph, graph: Graph, start: Mapping[Any, Any]) -> 
         if isinstance(site, str) and site in evidence:
             if str(evidence[site]) != str(label):
                 raise SupportError(
-                    f"The start has {site}={label!r}, but the evidence says {evidence[site]!r}; "
+                    f"The start has {site}={label!r}, but the evidence is {evidence[site]!r}; "
                     "leave observed sites out of the start."
                 )
             continue
@@ -62,7 +62,7 @@ def _read_labels(model: FactorGraph, graph: Graph, start: Mapping[Any, Any]) -> 
 
 
 def check_support(model: FactorGraph, graph: Graph, codes: Codes, advice: str) -> None:
-    """Refuse states of probability zero; the message names a site or factor, and ends in the advice."""
+    """Refuse states of probability zero; the message names a site or factor and ends with the advice."""
     if not has_zeros(graph):
         return
     arrays: Any = graph.arrays
@@ -120,7 +120,7 @@ def _look_for_start(model: Model, graph: Graph, rng: np.random.Generator) -> Flo
         if _density_at(model, graph, x) > -math.inf:
             return x
     raise SupportError(
-        f"No place of positive density was found in {_PLACES} random ones; give one as start=, or bounds."
+        f"No place of positive density was found among {_PLACES} random ones; give one as start=, or give bounds."
     )
 
 

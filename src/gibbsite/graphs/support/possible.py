@@ -1,10 +1,9 @@
-"""States that propagation of zeros from factor to factor does not exclude.
+"""Possible states: those that propagation of zeros from factor to factor does not exclude.
 
 A state of a site dies when some factor has no positive entry that contains it and otherwise only living states
-(generalised arc consistency on tables). The algorithm is a worklist over factors. It remembers for every (factor,
-member, state) the entry that supported it last, and searches for a new one, from there on and once around, only when
-that entry has died (AC-3 with residues: Lecoutre and Hemery 2007). Between two deaths a table is read at most once per
-member and state.
+(generalised arc consistency on tables). The algorithm is a worklist over factors. For every (factor, member, state) it
+remembers the last supporting entry, and searches for a new one cyclically from there only when that entry has died
+(AC-3 with residues: Lecoutre and Hemery 2007). Between two deaths a table is read at most once per member and state.
 
 A dead state never occurs in a state of positive probability. Whether a living one occurs is decided by a search
 (:mod:`gibbsite.graphs.support.start`).
@@ -68,7 +67,7 @@ class Constraints(NamedTuple):
 
 
 class LiveStates(NamedTuple):
-    """The states that are still possible, and everything else that propagation writes.
+    """The states that are still possible, and the other arrays that propagation writes.
 
     ``alive`` is by cell, ``living`` counts by site. ``trail`` lists the dead cells in the order of their
     death, ``killer`` the factor that excluded each, ``residue`` the last known support of each slot.
@@ -106,14 +105,14 @@ def _known(graph: Graph) -> Graph:
 
 
 def alive_states(graph: Graph, model: FactorGraph | None = None) -> Bools:
-    """Return which states survive propagation, site after site in state order; the model is for messages."""
+    """Return which states survive propagation, by site and state; the model is used in messages."""
     if not has_zeros(graph):
         return np.ones(int(graph.cards.sum(dtype=np.int64)), np.bool_)
     return find_support(graph, model).board.alive.copy()
 
 
 def find_support(graph: Graph, model: FactorGraph | None = None) -> Support:
-    """Propagate the zeros of a graph, once; the model is for messages."""
+    """Propagate the zeros of a graph, and cache the result; the model is used in messages."""
     kept = graph.cache.get(Support)
     if kept is None:
         constraints = find_constraints(graph)
@@ -136,7 +135,7 @@ def find_constraints(graph: Graph) -> Constraints:
     known = _known(graph)
     arrays = known.arrays
     if known.kind == "pairwise":
-        # every pair is in the rows of both ends; the one seen from the smaller site is taken
+        # every pair is in the rows of both ends; the row of the smaller site is used
         site = np.repeat(np.arange(graph.n_sites), row_lengths(arrays.start))
         taken = np.flatnonzero(arrays.neighbour > site)
         member = np.stack([site[taken], arrays.neighbour[taken]], axis=1).ravel()
@@ -202,7 +201,7 @@ def new_live(constraints: Constraints, graph: Graph) -> LiveStates:
 
 
 def copy_live(board: LiveStates) -> LiveStates:
-    """Return a board that can be used up."""
+    """Return a copy of a board that may be overwritten."""
     return LiveStates._make(map(np.copy, board))
 
 
@@ -291,7 +290,7 @@ def give(c: Constraints, b: LiveStates, i: Whole, a: Whole) -> None:
 
 @called
 def revive(b: LiveStates, length: Whole) -> None:
-    """Take back all deaths beyond this length of the trail."""
+    """Undo all deaths beyond this length of the trail."""
     for t in range(length, b.counters[TRAIL]):
         cell = b.trail[t]
         b.alive[cell] = True
@@ -323,7 +322,7 @@ def propagate(c: Constraints, b: LiveStates) -> Whole:
 
 @called
 def _next_alive(alive: Bools, cell: Whole, last: Whole, first: Whole) -> Whole:
-    """Return the first living cell from ``cell`` on, going on at ``first`` after ``last``."""
+    """Return the first living cell from ``cell`` on, continuing at ``first`` after ``last``."""
     while cell < last and not alive[cell]:
         cell += 1
     if cell == last:

@@ -1,7 +1,7 @@
-"""Repair by local search: walk from a state outside the support into it.
+"""Repair of states by local search, which walks from a state outside the support into it.
 
-At each step a random violated factor is chosen and one of its members moved. There are two rules, because some models
-are solved by one of them only. The greedy rule takes the move that leaves the fewest violated factors (min-conflicts:
+Each step chooses a random violated factor and changes one of its members. There are two rules, because some models are
+solved by only one of them. The greedy rule takes the move that leaves the fewest violated factors (min-conflicts:
 Minton et al. 1992), and rarely a random one. The other rule takes the move that satisfies this factor and violates the
 fewest others; if it violates some, a random move that satisfies the factor is often taken (WalkSAT: Selman, Kautz and
 Cohen 1994).
@@ -36,10 +36,10 @@ class _Walk(NamedTuple):
 def repair(
     constraints: Constraints, board: LiveStates, x: Array, words: Words64, patience: int, greedy: bool, culprits: Ints
 ) -> int:
-    """Walk until no factor is violated or ``patience`` table entries brought no progress.
+    """Walk until no factor is violated, or until reading ``patience`` table entries has brought no progress.
 
     ``x``, a state of living codes, is changed in place. Return the smallest number of violated factors; zero means that
-    ``x`` is in the support. ``culprits`` receives some of the factors that were violated then, and -1 after the last.
+    ``x`` is in the support. ``culprits`` receives some of the factors that were violated in that state, followed by -1.
     """
     n = constraints.table.size
     entry, violated, place = np.zeros(n, np.int64), np.zeros(n, np.int64), np.full(n, -1)

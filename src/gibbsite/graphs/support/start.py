@@ -1,8 +1,8 @@
-"""Where chains start: random, dispersed states of positive probability.
+"""Starts of chains: random, dispersed states of positive probability.
 
-Without zeros every state is possible. With zeros a start is drawn forward (Bayesian networks) or at random among the
-states that survive propagation, then repaired; if the repair fails, a search follows. Effort is bounded by numbers of
-table entries read, not by time, so that a seed always gives the same start.
+Without zeros every state is possible. With zeros, a start is drawn by forward sampling (Bayesian networks) or at random
+among the states that survive propagation, and then repaired; if the repair fails, a search follows. Effort is limited
+by the number of table entries read, not by time, so that a seed always gives the same start.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gibbsite.models.factorgraph import FactorGraph
 if TYPE_CHECKING:
     from gibbsite.graphs.kinds.table import TableGraph
 
-_TRIES = 4  # rounds of repairs and a search, each with four times the effort of the one before
+_TRIES = 4  # rounds of repairs and a search, each with four times the effort of the previous one
 _PATIENCE, _PATIENCE_PER_FACTOR = 200_000, 50  # table entries a repair reads without progress
 _SEARCH, _SEARCH_PER_SITE = 1_000_000, 100  # table entries the search reads
 _STEPS_TO_DRAW = 5.0  # of plain Python, for each state and member of a factor
@@ -50,7 +50,7 @@ class DrawOrder(NamedTuple):
 
 
 class _Drawing(NamedTuple):
-    """The model as a Bayesian network, where it is one."""
+    """The model as a Bayesian network, if it is one."""
 
     network: tuple[TableGraph, DrawOrder] | None
 
@@ -79,7 +79,7 @@ def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries
 def find_state_with(
     model: FactorGraph, graph: Graph, site: int, code: int, rng: np.random.Generator
 ) -> tuple[Codes | None, bool]:
-    """Return a state of positive probability in which a site has a given state, or None and whether None is proved."""
+    """Return a possible state in which a site has a given state, or None, and whether None is proved."""
     if not has_zeros(graph):
         x = _uniform_codes(graph, rng)
         x[site] = code
@@ -124,7 +124,7 @@ def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Gen
                     return x, False, named
                 if left < fewest:
                     fewest, culprits = left, named
-            # few factors are violated where the walk ended, so its state is a good hint for the search
+            # few factors are violated at the end of the walk, so its state is a good hint for the search
             budget = effort * (_SEARCH + _SEARCH_PER_SITE * graph.n_sites)
             answer = search(c, copy_live(board), x, words, budget)
         if answer == FOUND:
@@ -135,7 +135,7 @@ def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Gen
 
 
 def _draw(support: Support, board: LiveStates, graph: Graph, rng: np.random.Generator, words: Words64) -> Codes:
-    """Draw a state of living codes: forward in a network, otherwise each site on its own."""
+    """Draw a state of living codes: forward in a network, otherwise each site independently."""
     kept = graph.cache.get(_Drawing)
     if kept is None:
         kept = graph.cache.put(_Drawing(find_draw_order(graph.require_model(), graph)))
@@ -221,7 +221,7 @@ def _elsewhere(support: Support, graph: Graph, rng: np.random.Generator, taken: 
     return x
 
 
-# ---- forward sampling: a draw from a Bayesian network, parents before children
+# ---- forward sampling of a Bayesian network, parents before children
 
 
 def find_draw_order(model: FactorGraph, graph: Graph) -> tuple[TableGraph, DrawOrder] | None:
@@ -248,7 +248,7 @@ def find_draw_order(model: FactorGraph, graph: Graph) -> tuple[TableGraph, DrawO
 
 @compiled
 def _sort_sites(g: TableGraph, table: Ints32, order: Ints32) -> Whole:
-    """Fill ``order`` with sites whose parents come before them; return how many there are."""
+    """Fill ``order`` with sites whose parents come before them; return the number of such sites."""
     missing = np.zeros(table.size, np.int64)
     filled = 0
     for i in range(table.size):
