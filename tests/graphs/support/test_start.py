@@ -265,7 +265,7 @@ def test_given_labels() -> None:
     observed = model.observe({"a": "x"})
     graph = gs.graphs.compile_graph(observed)
     assert start_states(observed, graph, 1, {"a": "x", "b": "x", "free": 0}, 1)[0].tolist() == [0, 0]
-    with pytest.raises(gs.errors.SupportError, match="evidence says 'x'"):
+    with pytest.raises(gs.errors.SupportError, match="evidence is 'x'"):
         start_states(observed, graph, 1, {"a": "y", "b": "x", "free": 0}, 1)
 
 
