@@ -2,9 +2,9 @@
 
     y = x + g M grad log p(x) + sqrt(2 g) L z,    M = L L^T, z normal
 
-is a discretisation of the diffusion dX = M grad log p dt + sqrt(2) L dB, whose stationary density is p; the covariance of a
-step is 2 g M. Discretisation changes the stationary density. MALA accepts y by the Metropolis-Hastings ratio and is
-exact; ULA always accepts y and is biased: for a normal target of variance s^2 its stationary variance is
+is a discretisation of the diffusion dX = M grad log p dt + sqrt(2) L dB, whose stationary density is p; the covariance
+of a step is 2 g M. Discretisation changes the stationary density. MALA accepts y by the Metropolis-Hastings ratio and
+is exact; ULA always accepts y and is biased: for a normal target of variance s^2 its stationary variance is
 
     2 g / (1 - (1 - g / s^2)^2) = 2 s^4 / (2 s^2 - g),    0 < g < 2 s^2.
 
