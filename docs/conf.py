@@ -88,6 +88,6 @@ html_context = {"default_mode": "auto"}
 
 
 def setup(app: Any) -> None:
-    """Write the pages of the reference from the lists of public names."""
+    """Write the pages of the reference from the lists of public names and from the command line."""
     write_api_pages(HERE / "api")
     app.connect("source-read", link_to_repository)

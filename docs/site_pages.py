@@ -48,7 +48,7 @@ def public_names(space: str) -> list[str]:
 
 
 def write_api_pages(folder: Path) -> None:
-    """Write a page for each namespace, with a table of its names, and an index of them all.
+    """Write a page for each namespace, with a table of its names, one for the commands, and an index of them all.
 
     What stands in two namespaces is described in the first one.
     """
@@ -67,7 +67,24 @@ def write_api_pages(folder: Path) -> None:
         lines += [f"   {name}" for name in names]
         _write(folder / f"{page}.md", [*lines, "```", ""])
         index.append(page)
+    _write(folder / "commands.md", command_help())
+    index.append("commands")
     _write(folder / "index.md", [*index, "```", ""])
+
+
+def command_help() -> list[str]:
+    """Return the lines of a page with the whole help of every command."""
+    from click.testing import CliRunner
+
+    from gibbsite.cli import group
+    from gibbsite.cli.help import commands
+
+    lines = ["# Help of all commands", ""]
+    for words, command in commands(group):
+        option = "--help-all" if getattr(command, "common", None) else "--help"
+        shown = CliRunner().invoke(group, [*words, option], prog_name="gibbsite", terminal_width=100)
+        lines += [f"## {' '.join(('gibbsite', *words))}", "", "```text", shown.output.rstrip(), "```", ""]
+    return lines
 
 
 def _write(path: Path, lines: list[str]) -> None:

@@ -9,6 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.shell_completion import get_completion_class
+
+import gibbsite as gs
+import gibbsite.cli.completion  # adds the shells
+from gibbsite.cli import group
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
@@ -51,9 +56,28 @@ def folder(tmp_path: Path) -> Path:
         (["denoise", "in"], FILES),
         (["reproduce", "dogs-m"], ["dogs-marginal", "dogs-mle"]),
         (["reproduce", "all", "-o", "f"], ["compopt -o dirnames", ""]),
+        (["infer", "asia", "--observe", "x"], ["xray=yes", "xray=no"]),
+        (["infer", "alarm", "--observe", "HR"], ["HRBP=", "HREKG=", "HRSAT=", "HR="]),
+        (["infer", "alarm", "--observe", "CO", "="], ["LOW", "NORMAL", "HIGH"]),
+        (["infer", "alarm", "--observe", "CO", "=", "L"], ["LOW"]),
+        (["infer", "alarm", "--observe", "=", "CO", "=", "L"], ["LOW"]),
+        (["info", "asia", "--observe", "tub", "=", "yes", "--observe", "lung", "=", "n"], ["no"]),
+        (["infer", "asia", "--query", "l"], ["lung"]),
+        (["infer", "asia", "--query", "lung,t"], ["lung,tub"]),
+        (["infer", "asia", "--max", "xray,d"], ["xray,dysp"]),
+        (["certify", "asia", "--target", "bron"], ["bronc"]),
+        (["infer", "--observe", "C"], [""]),  # no model yet
+        (["infer", "no-such-file", "--observe", "C"], [""]),
+        (["infer", "-", "--observe", "C"], [""]),
     ],
 )
 def test_replies(folder: Path, words: list[str], replies: list[str]) -> None:
+    assert ask(folder, words) == replies
+    assert sorted(path.name for path in folder.iterdir()) == ["gibbsite"]  # nothing is tried out at a key
+
+
+def ask(folder: Path, words: list[str]) -> list[str]:
+    """Return the completions of the last word that bash gets."""
     done = subprocess.run(
         ["bash", "--norc", "-c", _ASK, "bash", "gibbsite", *words],
         cwd=folder,
@@ -62,8 +86,28 @@ def test_replies(folder: Path, words: list[str], replies: list[str]) -> None:
         text=True,
         check=True,
     )
-    assert done.stdout.splitlines() == replies, done.stderr
-    assert sorted(path.name for path in folder.iterdir()) == ["gibbsite"]  # nothing is tried out at a key
+    assert not done.stderr
+    return done.stdout.splitlines()
+
+
+def test_names_with_blanks_and_colons(folder: Path) -> None:
+    sites = {"my site": ["a b", "$c"], "x:y": ["0", "1"]}
+    odd = gs.FactorGraph(sites, [("my site", [0.5, 0.5]), ("x:y", [0.1, 0.9])], directed=True)
+    gs.write_model(odd, folder / "odd.xmlbif")
+    assert ask(folder, ["infer", "odd.xmlbif", "--observe", "m"]) == [r"my\ site=a\ b", r"my\ site=\$c"]
+    assert ask(folder, ["infer", "odd.xmlbif", "--observe", r"my\ site", "=", "a"]) == [r"a\ b"]
+    assert ask(folder, ["infer", "odd.xmlbif", "--observe", "x", ":", "y"]) == ["y=0", "y=1"]
+    assert ask(folder, ["infer", "odd.xmlbif", "--query", "x", ":"]) == ["y"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_shells_that_keep_words_together(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = get_completion_class(shell)
+    assert kind is not None
+    monkeypatch.setattr(kind, "get_completion_args", lambda self: (["infer", "alarm"], "--method=gi"))
+    assert "--method=gibbs" in kind(group, {}, "gibbsite", "_GIBBSITE_COMPLETE").complete()
+    monkeypatch.setattr(kind, "get_completion_args", lambda self: (["infer", "asia", "--observe"], "tub=y"))
+    assert "tub=yes" in kind(group, {}, "gibbsite", "_GIBBSITE_COMPLETE").complete()
 
 
 def test_python_runs_the_package_as_the_command() -> None:

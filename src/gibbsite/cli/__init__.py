@@ -17,24 +17,39 @@ from typing import Any
 
 import click
 
+from gibbsite.cli.help import write_examples
 from gibbsite.cli.outputs import ReaderGone, drop_stdout, echo, open_streams, say_what_failed, tell
 from gibbsite.cli.wording import SpellingGroup
 
-_COMMANDS = {
-    "infer": "Compute marginals, most probable states or log Z of a model.",
-    "certify": "Bound the bias of Gibbs sampling without sampling.",
-    "scan": "Optimise the order of updates for some sites (DoGS).",
-    "denoise": "Remove noise from an image.",
-    "ner": "Find names of persons, places and organisations in text.",
-    "segment": "Label every pixel of an image.",
-    "info": "Describe a model and the cost of inference on it.",
-    "methods": "List the methods of infer, and when to use which.",
-    "convert": "Convert a model to another file format.",
-    "reproduce": "Run the experiments of papers again.",
-    "warmup": "Compile all kernels into the cache.",
-    "doctor": "Show versions, the cache, threads and missing extras.",
-    "completion": "Print a completion script for a shell.",
+_GROUPS = {
+    "Inference": {
+        "infer": "Compute marginals, most probable states or log Z of a model.",
+        "methods": "List the methods of infer, and when to use which.",
+        "certify": "Bound the bias of Gibbs sampling without sampling.",
+        "scan": "Optimise the order of updates for some sites (DoGS).",
+    },
+    "Models": {
+        "info": "Describe a model and the cost of inference on it.",
+        "convert": "Convert a model to another file format.",
+    },
+    "Applications": {
+        "denoise": "Remove noise from an image.",
+        "segment": "Label every pixel of an image.",
+        "ner": "Find names of persons, places and organisations in text.",
+        "reproduce": "Run the experiments of papers again.",
+    },
+    "This installation": {
+        "doctor": "Show versions, the cache, threads and missing extras.",
+        "warmup": "Compile all kernels into the cache.",
+        "completion": "Print a completion script for a shell.",
+    },
 }
+_COMMANDS = {name: text for commands in _GROUPS.values() for name, text in commands.items()}
+_EXAMPLES = (
+    "gibbsite infer alarm --observe HRBP=HIGH --observe CO=LOW",
+    "gibbsite info model.uai",
+    "gibbsite infer --help",
+)
 
 
 class _Lazy(SpellingGroup):
@@ -44,9 +59,12 @@ class _Lazy(SpellingGroup):
         return list(_COMMANDS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+        """List the commands in groups, without importing them."""
+        width = max(map(len, _COMMANDS))
+        for title, commands in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", text) for name, text in commands.items()])
+        write_examples(_EXAMPLES, formatter)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli import inputs
+from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import echo, note_on_compiling
-from gibbsite.cli.parameters import PICTURE, POSITIVE, json_option, quiet_option, read_scan
+from gibbsite.cli.parameters import PICTURE, POSITIVE, Integer, json_option, quiet_option, read_scan
 
 if TYPE_CHECKING:
     from gibbsite.inference.influence import Certificate
@@ -16,11 +17,18 @@ if TYPE_CHECKING:
 _ROWS = 12  # of the table of bounds
 
 
-@click.command("certify")
+@click.command(
+    "certify",
+    cls=Command,
+    examples=(
+        "gibbsite certify alarm --observe CO=LOW --target HYPOVOLEMIA",
+        "gibbsite certify lattice.uai --accuracy 0.001 --plot bound.png",
+    ),
+)
 @inputs.takes_model
 @inputs.target_option
 @inputs.scan_option
-@click.option("--steps", type=click.IntRange(0), help="Number of steps; with --accuracy, the most to allow.")
+@click.option("--steps", type=Integer(0), help="Number of steps; with --accuracy, the most to allow.")
 @click.option("--accuracy", type=POSITIVE, help="Find how many steps reach this bias. [default: 0.01, unless --steps]")
 @json_option
 @click.option("--plot", type=PICTURE, metavar="FILE", help="Plot the bound against the number of steps.")

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import click
 
+from gibbsite.cli.help import Command
 from gibbsite.cli.inputs import format_given_by, format_option, load
 from gibbsite.cli.outputs import tell
-from gibbsite.cli.parameters import FORMAT, MODEL, Output
+from gibbsite.cli.parameters import FORMAT, MODEL, Integer, Output
 
 
-@click.command("convert")
+@click.command(
+    "convert",
+    cls=Command,
+    examples=(
+        "gibbsite convert model.bif model.uai",
+        "gibbsite convert model.uai - --to xmlbif",
+        "gibbsite convert edges.parquet graph.pairs --states 3",
+    ),
+)
 @click.argument("source", type=MODEL)
 @click.argument("target", type=Output(folders=(".pairs",)))
 @format_option
 @click.option("--to", "to_format", type=FORMAT, help="Format of TARGET. [default: by its name]")
-@click.option("--states", type=click.IntRange(2), help="Make a .pairs TARGET a Potts model with this many states.")
+@click.option("--states", type=Integer(2), help="Make a .pairs TARGET a Potts model with this many states.")
 def command(source: str, target: str, from_format: str | None, to_format: str | None, states: int | None) -> None:
     """Read the model SOURCE and write it to TARGET.
 

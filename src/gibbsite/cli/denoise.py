@@ -8,10 +8,26 @@ import click
 
 from gibbsite.applications.methods import DENOISING, PRIORS
 from gibbsite.cli import parameters
+from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import deliver, echo
 
 
-@click.command("denoise")
+@click.command(
+    "denoise",
+    cls=Command,
+    examples=(
+        "gibbsite denoise noisy.png -o clean.png",
+        "gibbsite denoise scan.png -o clean.png --flip 0.1 --method annealed",
+        "gibbsite denoise grey.png -o clean.png --levels 32 --sigma 20",
+    ),
+    common={
+        "Image": ("out", "levels"),
+        "Noise": ("sigma", "flip", "means"),
+        "Method": ("method", "sweeps", "coupling", "rng"),
+        "Messages": ("as_json", "quiet"),
+    },
+    rare={"More files": ("reference", "probability"), "More of the method": ("prior", "truncation", "damping")},
+)
 @click.argument("noisy", type=parameters.INPUT)
 @click.option("-o", "--output", "out", type=parameters.OUTPUT, required=True, help="File for the denoised image.")
 @click.option(
@@ -30,7 +46,7 @@ from gibbsite.cli.outputs import deliver, echo
     show_default=True,
     help="How strongly neighbours prefer equal values.",
 )
-@click.option("--levels", type=click.IntRange(2), help="Number of grey levels. [default: 2]")
+@click.option("--levels", type=parameters.Integer(2), help="Number of grey levels. [default: 2]")
 @click.option("--prior", type=parameters.Choice(PRIORS), default="potts", show_default=True)
 @click.option(
     "--truncation",

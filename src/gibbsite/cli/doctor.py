@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 
+from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import echo
 
 _CORE = ("numpy", "numba", "llvmlite", "scipy", "xarray", "click", "rich")
 
 
-@click.command("doctor")
+@click.command("doctor", cls=Command, examples=("gibbsite doctor", "gibbsite doctor > report.txt"))
 def command() -> None:
     """Show versions, the cache of compiled code, threads, missing extras, and the private parts of Numba in use.
 

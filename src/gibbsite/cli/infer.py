@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from gibbsite.cli.inputs import load_any, observe, read_sites, scan_option, takes_model
+from gibbsite.cli.help import Command
+from gibbsite.cli.inputs import SITES, load_any, observe, read_sites, scan_option, takes_model
 from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import (
     BELOW_ONE,
@@ -21,6 +22,7 @@ from gibbsite.cli.parameters import (
     SEED,
     UP_TO_ONE,
     Choice,
+    Integer,
     is_given,
     quiet_option,
     read_scan,
@@ -51,16 +53,59 @@ _LAYOUTS = {".json": "json", ".csv": "csv", ".uai": "uai", ".txt": "table"}  # b
 _MOST_IN_JSON = 100_000  # sites of a stored model
 
 
-@click.command("infer", context_settings={"token_normalize_func": lambda name: _OLD_NAMES.get(name, name)})
+_EXAMPLES = (
+    "gibbsite infer alarm --observe HRBP=HIGH --observe CO=LOW",
+    "gibbsite infer asia --observe xray=yes --query lung,tub --json",
+    "gibbsite infer model.uai --task MAP --seconds 60",
+    "gibbsite infer model.uai --method tempered --accuracy 0.005 -o answer.csv",
+)
+_COMMON = {
+    "Question": ("evidence", "observe", "task", "query"),
+    "Method": ("method", "seconds", "sweeps", "accuracy", "rng"),
+    "Answer": ("as_json", "out", "strict", "quiet"),
+}
+_RARE = {
+    "More of the question": ("from_format", "maximise", "best", "verify"),
+    "Run": ("warmup", "draws", "chains", "threads", "scan", "no_exact", "no_dispersed_starts"),
+    "Parameters of methods": ("entries", "width", "damping", "parallel", "kind", "schedule", "weight"),
+    "Long and large runs": ("checkpoint", "checkpoint_every", "resume", "folder", "on", "partitions"),
+    "More of the answer": ("layout", "show_all"),
+}
+_DETAILS = (
+    "Without --method, the model is solved exactly if that is cheap; otherwise it is sampled, or annealed for a most "
+    "probable state. Each answer comes with a verdict on how far to trust it. A .pairs folder is sampled without being "
+    "loaded into memory. Ctrl-C or SIGTERM ends a run early: partial results are saved and written, and the exit code "
+    "is 130."
+)
+
+
+@click.command(
+    "infer",
+    cls=Command,
+    examples=_EXAMPLES,
+    common=_COMMON,
+    rare=_RARE,
+    details=_DETAILS,
+    context_settings={"token_normalize_func": lambda name: _OLD_NAMES.get(name, name)},
+)
 @takes_model
 @click.option(
     "--task",
     type=_TASKS,
     default="MAR",
-    help="Marginals (the default), most probable state, log-partition function, or best states of some sites.",
+    metavar="TASK",
+    help="MAR (marginals, the default), MAP (most probable state), PR (log Z) or MMAP (most probable "
+    "states of some sites).",
 )
-@click.option("--max", "maximise", metavar="SITES", help="Sites to maximise over, with the others summed out (MMAP).")
-@click.option("--method", type=Choice(list(METHODS)), default="auto", show_default=True)
+@click.option("--max", "maximise", type=SITES, help="Sites to maximise over, with the others summed out (MMAP).")
+@click.option(
+    "--method",
+    type=Choice(list(METHODS)),
+    default="auto",
+    show_default=True,
+    metavar="METHOD",
+    help="One that gibbsite methods lists.",
+)
 @click.option("--no-exact", is_flag=True, help="Do not solve exactly, even if that is cheap (auto).")
 @scan_option
 @click.option("--sweeps", type=COUNT, help="Number of sweeps of each chain after the warmup.")
@@ -71,10 +116,10 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
     type=BELOW_ONE,
     default=0.01,
     show_default=True,
-    help="Largest error of a marginal to allow, as four standard errors (MAR).",
+    help="Largest error of a marginal (four standard errors).",
 )
 @click.option("--best", type=COUNT, default=1, metavar="N", help="Give the N best states (MAP).")
-@click.option("--warmup", type=click.IntRange(0), help="Sweeps before recording. [default: a tenth]")
+@click.option("--warmup", type=Integer(0), help="Sweeps before recording. [default: a tenth]")
 @click.option("--chains", type=COUNT, default=4, show_default=True)
 @click.option("--entries", type=COUNT, help="Largest number of entries of a table (blocks, mini-bucket).")
 @click.option("--width", type=POSITIVE, help="log2 of the largest number of entries of a clique table (cutset).")
@@ -97,28 +142,17 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
 @click.option(
     "--partitions", type=COUNT, help="Divide the sites of a chain, or its rungs, among this many workers (--on)."
 )
-@click.option(
-    "--rng",
-    type=SEED,
-    help="Seed. With --sweeps it repeats a run exactly; to repeat a run with a time limit, also give the "
-    "sweeps and the warmup of the plan in its JSON output.",
-)
-@click.option("--query", metavar="SITES", help="Only these sites, separated by commas.")
+@click.option("--rng", type=SEED, help="Seed. With --sweeps it repeats a run exactly.")
+@click.option("--query", type=SITES, help="Only these sites, separated by commas.")
 @click.option("--all", "show_all", is_flag=True, help="Show every site in the table.")
-@click.option("--json", "as_json", is_flag=True, help="Short for --format json.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
     "--format",
     "layout",
     type=Choice(["table", "json", "uai", "csv"]),
     help="[default: by the suffix of the name after -o; otherwise table]",
 )
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    type=OUTPUT,
-    help="File to write instead of stdout: .json, .csv, .uai or .txt (table), also with .gz.",
-)
+@click.option("-o", "--output", "out", type=OUTPUT, help="File to write: .json, .csv, .uai or .txt, also with .gz.")
 @click.option(
     "--to",
     "folder",
@@ -142,37 +176,14 @@ _MOST_IN_JSON = 100_000  # sites of a stored model
     help="Skip the dispersed-start check, which compares the run with short chains from other starts.",
 )
 @click.option("--verify", is_flag=True, help="Compare all checksums of a stored model (.pairs) first.")
-@click.option("--strict", is_flag=True, help="Exit with 4 unless the answer is exact or has converged.")
+@click.option("--strict", is_flag=True, help="Exit with 4 unless exact or converged.")
 @quiet_option
 def command(**given: Any) -> int:
-    """Compute marginals, a most probable state, or the log-partition function of MODEL.
+    """Compute marginals, a most probable state, or log Z of MODEL.
 
-    MODEL is a .uai, .bif, .xmlbif, .xdsl, .net, .dsc, .bqm, .coo, .wcsp, .wcnf, .rudy (max-cut) or .edges file,
-    optionally gzipped; "-" for stdin; an example that comes with gibbsite (alarm, asia or child); or a .pairs
-    folder made by gibbsite convert, which is sampled without being loaded into memory.
-
-    By default the method is chosen automatically: exact if that is cheap, otherwise Gibbs sampling, or annealing
-    for a most probable state, with a verdict on how far to trust the answer.
-
-    \b
-    Methods of sampling (MAR)
-      gibbs, blocks, cutset      site by site; many sites jointly; most sites summed out
-      herded, herded-shared      deterministic herding instead of random draws
-      quasi                      driven by a low-discrepancy sequence
-      swendsen-wang, wolff       clusters of sites that agree
-      perfect                    independent draws without bias, for weak couplings
-      poisson                    minibatches, for sites with thousands of factors
-      tempered                   several temperatures, for several modes (also PR)
-      forward, mini-bucket       weighted draws (also PR)
-    Other methods
-      exact                      all tasks
-      annealed                   simulated annealing (MAP, MMAP)
-      proved                     optimal by toulbar2 (MAP; pip install gibbsite[proved])
-      mean-field                 approximate marginals, a lower bound of log Z (PR)
-      bp                         belief propagation (MAR, MAP, PR)
-
-    Ctrl-C or SIGTERM ends a run early: partial results are saved and written, and the exit code is 130.
-    """  # noqa: D301 (a backspace, by which click keeps lines)
+    MODEL is a .uai, .bif, .xmlbif, .xdsl, .net, .dsc, .bqm, .coo, .wcsp, .wcnf, .rudy (max-cut) or .edges file, also
+    gzipped; "-" for stdin; an example (alarm, asia or child); or a .pairs folder made by gibbsite convert.
+    """
     import gibbsite as gs
     from gibbsite.cli import answers
     from gibbsite.errors import ConvergenceWarning

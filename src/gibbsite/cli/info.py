@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli import inputs
+from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import echo
 from gibbsite.cli.parameters import json_option
 
@@ -21,7 +22,7 @@ _COUNTED = {"states_per_site": ("sites", "state"), "factors_by_arity": ("factors
 _SITES = 1 << 20  # of a stored model, read at a time
 
 
-@click.command("info")
+@click.command("info", cls=Command, examples=("gibbsite info alarm", "gibbsite info model.uai --json"))
 @inputs.takes_model
 @json_option
 def command(model: str, from_format: str | None, evidence: str | None, observe: tuple[str, ...], as_json: bool) -> None:

@@ -8,22 +8,86 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from gibbsite._common.wording import nearest
 from gibbsite.cli.outputs import warnings_on_stderr
 from gibbsite.cli.parameters import FORMAT, INPUT, MODEL, SCAN, SCANS
-from gibbsite.errors import ArgumentError, FormatError, UnknownFormatError
+from gibbsite.errors import ArgumentError, FormatError, GibbsiteError, UnknownFormatError
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph, Model
     from gibbsite.models.stored import StoredPairs
+
+_LARGEST = 4e6  # bytes of a file that is read when a key is pressed
+
+
+class _OfModel(click.types.StringParamType):
+    """Text about the sites of MODEL, which completes their names."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Offer what the model has, if it is given before the option and can be read quickly."""
+        # while an option has no value yet, click leaves arguments where they are
+        place = ctx.params.get("model") or (ctx.args[0] if ctx.args else None)
+        try:
+            model = _read_quickly(place, ctx.params.get("from_format"))
+            return [CompletionItem(text) for text in self.offers(model, incomplete)] if model else []
+        except (GibbsiteError, OSError):
+            return []
+
+    def offers(self, model: FactorGraph, incomplete: str) -> list[str]:
+        """Return what the text can become."""
+        raise NotImplementedError
+
+
+class SiteState(_OfModel):
+    """A site and its state, as SITE=STATE."""
+
+    name = "site=state"
+
+    def offers(self, model: FactorGraph, incomplete: str) -> list[str]:
+        """Return sites with an equals sign, or the states of one site."""
+        sites = [name for name in map(str, model.sites) if f"{name}=".startswith(incomplete)]
+        if len(sites) > 1:
+            return [f"{name}=" for name in sites]
+        site = sites[0] if sites else _split(model, incomplete)[0]
+        pairs = [f"{site}={state}" for state in model.domains.labels(model.index(site))] if site in model.sites else []
+        return [pair for pair in pairs if pair.startswith(incomplete)]
+
+
+class Sites(_OfModel):
+    """Names of sites, separated by commas."""
+
+    name = "sites"
+
+    def offers(self, model: FactorGraph, incomplete: str) -> list[str]:
+        """Return the sites that can be added."""
+        before, comma, last = incomplete.rpartition(",")
+        taken = {name.strip() for name in before.split(",")}
+        names = [name for name in map(str, model.sites) if name.startswith(last.lstrip()) and name not in taken]
+        return [f"{before}{comma}{name}" for name in names]
+
+
+SITE_STATE, SITES = SiteState(), Sites()
+
+
+def _read_quickly(place: str | None, from_format: str | None) -> FactorGraph | None:
+    """Read a model to complete its names, unless that takes long or waits for standard input."""
+    from gibbsite.formats.files import EXAMPLES, is_stored
+
+    if place is None or place == "-" or is_stored(place):
+        return None
+    if place not in EXAMPLES and not (os.path.isfile(place) and os.path.getsize(place) <= _LARGEST):
+        return None
+    return load(place, from_format)
+
 
 format_option = click.option("--from", "from_format", type=FORMAT, help="Format of MODEL (uai, bif, ...).")
 _model_parameters = (
     click.argument("model", type=MODEL),
     format_option,
     click.option("-e", "--evidence", type=INPUT, help="Evidence file: UAI, NAME=STATE lines, or JSON."),
-    click.option("--observe", multiple=True, metavar="SITE=STATE", help="Evidence; may be repeated."),
+    click.option("--observe", multiple=True, type=SITE_STATE, help="Evidence; may be repeated."),
 )
 scan_option = click.option(
     "--scan",
@@ -32,7 +96,7 @@ scan_option = click.option(
     help=f"{', '.join(SCANS)}, or a file saved by gibbsite scan. [default: systematic; for sampling, "
     "chromatic if many sites can be updated at once]",
 )
-target_option = click.option("--target", metavar="SITES", help="Sites, separated by commas. [default: all]")
+target_option = click.option("--target", type=SITES, help="Sites, separated by commas. [default: all]")
 
 
 def takes_model(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import echo
 from gibbsite.inference import METHODS
 
@@ -31,7 +32,7 @@ WHEN = {
 }
 
 
-@click.command("methods")
+@click.command("methods", cls=Command, examples=("gibbsite methods", "gibbsite infer model.uai --method tempered"))
 def command() -> None:
     """List the methods of gibbsite infer with the tasks that they answer, and when to use which."""
     width = max(map(len, METHODS))

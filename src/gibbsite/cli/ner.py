@@ -11,6 +11,7 @@ import click
 from gibbsite._common.wording import nearest
 from gibbsite.applications.methods import ENTITIES, ENTITY_FORMATS
 from gibbsite.cli import parameters
+from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import deliver, echo, note_on_compiling, tell, warnings_on_stderr
 
 if TYPE_CHECKING:
@@ -55,7 +56,24 @@ sweeps_option = click.option(
 )
 
 
-@command.command("train")
+@command.command(
+    "train",
+    cls=Command,
+    short_help="Learn a model from labelled text.",
+    examples=(
+        "gibbsite ner train train.tsv -o model.ner",
+        "gibbsite ner train news/*.conll -o model.ner --calibrate --map MISC=",
+    ),
+    common={
+        "Model": ("out", "template", "order", "links", "calibrate"),
+        "Labels of the files": ("file_scheme", "renamed"),
+        "Training": ("l1", "l2", "iterations", "threads", "quiet"),
+    },
+    rare={
+        "Features": ("min_count", "clusters", "gazetteer", "cluster_file"),
+        "More of the model": ("scheme", "compact"),
+    },
+)
 @click.argument("files", nargs=-1, required=True, type=parameters.INPUT)
 @click.option("-o", "--output", "out", type=parameters.OUTPUT, required=True, help="File for the model.")
 @click.option(
@@ -67,7 +85,7 @@ sweeps_option = click.option(
 )
 @click.option("--scheme", type=parameters.Choice(["bio", "bioes", "io"]), default="bio", show_default=True)
 @click.option(
-    "--order", type=click.IntRange(1, 2), default=1, show_default=True, help="Order of the Markov chain of labels."
+    "--order", type=parameters.Integer(1, 2), default=1, show_default=True, help="Order of the Markov chain of labels."
 )
 @click.option(
     "--l1",
@@ -81,7 +99,7 @@ sweeps_option = click.option(
 @click.option("--links", is_flag=True, help="Also learn links between equal names of a document (skip-chain).")
 @click.option("--calibrate", is_flag=True, help="Calibrate probabilities on held-out documents.")
 @click.option(
-    "--clusters", type=click.IntRange(0), default=0, show_default=True, help="Number of word clusters to learn."
+    "--clusters", type=parameters.Integer(0), default=0, show_default=True, help="Number of word clusters to learn."
 )
 @click.option("--gazetteer", multiple=True, type=parameters.INPUT, help="File of LIST<tab>PHRASE lines.")
 @click.option("--cluster-file", multiple=True, type=parameters.INPUT, help="File of WORD<tab>CLUSTER lines.")
@@ -160,7 +178,16 @@ def _read_plain(path: str, encoding: str | None) -> Document:
     return read_text(text, name)
 
 
-@command.command("tag")
+@command.command(
+    "tag",
+    cls=Command,
+    short_help="Mark names in text.",
+    examples=(
+        "gibbsite ner tag article.txt",
+        "gibbsite ner tag model.ner article.txt --format html -o article.html",
+        "gibbsite ner tag < article.txt",
+    ),
+)
 @click.argument("model", required=False)
 @click.argument("texts", nargs=-1, type=parameters.INPUT)
 @method_option
@@ -245,7 +272,12 @@ def _like(name: str, known: list[str]) -> str | None:
     return nearest(name, known)
 
 
-@command.command("score")
+@command.command(
+    "score",
+    cls=Command,
+    short_help="Compare a model with labelled text.",
+    examples=("gibbsite ner score model.ner test.tsv", "gibbsite ner score english test.conll --map MISC="),
+)
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, type=parameters.INPUT)
 @method_option

@@ -33,8 +33,16 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # generic in newer versio
             self.fail(unknown("the name", value, self.choices), param, ctx)
 
 
+class Integer(click.IntRange):
+    """An integer in a range."""
+
+    name = "integer"
+
+
 class Real(click.FloatRange):
     """A finite number in a range."""
+
+    name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number."""
@@ -48,8 +56,7 @@ POSITIVE = Real(0, min_open=True)
 NOT_NEGATIVE = Real(0)
 BELOW_ONE = Real(0, 1, min_open=True, max_open=True)
 UP_TO_ONE = Real(0, 1, min_open=True)
-COUNT = click.IntRange(1)
-SEED = click.IntRange(0)
+COUNT, SEED = Integer(1), Integer(0)
 
 
 class Output(click.Path):

@@ -7,11 +7,20 @@ from pathlib import Path
 
 import click
 
+from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import deliver, echo, tell, warnings_on_stderr
 from gibbsite.cli.parameters import EXPERIMENT, FOLDER, json_option, quiet_option, refuse, rng_option
 
 
-@click.command("reproduce")
+@click.command(
+    "reproduce",
+    cls=Command,
+    examples=(
+        "gibbsite reproduce",
+        "gibbsite reproduce herded-two-variables --quick",
+        "gibbsite reproduce all -o results",
+    ),
+)
 @click.argument("name", required=False, type=EXPERIMENT)
 @click.option("--quick", is_flag=True, help="Run a smaller version, in seconds, instead of the paper's settings.")
 @click.option("-o", "--output", "folder", type=FOLDER, metavar="DIR", help="Folder for the files. [default: ./NAME]")

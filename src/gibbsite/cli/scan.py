@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gibbsite.cli import inputs
+from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import deliver, echo, note_on_compiling
 from gibbsite.cli.parameters import COUNT, FILE_OUTPUT, PICTURE, POSITIVE, json_option, quiet_option, read_scan
 
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
 _MOST = 15  # sites shown
 
 
-@click.command("scan")
+@click.command(
+    "scan",
+    cls=Command,
+    examples=(
+        "gibbsite scan lattice.uai --target 12,13 --steps 2000 -o near.npz",
+        "gibbsite infer lattice.uai --method gibbs --scan near.npz --query 12,13",
+    ),
+)
 @inputs.takes_model
 @inputs.target_option
 @click.option("--accuracy", type=POSITIVE, help="Bias to allow; find the shortest scan that reaches it.")

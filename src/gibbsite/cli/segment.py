@@ -10,6 +10,7 @@ import click
 
 from gibbsite.applications.methods import PATCH_LABELS, PATCHES, SCRIBBLES
 from gibbsite.cli import parameters
+from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import deliver, echo, note_on_compiling, tell, warnings_on_stderr
 from gibbsite.cli.wording import SpellingGroup
 
@@ -106,7 +107,15 @@ def _labelling_options(given: dict[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in ("method", "region", "rounds", "label", "rng")}
 
 
-@command.command("train")
+@command.command(
+    "train",
+    cls=Command,
+    short_help="Learn classes from photographs.",
+    examples=(
+        "gibbsite segment train photographs -o model.npz",
+        "gibbsite segment train photographs -o model.npz --classes grass,cow,sky",
+    ),
+)
 @click.argument("folder", metavar="DIR", type=parameters.FOLDER)
 @click.option("-o", "--output", "out", type=parameters.OUTPUT, required=True, help="File for the model.")
 @click.option("--classes", metavar="NAMES", help="Classes to learn, separated by commas. [default: all]")
@@ -164,7 +173,15 @@ def train(**given: Any) -> None:
     )
 
 
-@command.command("score")
+@command.command(
+    "score",
+    cls=Command,
+    short_help="Count wrong pixels.",
+    examples=(
+        "gibbsite segment score model.npz photographs",
+        "gibbsite segment score model.npz photographs --method plsa",
+    ),
+)
 @click.argument("model", type=parameters.INPUT)
 @click.argument("folder", metavar="DIR", type=parameters.FOLDER)
 @_labels_images
@@ -205,7 +222,12 @@ def score(**given: Any) -> None:
     echo(f"{'all'.ljust(width)}  {found.hamming:7.4f}  {sum(totals):>9,}")
 
 
-@command.command("apply")
+@command.command(
+    "apply",
+    cls=Command,
+    short_help="Find these classes in a photograph.",
+    examples=("gibbsite segment apply photograph.png model.npz -o labels.png",),
+)
 @click.argument("image", type=parameters.INPUT)
 @click.argument("model", type=parameters.INPUT)
 @click.option("-o", "--output", "out", required=True, metavar="OUT.png", help="File for the label image.")
@@ -252,7 +274,21 @@ def apply(**given: Any) -> None:
     )
 
 
-@command.command("scribbles")
+@command.command(
+    "scribbles",
+    cls=Command,
+    short_help="Extend scribbled labels to all pixels.",
+    examples=(
+        "gibbsite segment scribbles photograph.png drawing.png -o labels.png",
+        "gibbsite segment scribbles large.jpg drawing.png -o labels.png --superpixels 2000",
+    ),
+    common={
+        "Labels": ("out", "background", "colour", "proximity"),
+        "Method": ("method", "sweeps", "superpixels", "rng"),
+        "Messages": ("as_json", "quiet"),
+    },
+    rare={"More of the method": ("coupling", "plain", "neighbours", "average_states", "largest")},
+)
 @click.argument("image", type=parameters.INPUT)
 @click.argument("scribbles", type=parameters.INPUT)
 @click.option(
@@ -276,7 +312,7 @@ def apply(**given: Any) -> None:
     show_default=True,
     help="Weight of the distance from scribbles.",
 )
-@click.option("--superpixels", type=click.IntRange(2), help="Label about this many regions instead of pixels.")
+@click.option("--superpixels", type=parameters.Integer(2), help="Label about this many regions instead of pixels.")
 @click.option("--method", type=parameters.Choice(SCRIBBLES), default="gibbs", show_default=True)
 @click.option("--sweeps", type=parameters.COUNT, default=40, show_default=True)
 @click.option("--majority", "average_states", is_flag=True, help="Take the label that occurs in most sweeps.")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import echo, tell
-from gibbsite.cli.parameters import quiet_option
+from gibbsite.cli.parameters import COUNT, quiet_option
 from gibbsite.inference import METHODS
 
 if TYPE_CHECKING:
@@ -19,11 +20,9 @@ if TYPE_CHECKING:
     from gibbsite.scans.base import Scan
 
 
-@click.command("warmup")
+@click.command("warmup", cls=Command, examples=("gibbsite warmup", "gibbsite warmup --jobs 4 --quiet"))
 @quiet_option
-@click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), help="Number of processes that compile. [default: one per core]"
-)
+@click.option("-j", "--jobs", type=COUNT, help="Number of processes that compile. [default: one per core]")
 @click.option("--on", metavar="ADDRESS", help="Compile on every machine of a Dask cluster (tcp://host:8786).")
 def command(quiet: bool, jobs: int | None, on: str | None) -> None:
     """Compile all kernels for all kinds of models into the cache (for container images and cluster nodes).
