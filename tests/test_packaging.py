@@ -129,6 +129,43 @@ def test_every_command_is_of_the_package() -> None:
         assert "benchmarks" not in text  # which are not shipped
 
 
+def test_the_version_is_the_same_everywhere() -> None:
+    version = PROJECT["project"]["version"]
+    assert gibbsite.__version__ == version
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {version}\n" in citation
+    assert re.search(r"\ndate-released: \d{4}-\d\d-\d\d\n", citation)
+    assert f'version = "{version}"' in (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+    assert re.search(rf"^## {re.escape(version)}\b", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+
+
+def test_the_recipe_needs_what_the_package_needs() -> None:
+    lines = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8").splitlines()
+    start, end = lines.index("  run:"), lines.index("test:")
+    listed = {line.removeprefix("    - ").replace(" ", "") for line in lines[start + 1 : end]}
+    assert listed == {f"python{PROJECT['project']['requires-python']}", *PROJECT["project"]["dependencies"]}
+
+
+def test_every_version_of_python_is_tested() -> None:
+    names = [entry.rpartition(" ")[2] for entry in PROJECT["project"]["classifiers"] if ":: Python :: 3." in entry]
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    (matrix,) = re.findall(r"python: (\[.*\])", workflow)
+    assert ast.literal_eval(matrix) == names
+    assert PROJECT["project"]["requires-python"] == f">={names[0]}"
+
+
+def test_forms_of_issues_have_the_parts_that_are_shown() -> None:
+    yaml = pytest.importorskip("yaml")
+    forms = list((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+    assert forms
+    for form in forms:
+        text = form.read_text(encoding="utf-8")
+        for part in yaml.safe_load(text)["body"]:
+            assert set(part["attributes"]) <= {"label", "description", "render", "options", "value", "placeholder"}, (
+                form
+            )
+
+
 def test_type_checkers_see_the_names_and_no_others() -> None:
     stub = Path(gibbsite.__file__).with_suffix(".pyi")
     tree = ast.parse(stub.read_text(encoding="utf-8"))

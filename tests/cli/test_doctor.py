@@ -24,3 +24,8 @@ def test_versions_cache_extras_and_parts_are_shown() -> None:
 def test_a_missing_part_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(parts._missing, "vectors", "it is being tried out")
     assert "vectors: not used (it is being tried out)" in CliRunner().invoke(group, ["doctor"]).output
+
+
+def test_settings_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CPU_NAME", "generic")
+    assert "NUMBA_CPU_NAME=generic" in CliRunner().invoke(group, ["doctor"]).output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import re
 from collections.abc import Iterator
@@ -13,12 +14,12 @@ import click
 from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import echo
 
-_CORE = ("numpy", "numba", "llvmlite", "scipy", "xarray", "click", "rich")
+_CORE = ("numpy", "numba", "llvmlite", "scipy", "xarray", "click", "rich", "platformdirs")
 
 
 @click.command("doctor", cls=Command, examples=("gibbsite doctor", "gibbsite doctor > report.txt"))
 def command() -> None:
-    """Show versions, the cache of compiled code, threads, missing extras, and the private parts of Numba in use.
+    """Show versions, the cache of compiled code, threads, settings, missing extras, and private parts of Numba in use.
 
     Add its output to a bug report.
     """
@@ -26,6 +27,7 @@ def command() -> None:
         ("versions", _versions()),
         ("processor", _processor()),
         ("cache of compiled code", _cache()),
+        ("settings", _settings()),
         ("extras", _extras()),
         ("private parts of Numba", _parts()),
     ):
@@ -66,6 +68,14 @@ def _cache() -> Iterator[str]:
     files = [path for path in Path(place).rglob("*") if path.is_file()]
     yield f"{place}: {len(files):,} files, {sum(path.stat().st_size for path in files) / 1e6:.1f} MB"
     yield "gibbsite warmup compiles everything now"
+
+
+def _settings() -> Iterator[str]:
+    """Show the variables of the environment that change what is compiled and where it is kept."""
+    names = sorted(name for name in os.environ if name.startswith(("GIBBSITE_", "NUMBA_")))
+    yield from (f"{name}={os.environ[name]}" for name in names)
+    if not names:
+        yield "no variable GIBBSITE_... or NUMBA_... is set"
 
 
 def _extras() -> Iterator[str]:
