@@ -199,7 +199,7 @@ def test_it_can_be_cloned_changed_and_shown() -> None:
         ([["a"]], None, "document 0 must be"),
         ([[[0, 1]], [[0, 1, 2]]], None, "2 and 3 kinds"),
         ([[-1]], None, "numbered from 0"),
-        ([], None, "there is no document"),
+        ([], None, "X has no documents"),
         (np.array([[1.0, -2.0]]), None, "Negative values"),
         (np.array([[1.0, np.nan]]), None, "NaN"),
     ],
@@ -213,7 +213,7 @@ def test_arguments_are_checked() -> None:
     for wrong, said in (({"smoothing": -1}, "smoothing"), ({"starts": 0}, "starts"), ({"topics": 0}, "topics")):
         with pytest.raises(gs.errors.ArgumentError, match=f"{said} must be"):
             gs.learn.AspectModel(**wrong).fit([[0, 1]])
-    with pytest.raises(gs.errors.ModelError, match="has learnt nothing yet"):
+    with pytest.raises(gs.errors.ModelError, match="is not fitted"):
         gs.learn.AspectModel().transform([[0]])
     model = gs.learn.AspectModel(topics=2).fit([[0, 1]])
     with pytest.raises(gs.errors.ModelError, match="word 5 of kind 0"):

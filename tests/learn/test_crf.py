@@ -226,7 +226,7 @@ def test_spans_survive_every_scheme(scheme: str) -> None:
 
 
 def test_faults_are_found_where_they_are() -> None:
-    assert find_fault(["O", "B-X", "I-Y"]) == (2, "'I-Y' follows 'B-X', but only 'B-Y' or 'I-Y' may stand before it")
+    assert find_fault(["O", "B-X", "I-Y"]) == (2, "'I-Y' follows 'B-X', but only 'B-Y' or 'I-Y' may precede it")
     assert find_fault(["B-X", "O"], "bioes") == (1, "'O' follows 'B-X', whose span has not ended")
     assert find_fault(["O", "B-X"], "bioes") == (1, "the last label is 'B-X', whose span has not ended")
     assert find_fault(["S-X"]) == (0, "'S-X' is no label of the scheme bio")

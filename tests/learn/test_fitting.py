@@ -292,7 +292,7 @@ def test_no_guarantee_is_no_silent_guess() -> None:
             fit_ising(data, gs.ising_grid((3, 3)), accuracy=0.01, **how)
         with pytest.warns(gs.ConvergenceWarning, match=r"of 3 gradient steps no number .* 270 updates of"):
             fit = fit_ising(data, gs.ising_grid((3, 3)), steps=3, step_size=1.0, **how)
-        assert "nothing is known about how far chains are from the model" in fit.statement
+        assert "nothing is known about the distance of chains from the model" in fit.statement
 
 
 def strong(n: int) -> tuple[gs.FactorGraph, dict[tuple[int, int], float]]:
@@ -373,4 +373,4 @@ def test_slow_exact_gradients_are_announced(capsys: pytest.CaptureFixture[str]) 
     assert Exact(make_spins(5, read_pairs("complete", 5), fields=True)).seconds() == 0.0
     data = np.random.default_rng(1).choice([-1, 1], (50, 21))
     fit_ising(data, gradient="exact", ridge=0.1, steps=1, check=False)
-    assert "Each exact gradient takes about 1.1 s, and there are up to 1;" in capsys.readouterr().err
+    assert "Each exact gradient takes about 1.1 s, and up to 1 are needed;" in capsys.readouterr().err

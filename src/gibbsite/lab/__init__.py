@@ -1,4 +1,4 @@
-"""The lab: experiments of papers are run again, and their results are compared with the published ones.
+"""The lab: replications of experiments of papers, and comparisons with the published results.
 
 >>> import gibbsite as gs
 >>> gs.lab.NAMES[0]

@@ -1,4 +1,4 @@
-"""How experiments run chains: without messages, with averages at many lengths, and with statistics of their errors."""
+"""Runs of chains for experiments: without messages, with averages at many lengths, and with statistics of errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sample_quietly(model: gs.Model, kernel: gs.kernels.Kernel, **how: Any) -> gs
 
 
 def refusal(call: Callable[[], Any]) -> str | None:
-    """Return the error message of a call, None if it succeeds."""
+    """Return the error message of a call, or None if it succeeds."""
     try:
         call()
     except gs.GibbsiteError as error:
@@ -63,10 +63,10 @@ def follow(
 ) -> Floats:
     """Return the averages of all recorded cells after each number of sweeps.
 
-    ``model``, ``kernel``: what to run, in systematic sweeps; ``lengths``: numbers of sweeps,
-    increasing; ``record``: ``gs.Marginals(rao_blackwell=False)`` or ``gs.recorders.Joint``, because averages of
-    conditionals are not supported; ``start``: state codes at the start; zeros by default; ``rng``, ``chains``: seed,
-    and number of chains; ``tick``: called at the end of each chain.
+    Chains make systematic sweeps of ``kernel`` on ``model``. ``lengths`` are increasing numbers of sweeps, and
+    ``record`` is ``gs.Marginals(rao_blackwell=False)`` or ``gs.recorders.Joint``, because averages of conditionals are
+    not supported. ``start`` has the state codes at the start, by default zeros, and ``rng`` is the seed. ``tick`` is
+    called at the end of each chain.
     The result has the shape (chains, lengths, cells).
     """
     scan = gs.Systematic()
@@ -91,16 +91,16 @@ def follow(
 
 
 def space_lengths(most: int, least: int = 100, per_decade: int = 20) -> Ints:
-    """Return numbers of sweeps, evenly spaced on a logarithmic scale, ``most`` included."""
+    """Return numbers of sweeps that are evenly spaced on a logarithmic scale, including ``most``."""
     decades = np.log10(most / least)
     return np.unique(np.logspace(0.0, decades, round(per_decade * decades) + 1) * least).astype(np.int64)
 
 
 def envelope(errors: Floats) -> Floats:
-    """Return the largest error from each length on."""
+    """Return the largest error at each length or any larger one."""
     return np.maximum.accumulate(errors[::-1])[::-1]
 
 
 def fit_slope(lengths: Array, errors: Floats) -> float:
-    """Return the slope of log errors against log lengths: -1 for errors like 1 / T, -1/2 for random sampling."""
+    """Return the slope of log errors against log lengths: -1 if errors fall like 1 / T, -1/2 for random sampling."""
     return float(np.polyfit(np.log(lengths), np.log(errors), 1)[0])

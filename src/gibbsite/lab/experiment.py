@@ -83,7 +83,7 @@ class Meter:
     executor: Executor | None = None
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """Apply a pure function to each item, a part each; the results do not depend on workers."""
+        """Apply a pure function to each item, which is one part; the results do not depend on workers."""
         return map_tasks(self.executor, function, items, take=lambda item, found: self.tick(), say=self.display.say)
 
     def expect(self, parts: int) -> None:
@@ -106,13 +106,13 @@ class Experiment:
     source : str
         The paper, with figure or table.
     run : function (quick, rng, meter) -> Findings
-        Runs it with the settings of the paper, or a smaller version. ``rng`` is a seed.
+        Runs the experiment with the settings of the paper, or a smaller version. ``rng`` is a seed.
     draw : function (findings, figure)
         Draws the figure.
     size : (width, height)
         Size of the figure in inches.
     name, title : str
-        The name on the command line, and one line on what it shows; filled in by :func:`find`.
+        The name on the command line, and a description of one line; filled in by :func:`find`.
     """
 
     source: str
@@ -192,7 +192,7 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
     Raises
     ------
     KeyboardInterrupt
-        If Ctrl-C or SIGTERM interrupts it; incomplete experiments have no findings.
+        If Ctrl-C or SIGTERM interrupts the experiment; incomplete experiments have no findings.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
 
 
 def find_data(*names: str) -> list[Path]:
-    """Return the paths of data in the folder that ``GIBBSITE_DATA`` names; none unless all of them exist."""
+    """Return the paths of data in the folder that ``GIBBSITE_DATA`` names, or none unless all of them exist."""
     root = os.environ.get("GIBBSITE_DATA")
     paths = [Path(root) / name for name in names] if root else []
     return paths if all(path.exists() for path in paths) else []

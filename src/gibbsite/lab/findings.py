@@ -58,7 +58,7 @@ class Rows(list[tuple[Any, ...]]):
 
 
 class Claim(NamedTuple):
-    """A claim of a paper and what is found here."""
+    """A claim of a paper, and the finding here."""
 
     paper: str
     ours: str
@@ -66,7 +66,7 @@ class Claim(NamedTuple):
 
 
 def compare_claims(*claims: Claim, subject: str = "") -> Table:
-    """Return the table of claims of a paper, what is found here, and whether they hold."""
+    """Return the table of claims of a paper, with the findings here and whether the claims hold."""
     answers = [
         "in part" if c.holds is None else _show(c.holds if isinstance(c.holds, str) else bool(c.holds)) for c in claims
     ]
@@ -82,7 +82,7 @@ class Findings:
     Attributes
     ----------
     tables : sequence of Table
-        The claims of the paper beside what is found here, and further numbers.
+        The claims of the paper beside the findings here, and further numbers.
     arrays : mapping
         The numbers of the figure.
     notes : sequence of str
@@ -114,7 +114,7 @@ class Findings:
         return "\n\n".join([*(table.text() for table in self.tables), *(f"Note: {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the pictures as plain data.
+        """Return everything except the pictures as plain data.
 
         Examples
         --------

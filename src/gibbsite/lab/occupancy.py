@@ -1,4 +1,4 @@
-"""Occupation counts of chains after every update, the time that updates take, and curves of errors against both.
+"""Occupation counts of chains after every update, times of updates, and curves of errors against both.
 
 Every site counts at every update, whether it is visited or not, as in the code of the Poisson-Gibbs paper. The time
 that a site spends in a cell is added when it leaves the cell, so that the cost of counting does not depend on the
@@ -49,7 +49,7 @@ def _dwell(
     begin: int,
     end: int,
 ) -> None:
-    """Make updates ``begin`` to ``end``; add the times that sites spend in their cells to ``counts``."""
+    """Make updates ``begin`` to ``end``; add the numbers of updates that sites spend in each cell to ``counts``."""
     x, order, memory = state.x, state.order, state.memory
     rng, cycle = load(state.rng), np.uintp(period(schedule))
     where, last = np.uintp(state.position[0]), np.int64(counts.shape[1] - 1)
@@ -89,10 +89,10 @@ def watch(
 ) -> Trajectory:
     """Run chains from equal values at all sites, and evaluate their counts after given numbers of updates.
 
-    ``model``, ``kernel``, ``scan``: what to run; ``RandomScan()`` by default; ``lengths``: numbers of updates,
-    increasing; ``measure``: maps the counts (sites, cells) to a number; ``cells``, ``low``, ``width``: number of cells,
-    lower end of the first one, and width of each; the defaults are those of states; ``start``: value or state code of
-    all sites at the start; ``rng``, ``chains``: seed, and number of chains; ``tick``: called at the end of each chain.
+    ``lengths`` are increasing numbers of updates, and ``measure`` maps the counts (sites, cells) to a number. There are
+    ``cells`` cells of width ``width`` from ``low`` on; the defaults are those of states. ``scan`` is ``RandomScan()``
+    by default, ``start`` is the value or state code of all sites at the start, and ``rng`` is the seed. ``tick`` is
+    called at the end of each chain.
     """
     scan = gs.RandomScan() if scan is None else scan
     graph = gs.graphs.compile_graph(model)
@@ -129,7 +129,7 @@ NOTE = "Seconds are processor time and depend on the machine; everything else de
 def follow_methods(
     names: Iterable[str], follow: Callable[[str], tuple[Ints, Trajectory]]
 ) -> tuple[dict[str, Array], Any]:
-    """Follow all methods; return arrays "NAME: errors", "NAME: seconds" and "NAME: updates", and their reports."""
+    """Run all methods; return arrays "NAME: errors", "NAME: seconds" and "NAME: updates", and their reports."""
     arrays: dict[str, Array] = {}
     reports: dict[str, dict[str, float]] = {}
     for name in names:
@@ -150,7 +150,7 @@ def last_error(arrays: Arrays, name: str) -> float:
 
 
 def error_at(arrays: Arrays, name: str, updates: int) -> Array | None:
-    """Return the errors of all chains of a method after a number of updates, None if it made fewer."""
+    """Return the errors of all chains of a method after a number of updates, or None if it made fewer."""
     at = np.flatnonzero(arrays[f"{name}: updates"] == updates)
     return arrays[f"{name}: errors"][:, at[0]] if at.size else None
 

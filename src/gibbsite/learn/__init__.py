@@ -1,6 +1,6 @@
-"""Models from data: Monte Carlo maximum likelihood with gradients whose bias is bounded.
+"""Learning of models from data: Monte Carlo maximum likelihood with gradients of bounded bias.
 
-The interface of pairwise models is ``fitting``; ``family`` defines the models, ``arguments`` reads data and settings,
+For pairwise models, ``fitting`` is the interface, ``family`` defines the models, ``arguments`` reads data and settings,
 ``expectation`` computes mean statistics, ``ascent`` follows the gradient, and ``screening`` selects pairs. ``crf``
 labels sequences, and ``aspect`` finds topics of documents.
 """

@@ -49,7 +49,8 @@ class Settings:
         the number of updates of each chain at each gradient step. If no number is known to suffice, an error is
         raised. By default 0.01 if a number is known to suffice, otherwise 30 sweeps, with a warning.
     updates : int, optional
-        That number, without a guarantee; ``Fit.variations`` has the bounds that hold.
+        Number of updates of each chain at each gradient step, without a guarantee; ``Fit.variations`` has the bounds
+        that hold.
     chains : int
         Number of independent chains, each of which gives one state per gradient step.
     persistent : bool
@@ -58,7 +59,7 @@ class Settings:
     steps : int, optional
         Number of gradient steps, 100 by default; with exact gradients at most 20,000, until convergence.
     step_size : float, optional
-        By default one over the largest curvature that the covariance of the data suggests; 0.1 with moments.
+        By default, one over the largest curvature according to the covariance of the data, or 0.1 for moments.
     start : array, optional
         First parameters, pairs first; zero by default.
     check : bool
@@ -124,7 +125,7 @@ class Settings:
         return usual if self.steps is None else check_integer("steps", self.steps, 1)
 
     def oracle(self, family: Family) -> Exact | Sampled:
-        """Return what computes mean statistics."""
+        """Return the object that computes mean statistics."""
         if self.exact:
             return Exact(family)
         return Sampled(
@@ -151,8 +152,7 @@ def read_numbers(given: Any, what: str) -> Floats:
 def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Ints16:
     """Return data as state codes (draws, sites).
 
-    ``data`` (draws, sites): codes 0, 1, ...; with ``spins`` alternatively -1 and 1; ``states``: number of states;
-    ``spins``: whether the two states may be -1 and 1.
+    ``data`` (draws, sites) has the codes 0, 1, ...; if ``spins`` is set, it may have -1 and 1 instead.
     """
     array = read_numbers(data, "data")
     if array.ndim != 2 or not array.size:
@@ -174,8 +174,8 @@ def read_codes(data: Any, states: int | None = None, spins: bool = False) -> Int
 def read_pairs(structure: Any, n: int, sites: Any = None) -> Ints32:
     """Return pairs i < j, in their given order.
 
-    ``structure``: "complete", a model whose pairs are taken, or a list of pairs of positions or names; ``n``: number of
-    sites; ``sites``: their names.
+    ``structure`` is "complete", a model whose pairs are taken, or a list of pairs of positions or names; ``n`` is the
+    number of sites, and ``sites`` are their names.
     """
     if isinstance(structure, str):
         if structure != "complete":

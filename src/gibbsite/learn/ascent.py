@@ -1,7 +1,7 @@
 """Projected gradient ascent on the likelihood, and a bound on the distance from its maximum.
 
-The function that is minimised is f(theta) = log Z(theta) - theta . target + ridge / 2 * norm(theta)^2, whose gradient
-is the mean statistics of the model, less the target, plus ridge * theta (Domke 2015, section 6).
+The method minimises f(theta) = log Z(theta) - theta . target + ridge / 2 * norm(theta)^2. Its gradient is the mean
+statistics of the model minus the target plus ridge * theta (Domke 2015, section 6).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_KEPT = 1000  # largest number of stored parameters of the path
 
 @dataclass(frozen=True)
 class Problem:
-    """The problem that is solved."""
+    """The maximum likelihood problem: a family, its data, and the constraints."""
 
     family: Family  # the models
     target: Floats  # (parameters,): mean statistics of the data
@@ -36,7 +36,7 @@ class Problem:
         return self.family.project(theta, self.box, self.mixing)
 
     def gradient(self, theta: Floats, mean: Floats) -> Floats:
-        """Return the gradient of f from the mean statistics of the model."""
+        """Return the gradient of f, given the mean statistics of the model."""
         return mean - self.target + self.ridge * theta
 
 
@@ -44,7 +44,7 @@ class Path(NamedTuple):
     """The path of the ascent."""
 
     theta: Floats  # (parameters,): the last parameters
-    thetas: dict[int, Floats]  # number of steps -> parameters; of long paths only every second, fourth, ... step
+    thetas: dict[int, Floats]  # number of steps -> parameters; long paths have only every second, fourth, ... step
     estimates: list[Estimate]  # of each gradient, without the means
     interrupted: bool  # whether it was stopped before the end
 
@@ -86,8 +86,8 @@ def bound_error(problem: Problem, theta: Floats, found: Estimate, chains: int, r
     """Bound the distance from the maximum of the likelihood; infinite if nothing is known.
 
     f is strongly convex with constant ridge, and its gradient has a Lipschitz constant of at most L = scopes
-    + ridge, a bound on the trace of the covariance of the statistics. If u is where a step of length h from
-    theta ends, then (theta - h g - u) / h is normal to the allowed set at u, so that
+    + ridge, where scopes bounds the trace of the covariance of the statistics. If a projected step of length h from
+    theta ends at u, then (theta - h g - u) / h is normal to the allowed set at u, so that
 
         norm(theta - theta*) <= norm(theta - u) (1 + (L + 1 / h) / ridge),
 
@@ -95,8 +95,8 @@ def bound_error(problem: Problem, theta: Floats, found: Estimate, chains: int, r
     error that exceeds sqrt(scopes / chains) + diameter sqrt(scopes log(1 / risk) / (2 chains)) with a
     probability of at most ``risk``: Jensen's and McDiarmid's inequalities for the norm of a mean over chains.
 
-    ``problem``: the problem; ``theta``: parameters; ``found``: an estimate of their mean statistics that is independent
-    of them; ``chains``: number of chains of the estimate, 0 if it is exact; ``risk``: probability that the bound fails.
+    ``found`` is an estimate of the mean statistics at ``theta`` that is independent of ``theta``, from a number of
+    chains, or exact if ``chains`` is 0. ``risk`` bounds the probability that the bound fails.
     """
     if problem.ridge <= 0.0 or not np.isfinite(found.bias):
         return float("inf")

@@ -13,7 +13,7 @@ from gibbsite.errors import IncompatibleError, ModelError
 
 
 class Parameters:
-    """Reads and changes parameters, the attributes named after the arguments of the constructor."""
+    """Base class of estimators, whose parameters are attributes named after the arguments of the constructor."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters by name."""
@@ -24,7 +24,7 @@ class Parameters:
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
-                raise ValueError(f"Invalid parameter {name!r}; there are {', '.join(known)}.")
+                raise ValueError(f"Invalid parameter {name!r}; the parameters are {', '.join(known)}.")
             setattr(self, name, value)
         return self
 
@@ -36,7 +36,7 @@ class Parameters:
 
 
 def is_table(X: Any) -> bool:
-    """Tell whether X is a table of numbers rather than a list of sequences."""
+    """Return whether X is a table of numbers rather than a list of sequences."""
     if hasattr(X, "__array__") or hasattr(X, "toarray"):
         return True
     first = X[0] if isinstance(X, list | tuple) and X else None
@@ -48,7 +48,7 @@ def _has_sklearn() -> bool:
 
 
 def not_fitted(table: bool) -> type[Exception]:
-    """Return the type of error of an estimator that is not fitted; that of scikit-learn for tables."""
+    """Return the type of the error of an estimator that is not fitted, which is that of scikit-learn for tables."""
     if not table or not _has_sklearn():
         return ModelError
     from sklearn.exceptions import NotFittedError
@@ -78,5 +78,5 @@ def read_table(X: Any, y: Any = None) -> tuple[Any, Any]:
         raise ModelError(f"X must have shape (rows, features) and finite numbers, got {table.shape}.")
     target = None if y is None else np.asarray(y)
     if target is not None and target.shape != table.shape[:1]:
-        raise ModelError(f"there are {len(table)} rows and labels of shape {target.shape}.")
+        raise ModelError(f"X has {len(table)} rows, but y has the shape {target.shape}; give one label for each row.")
     return table, target

@@ -29,7 +29,7 @@ SCANS = {"systematic": Systematic(), "uniform": RandomScan(), "shuffled": Shuffl
 _MOST_STATISTICS = 1 << 23  # largest number of entries of the statistics of all states
 _PARTS = 1 << 20  # number of random streams of a gradient step
 _ACCURACY = 0.01  # default total variation distance between a chain's state and the model
-_SWEEPS = 30  # of a chain at a gradient step if no number of updates is known to suffice
+_SWEEPS = 30  # sweeps of a chain at a gradient step if no number of updates is known to suffice
 
 
 class Estimate(NamedTuple):
@@ -134,7 +134,7 @@ class Sampled:
 
         with Threads(self.threads) as executor:
             means = executor.map(make, range(-(-self.chains // run.part)))
-        # each pair, and each site, is off by at most its total variation times the diameter of its statistics
+        # the bias of a pair or site is at most its total variation distance times the diameter of its statistics
         each = np.minimum(bounds[self.family.pairs].sum(axis=1), 1.0)
         if self.family.fields:
             each = np.concatenate([each, np.minimum(bounds, 1.0)])
@@ -164,7 +164,7 @@ class Sampled:
             return scan, max(_SWEEPS * model.n_sites, scan.cycle(compile_graph(model), model) or 0)
         if not isinstance(self.scan, str):
             return self.scan, self.updates
-        # The minimum of a vacuous bound may leave out sites.
+        # a scan that minimises a vacuous bound may leave out sites
         best = dogs(model, steps=self.updates, influence=influence)
         return (best if best.variation <= self.goal else Systematic()), self.updates
 
@@ -187,7 +187,7 @@ class Sampled:
             reason = str(failure)
         raise ModelError(
             f"No number of updates is known to bring chains within {self.goal:g} of the model; leave out "
-            "accuracy=, or give updates=, to go without a guarantee, or mixing= to stay where there is one. "
+            "accuracy= or give updates= to fit without a guarantee, or give mixing= to keep one. "
             f"({reason})"
         )
 

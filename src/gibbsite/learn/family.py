@@ -1,12 +1,12 @@
-"""Exponential families of pairwise models: parameters to models, states to statistics.
+"""Exponential families of pairwise models: models by parameters, and statistics by states.
 
-The log-potential is the product of parameters and statistics, theta . t(x). Parameters are one flat vector,
-the pairs first; each *scope* (a pair of sites, or a site) has one block of them.
+The log-potential is the inner product of parameters and statistics, theta . t(x). Parameters are one flat vector
+with those of pairs first; each *scope* (a pair of sites, or a site) has one block of them.
 
 Parameters of spins can be projected onto the nearest ones with bounded sums around every site, for which Gibbs sampling
 mixes fast (Liu and Domke 2014): minimise sum_e (t_e - y_e)^2 / 2 over 0 <= t_e <= box with a sum of t_e around each
 site of at most c. With multipliers mu_i >= 0 the solution is t_e = clip(y_e - mu_i - mu_j, 0, box) for the pair e = (i,
-j); one multiplier at a time is solved for exactly, which is ascent of the dual.
+j); the method solves for one multiplier at a time, which is coordinate ascent on the dual.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def project_rows(weights: Floats, pairs: Integers, n_sites: int, bound: float, b
         for i in np.flatnonzero(wrong):
             price[i] = _price(weights[around[i]] - price[others[i]], bound, box)
     t = solution()
-    # scale away what rounding, or the limit of rounds, has left above the bound
+    # scale down sums that are still above the bound, because of rounding or the limit of rounds
     scale = np.minimum(1.0, bound / np.maximum(sums(t), bound))
     kept: Floats = t * scale[pairs].min(axis=1, initial=1.0)
     return kept
 
 
 def _price(a: Floats, bound: float, box: float) -> float:
-    """Return the smallest mu >= 0 with sum clip(a - mu, 0, box) <= bound: linear between corners."""
+    """Return the smallest mu >= 0 with sum clip(a - mu, 0, box) <= bound; the sum is linear between corners."""
     corners = np.concatenate([[0.0], a, a - box])
     corners = np.unique(corners[np.isfinite(corners) & (corners >= 0.0)])
     values = np.clip(a - corners[:, None], 0.0, box).sum(axis=1)
@@ -81,7 +81,7 @@ class Family(ABC):
     diameter: ClassVar[float]
 
     base: FactorGraph  # a model of the family, with the groups "couplings" and, if there are any, "fields"
-    pairs: Ints32  # (pairs, 2): which sites are coupled
+    pairs: Ints32  # (pairs, 2): the sites that are coupled
     fields: bool  # whether single sites have parameters
 
     @property
@@ -110,14 +110,14 @@ class Family(ABC):
         return of_pairs.reshape(self.shapes[0]), of_sites.reshape(self.shapes[1])
 
     def model(self, theta: Floats) -> FactorGraph:
-        """Return the model of some parameters."""
+        """Return the model with some parameters."""
         of_pairs, of_sites = self.split(theta)
         extra = {"fields": of_sites} if self.fields else {}
         return self.base.reweight(couplings=of_pairs, **extra)
 
     @abstractmethod
     def statistics(self, codes: Array) -> Floats:
-        """Return the statistics of states (states, sites), a row each."""
+        """Return the statistics of states (states, sites), a row for each state."""
 
     def mean(self, codes: Array) -> Floats:
         """Return the mean statistics of states."""
@@ -134,7 +134,7 @@ class Family(ABC):
 
     @abstractmethod
     def from_marginals(self, of_witnesses: Floats, of_sites: Floats) -> Floats:
-        """Return mean statistics from the laws of witnesses (pairs, codes) and of sites (sites, states)."""
+        """Return mean statistics, given the distributions of witnesses (pairs, codes) and of sites (sites, states)."""
 
     @abstractmethod
     def strengths(self, theta: Floats) -> Floats:
@@ -157,7 +157,7 @@ class SpinFamily(Family):
         return (len(self.pairs),), (self.base.n_sites if self.fields else 0,)
 
     def statistics(self, codes: Array) -> Floats:
-        """Return products of spins, then spins."""
+        """Return the products of pairs of spins, then the spins."""
         spins = 2.0 * codes - 1.0
         found = spins[:, self.pairs[:, 0]] * spins[:, self.pairs[:, 1]]
         return np.concatenate([found, spins], axis=1) if self.fields else found
@@ -177,9 +177,9 @@ class SpinFamily(Family):
         return np.abs(self.split(theta)[0])
 
     def project(self, theta: Floats, box: float | None, mixing: float | None) -> Floats:
-        """Keep abs(theta_ij) in the box, and sum_j abs(theta_ij) <= mixing for every site i.
+        """Return the nearest parameters with abs(theta_ij) <= box and sum_j abs(theta_ij) <= mixing for every site i.
 
-        As tanh(abs(theta_ij)) bounds the influence (theorem 10), no total influence is above ``mixing``.
+        Because tanh(abs(theta_ij)) bounds the influence (theorem 10), no total influence is above ``mixing``.
         """
         of_pairs, of_sites = np.split(theta, [self.n_pair_parameters])
         largest = np.inf if box is None else box
@@ -224,12 +224,12 @@ class TableFamily(Family):
         return np.arange(self.states**2).reshape(self.states, self.states)
 
     def from_marginals(self, of_witnesses: Floats, of_sites: Floats) -> Floats:
-        """Return the laws of pairs, then of sites."""
+        """Return the distributions of pairs, then of sites."""
         parts = [of_witnesses.ravel(), of_sites.ravel()]
         return np.concatenate(parts if self.fields else parts[:1])
 
     def strengths(self, theta: Floats) -> Floats:
-        """Return the largest entry of each table less its row and column means."""
+        """Return the largest entry of each table minus its row and column means."""
         table = self.split(theta)[0]
         table = table - table.mean(axis=1, keepdims=True)
         table = table - table.mean(axis=2, keepdims=True)
@@ -237,10 +237,10 @@ class TableFamily(Family):
         return found
 
     def project(self, theta: Floats, box: float | None, mixing: float | None) -> Floats:
-        """Keep entries of pair tables in the box, and total influence on each site below ``mixing``.
+        """Clip entries of pair tables to the box, so that total influence on each site is at most ``mixing``.
 
-        With entries up to B the influence is at most tanh(B) (theorem 10); a pair whose busier site has D
-        neighbours gets B = atanh(mixing / D).
+        With entries up to B, the influence is at most tanh(B) (theorem 10); the bound of a pair is
+        B = atanh(mixing / D), where D is the larger number of neighbours of its sites.
         """
         tables, of_sites = np.split(theta, [self.n_pair_parameters])
         largest = np.full(len(self.pairs), np.inf if box is None else box)
@@ -260,7 +260,7 @@ def make_spins(n: int, pairs: Ints32, fields: bool, sites: Any = None) -> SpinFa
 
 
 def make_tables(n: int, pairs: Ints32, fields: bool, states: Any, sites: Any = None) -> TableFamily:
-    """Return the models with a table for each of some pairs."""
+    """Return the models with a table for each pair."""
     k = len(read_labels(states, "every site"))
     size = len(pairs) * k * k
     if size > _MOST_PARAMETERS:

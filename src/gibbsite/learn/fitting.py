@@ -25,15 +25,15 @@ from gibbsite.sampling.progress import catch_interrupt, choose_progress
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
-_STEP_SIZE = 0.1  # where there are no data to tell a better one
-_TOLERANCE = 1e-9  # of exact gradients
-_LONG = 1.0  # seconds for an exact gradient that are worth a word
+_STEP_SIZE = 0.1  # the step size for moments, without data
+_TOLERANCE = 1e-9  # relative length of the last step with exact gradients
+_LONG = 1.0  # seconds for an exact gradient above which a message is shown
 
 
 @checked
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted model, and how it came about.
+    """A fitted model, with the course and the accuracy of the fit.
 
     Attributes
     ----------
@@ -46,30 +46,30 @@ class Fit:
     fields : float array (sites,), or (sites, K); empty without fields
         Fields.
     strengths : float array (pairs,)
-        How strong pairs are coupled: absolute couplings, or the largest entries of tables less row and column means.
+        Strengths of the couplings: absolute couplings, or the largest entries of tables minus row and column means.
     path : float array (kept, parameters)
-        Parameters on the way, pairs first: before the first step and after each; of long ways fewer.
+        Parameters before the first step and after each step, pairs first; long paths are thinned.
     path_steps : int array (kept,)
-        After how many steps.
+        Numbers of steps of these parameters.
     lengths : int array (steps,)
-        Updates of each chain at each step.
+        Number of updates of each chain at each step.
     variations : float array (steps,)
         Bounds on the total variation between a chain's state and the model; NaN for persistent chains.
     updates : int
-        Single-site updates of all chains in all steps together.
+        Number of single-site updates of all chains in all steps.
     check_updates : int
-        Updates beyond that, for the error bound.
+        Number of further updates, for the error bound.
     error_bound : float
-        The parameters are at most so far from the maximum of the penalised likelihood, in Euclidean distance;
-        infinite if nothing is known.
+        Bound on the Euclidean distance of the parameters from the maximum of the penalised likelihood; infinite if
+        nothing is known.
     confidence : float
-        Of the bound.
+        Confidence level of the bound.
     exact : bool
         Whether gradients were exact.
     seconds : float
-        How long it took.
+        Time of the fit.
     interrupted : bool
-        Whether Ctrl-C ended the ascent before it was through; the error bound is infinite then.
+        Whether Ctrl-C ended the ascent early; the error bound is then infinite.
     """
 
     model: FactorGraph
@@ -111,8 +111,8 @@ class Fit:
         Returns
         -------
         list of (str, str, float)
-            Two sites and how strongly they are coupled, signed: the coupling of an Ising model; of tables
-            the strength, negative where equal states are less favoured than others on average.
+            Two sites and their signed coupling: the coupling of an Ising model, or the strength of a table, which
+            is negative if equal states are on average less favoured than others.
 
         Examples
         --------
@@ -131,7 +131,7 @@ class Fit:
         return [(names[ends[k][0]], names[ends[k][1]], signed[k]) for k in chosen]
 
     def _repels(self) -> Bools:
-        """Return of each pair whether equal states are less favoured than others."""
+        """Return, for each pair, whether equal states are less favoured than others."""
         if self.couplings.ndim == 1:
             return self.couplings < 0.0
         equal = np.trace(self.couplings, axis1=1, axis2=2) / self.couplings.shape[1]
@@ -140,13 +140,13 @@ class Fit:
 
     @property
     def statement(self) -> str:
-        """What was done and how good it is, in words."""
+        """A description of the fit and its accuracy."""
         how = "exact gradients" if self.exact else f"{self.updates:,} single-site updates"
         text = f"{self.parameters.size} parameters, {self.gradient_steps} gradient steps, {how}."
         if self.interrupted:
             text = f"Interrupted before the end: {text}"
         if unknown := _count_unknown(self.variations):
-            text += f" In {unknown} of them nothing is known about how far chains are from the model."
+            text += f" In {unknown} of them, nothing is known about the distance of chains from the model."
         if np.isfinite(self.error_bound):
             sure = "" if self.exact else f", with confidence {self.confidence:.3g}"
             return f"{text} Distance from the maximum: at most {self.error_bound:.3g}{sure}."
@@ -174,14 +174,14 @@ def fit_ising(
     data : array (draws, sites), optional
         Draws of -1 and 1, or 0 and 1.
     structure : "complete", "screened", FactorGraph, or sequence of pairs
-        Which sites may be coupled: all; those that :func:`screen_pairs` finds; those of another model; or
-        pairs of positions, or of names.
+        The pairs of sites that may be coupled: all pairs, those that :func:`screen_pairs` finds, those of another
+        model, or a list of pairs of positions or names.
     moments : array (sites, sites), optional
         Means of the products s_i s_j instead of data; only pairs of the structure are read, above the diagonal.
     means : array (sites,), optional
-        With moments: means of the s_i, if there are fields.
+        Means of the s_i, needed with moments if there are fields.
     fields : bool
-        Whether there are fields h.
+        Whether the model has fields h.
     sites : sequence of str, optional
         Names of the sites.
     **settings
@@ -246,21 +246,21 @@ def fit_pairwise(
 ) -> Fit:
     """Fit a table of log-potentials to each pair and each site, by maximum likelihood.
 
-    Tables of pairs and of sites overlap: adding to one what is taken from the other changes nothing. A ridge
-    makes the answer unique; without one it is what the ascent reaches from its start.
+    Tables of pairs and of sites are not identified: what is subtracted from one can be added to another without
+    changing the model. A ridge makes the answer unique; without a ridge it depends on the start of the ascent.
 
     Parameters
     ----------
     data : array (draws, sites), optional
         State codes 0 .. K-1.
     structure : "complete", FactorGraph, or sequence of pairs
-        Which sites may be coupled.
+        The pairs of sites that may be coupled.
     states : int or sequence of labels, optional
-        Number of states K of every site, or their labels; by default as many as the data show.
+        Number of states K of every site, or their labels; by default, the largest code in the data is the last state.
     moments : array (pairs, K, K), optional
         Probabilities of the states of each pair i < j, in the order of the structure, instead of data.
     means : array (sites, K), optional
-        With moments: probabilities of the states of each site, if there are fields.
+        Probabilities of the states of each site, needed with moments if there are fields.
     fields : bool
         Whether sites have tables.
     sites : sequence of str, optional
@@ -300,7 +300,7 @@ def fit_pairwise(
         shape = np.shape(means) if means is not None else ()
         n = structure.n_sites if hasattr(structure, "n_sites") else shape[0] if shape else 0
         if not n:
-            raise ArgumentError("With moments, give means, or a model as structure, to tell the number of sites.")
+            raise ArgumentError("With moments, give means, or a model as structure, to define the number of sites.")
     _check_names(sites, n)
     pairs = read_pairs(structure, n, sites)
     family = make_tables(n, pairs, bool(fields), k if states is None else states, sites)
@@ -319,7 +319,7 @@ def _fit(family: Family, target: Floats, codes: Array | None, least: float, how:
     bounded = how.box is not None or how.mixing is not None
     if how.ridge == 0.0 and not bounded and ((target <= least) | (target >= 1.0)).any():
         raise ModelError(
-            "Some statistic never changes in the data, so the likelihood has no maximum; give ridge= or box=."
+            "Some statistic is constant in the data, so the likelihood has no maximum; give ridge= or box=."
         )
     problem = Problem(family, target, float(how.ridge), how.box, how.mixing)
     size = how.step_size or _choose_step(family, codes, problem.ridge)
@@ -329,7 +329,7 @@ def _fit(family: Family, target: Floats, codes: Array | None, least: float, how:
     with closing(show), catch_interrupt(show.say) as stop, announcing(show.say, "the fit"):
         if isinstance(oracle, Exact) and (each := oracle.seconds()) > _LONG:
             show.say(
-                f"Each exact gradient takes about {each:.2g} s, and there are up to {steps:,}; "
+                f"Each exact gradient takes about {each:.2g} s, and up to {steps:,} are needed; "
                 'gradient="sampled" is faster, and steps= limits their number.'
             )
         path = ascend(problem, oracle, first, steps, size, _TOLERANCE if exact else -1.0, show, stop)
@@ -340,9 +340,9 @@ def _fit(family: Family, target: Floats, codes: Array | None, least: float, how:
     variations = np.array([each.variation for each in path.estimates])
     if isinstance(oracle, Sampled) and oracle.updates is None and (unknown := _count_unknown(variations)):
         warnings.warn(
-            f"In {unknown} of {len(variations)} gradient steps no number of updates is known to bring chains "
-            f"within {oracle.goal:g} of the model, and {path.estimates[-1].length:,} updates of each were "
-            "made; compare with more (updates=), or give mixing= to stay where the number is known.",
+            f"In {unknown} of {len(variations)} gradient steps, no number of updates is known to bring chains "
+            f"within {oracle.goal:g} of the model, and each chain made {path.estimates[-1].length:,} updates; "
+            "compare with a fit with more updates (updates=), or give mixing= to keep a guarantee.",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -367,12 +367,12 @@ def _fit(family: Family, target: Floats, codes: Array | None, least: float, how:
 
 
 def _count_unknown(variations: Floats) -> int:
-    """Return in how many steps the law of the chains' states may be anywhere."""
+    """Return the number of steps without a useful bound on the distance of chains from the model."""
     return int((~(variations < 1.0)).sum())
 
 
 def _judge(problem: Problem, oracle: Exact | Sampled, path: Path, risk: float) -> tuple[float, int]:
-    """Bound the error of the last parameters, by a gradient that is independent of them."""
+    """Bound the error of the last parameters, from a gradient estimate that is independent of them."""
     chains = oracle.chains if isinstance(oracle, Sampled) else 0
     if problem.ridge == 0.0 or (isinstance(oracle, Sampled) and oracle.persistent):
         return np.inf, 0
@@ -387,7 +387,7 @@ def _choose_step(family: Family, codes: Array | None, ridge: float) -> float:
     some = family.statistics(codes[:: max(1, len(codes) * family.size // (1 << 22))])
     some = some - some.mean(axis=0)
     direction, largest = np.ones(family.size), 0.0
-    for _ in range(50):  # the power method; a step may be twice as large before it diverges
+    for _ in range(50):  # the power method; its error is harmless, because twice the step would still converge
         image = some.T @ (some @ direction) / len(some)
         largest = float(np.linalg.norm(image))
         if largest == 0.0:

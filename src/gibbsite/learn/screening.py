@@ -5,7 +5,7 @@ theta_ij for both directions: minimise over symmetric theta
 
     sum_i mean log(1 + exp(-2 s_i (theta_i + sum_j theta_ij s_j))) + penalty * sum_{i<j} abs(theta_ij)
 
-by accelerated proximal gradients (Beck and Teboulle 2009). Nothing is sampled, and log Z is not needed.
+by accelerated proximal gradients (Beck and Teboulle 2009). The method needs neither sampling nor log Z.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def screen_pairs(
         If no pair is coupled, the probability that any pair is found is at most this; it determines the penalty,
         ``sqrt(8 log(2 pairs / risk) / draws)``.
     penalty : float, optional
-        The penalty, instead of a risk.
+        The penalty, which replaces the risk.
     fields : bool
         Whether sites have fields, which are not penalised.
     steps : int
@@ -50,8 +50,8 @@ def screen_pairs(
 
     Notes
     -----
-    Weak couplings, below about half the penalty, are not found. In strongly dependent models pairs at
-    distance two may be.
+    Weak couplings, below about half the penalty, are not found. In strongly dependent models, pairs of sites at
+    distance two may be found.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def screen_pairs(
     steps = check_integer("steps", steps, 1)
     risk = check_share("risk", risk)
     if penalty is None:
-        # the gradient of a pair at 0 is -2 mean s_i s_j: Hoeffding's inequality, and all pairs
+        # the gradient of a pair at 0 is -2 mean s_i s_j; apply Hoeffding's inequality and the union bound
         penalty = float(np.sqrt(8.0 * np.log(max(n * (n - 1), 2) / risk) / draws))
     theta = _minimise(spins, check_number("penalty", penalty, zero=True), fields, steps)
     i, j = np.nonzero(np.triu(theta, 1))

@@ -70,7 +70,7 @@ def test_what_a_scheme_forbids_never_comes_out() -> None:
         ([[["a"], 3]], [["x", "y"]], "position 1 of sequence 0 must be a mapping"),
         ([[{"a": float("nan")}]], [["x"]], "the feature 'a' of position 0 of sequence 0 is nan"),
         (["text"], [["x"]], "sequence 0 must be a list of positions"),
-        ([[]], [[]], "nothing to learn from"),
+        ([[]], [[]], "all sequences are empty"),
     ],
 )
 def test_mistakes_are_named(x: object, y: object, said: str) -> None:
@@ -81,5 +81,5 @@ def test_mistakes_are_named(x: object, y: object, said: str) -> None:
 def test_penalties_are_checked() -> None:
     with pytest.raises(gs.errors.ArgumentError, match="l2 must be a number of at least 0"):
         gs.learn.ChainCRF(l2=-1.0).fit(X, Y)
-    with pytest.raises(gs.errors.ModelError, match="has learnt nothing yet"):
+    with pytest.raises(gs.errors.ModelError, match="is not fitted"):
         gs.learn.ChainCRF().predict(X)

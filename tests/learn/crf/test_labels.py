@@ -32,7 +32,7 @@ def test_split_label_returns_the_letter_of_a_label_and_its_class() -> None:
 
 
 def test_find_fault_returns_the_first_position_whose_label_breaks_a_scheme_and_what() -> None:
-    assert find_fault(["O", "I-PER"]) == (1, "'I-PER' follows 'O', but only 'B-PER' or 'I-PER' may stand before it")
+    assert find_fault(["O", "I-PER"]) == (1, "'I-PER' follows 'O', but only 'B-PER' or 'I-PER' may precede it")
     assert find_fault(["B-PER", "I-PER"]) is None
 
 

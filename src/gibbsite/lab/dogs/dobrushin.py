@@ -34,7 +34,7 @@ def _start_over(
     sites: Ints,
     out: Ints16,
 ) -> None:
-    """Fill ``out`` (lengths, chains, sites): each chain is one run, whose states are recorded after each length."""
+    """Run chains one after another from ``start``; write their states after each length to ``out``."""
     x, order, memory = state.x, state.order, state.memory
     rng, cycle = load(state.rng), np.uintp(period(schedule))
     for c in range(out.shape[1]):
@@ -62,8 +62,8 @@ def run_short(
 ) -> Ints16:
     """Return the states of some sites after each number of steps, in many independent chains of Gibbs sampling.
 
-    ``lengths``: numbers of steps, increasing; ``start``: the start of all chains. The state codes have the shape
-    (lengths, chains, sites). Only sites that the scan visits are reset between chains.
+    ``lengths`` are increasing numbers of steps, and ``start`` is the start of all chains. The returned state codes have
+    the shape (lengths, chains, sites). Only sites that the scan visits are reset between chains.
     """
     graph, kernel = gs.graphs.compile_graph(model), gs.Gibbs()
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)
@@ -88,7 +88,7 @@ PASSES = 1000  # largest number of passes of iterated DoGS, which stops earlier 
 NOTES = (
     "The bias is E[X_1] from 1 everywhere, measured as the probability that chains from 1 and from -1 with "
     "the same random numbers still differ; the total variation of X_1 is half of it.",
-    "In the first sweep the systematic scan does not visit the corner before its last step.",
+    "In the first sweep, the systematic scan visits the corner in its last step.",
 )
 LOOKS = {"uniform": FAINT, "systematic": COLORS[0], "DoGS": COLORS[5], "iterated DoGS": COLORS[1]}
 
@@ -107,24 +107,24 @@ def random_grid(side: int, rng: np.random.Generator, *, fields: bool = True) -> 
 
 
 def paper_order(sites: int) -> gs.Systematic:
-    """Return the systematic scan of the paper, q_t = e_((t mod p) + 1), t = 1, 2, ...
+    """Return the systematic scan of the paper, q_t = e_((t mod p) + 1) for t = 1, 2, ...
 
-    It starts at the second site and ends on the first.
+    It starts at the second site and ends at the first.
     """
     return gs.Systematic(np.roll(np.arange(sites, dtype=np.int32), -1))
 
 
 def paper_influence(model: gs.FactorGraph) -> gs.influence.Influence:
-    """Return the bounds of theorem 11, as in the paper; by default gibbsite computes the influence if possible."""
+    """Return the bounds of theorem 11, as in the paper; the library's default is the influence itself if possible."""
     return gs.influence.bound_influence(model, method="bound")
 
 
 def guarantee(
     model: gs.FactorGraph, lengths: Ints, influence: gs.influence.Influence, target: Any = None
 ) -> tuple[dict[str, Floats], list[gs.influence.DogsScan]]:
-    """Bound the bias after each number of steps: uniform, systematic, DoGS made from it, iterated DoGS.
+    """Bound the bias of uniform and systematic scans, DoGS and iterated DoGS after each number of steps.
 
-    A scan is optimised for each length separately; the scans of DoGS are returned, too.
+    DoGS begins with the systematic scan and optimises a scan for each length; the scans of DoGS are returned, too.
     """
     drawn, order = gs.RandomScan(), paper_order(model.n_sites)
 
@@ -144,12 +144,12 @@ def guarantee(
 
 
 def measure_bias(model: gs.FactorGraph, scan: gs.scans.Scan, lengths: Ints, *, chains: int, rng: int) -> Floats:
-    """Return E[x] of a site after each number of steps from 1 everywhere, in a model where it should be 0.
+    """Return E[x] of the corner after each number of steps from 1 everywhere, in a model whose E[x] is 0.
 
-    Two chains, one from 1 and one from -1 everywhere, get the same random numbers. Where couplings are not
-    negative the heat bath keeps the first above the second, and without fields their means are opposite: so
-    the bias is the probability that the two differ. A count of that has a standard error of about
-    sqrt(bias / chains), far below that of a mean of signs where the bias is small.
+    Two chains, one from 1 and one from -1 everywhere, use the same random numbers. If couplings are not
+    negative, the heat bath keeps the first above the second, and without fields their means are opposite. So
+    the bias is the probability that the two differ. The estimate from counts has a standard error of about
+    sqrt(bias / chains), which is far below that of a mean of signs if the bias is small.
     """
     high, low = (
         run_short(

@@ -1,8 +1,8 @@
 """Bounds on the bias of scans for all variables of a 10 x 10 Ising model.
 
-Fields are 0 or 1, couplings are drawn from U(0, 0.25), the weights d are 1: the bound is about the total
-variation of the joint law. The paper has ten draws of the model, one in Figure 1 and nine in Figure 9. A scan
-is optimised for each number of steps by itself.
+Fields are 0 or 1, couplings are drawn from U(0, 0.25), and the weights d are 1, so the bound is for the total
+variation of the joint distribution. The paper has ten draws of the model, one in Figure 1 and nine in Figure 9. A scan
+is optimised for each number of steps separately.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _claims(lengths: Any, bounds: dict[str, Floats]) -> Table:
     uniform, systematic, once, often = (bounds[name] for name in LOOKS)
     gain = np.median(systematic / once, axis=0)
     hundred = lengths[gain >= 100.0]
-    # how much of what all passes gain, in orders of magnitude, the first one gains; from five sweeps on
+    # the share of the first pass in the gain of all passes, in orders of magnitude, from five sweeps on
     late = lengths >= 500
     share = (np.log(systematic / once) / np.log(systematic / often))[:, late]
     sweep = lengths >= SIDE * SIDE
@@ -95,7 +95,7 @@ def _claims(lengths: Any, bounds: dict[str, Floats]) -> Table:
 
 
 def _useful(bounds: dict[str, Floats]) -> str:
-    """Say what is gained where a bound is worth having."""
+    """Return a note on the gains at lengths for which the systematic bound is useful."""
     systematic = bounds["systematic"]
     gain = systematic / bounds["DoGS"]
     useful, large = (systematic >= 1e-3) & (systematic <= 1.0), gain >= 100.0

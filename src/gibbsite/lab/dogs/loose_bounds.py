@@ -1,8 +1,8 @@
 """DoGS with bounds on influence that are up to 1.5 times too large.
 
 The bounds of theorem 11 are multiplied by 1 to 1.5; at 1.5 their row sum is 0.98, just below 1. For each
-factor: the bounds that follow, and the true bias of the scan that was chosen with them. As there are no
-fields, E[X_1] = 0; chains start at 1 everywhere.
+factor, the experiment computes the resulting bounds, and measures the bias of the scan that was chosen with them.
+Because there are no fields, E[X_1] = 0; chains start at 1 everywhere.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     chains = 1000 if quick else 50_000
     short, sweeps = np.array([16, 32, 64, 128, 256, 512]), np.arange(_SWEEP, 5 * _SWEEP + 1, _SWEEP)
     lengths = np.concatenate([short, sweeps])
-    # later biases are too small to be seen
+    # later biases are too small to be measured
     looked = np.concatenate([short, sweeps[:2]])
     meter.expect(1 + 2 * len(FACTORS))
     model = gs.ising_grid((SIDE, SIDE), coupling=COUPLING, periodic=True)
@@ -126,12 +126,12 @@ def _claims(arrays: dict[str, Array], chains: int) -> Table:
 
 
 def looked_at(arrays: Any, steps: int) -> int:
-    """Return where a number of steps stands among those of the biases."""
+    """Return the position of a number of steps among those of the biases."""
     return int(np.flatnonzero(arrays["steps of the bias"] == steps)[0])
 
 
 def draw(findings: Findings, figure: Figure) -> None:
-    """Draw Figure 8: above the bounds from each factor, below the biases."""
+    """Draw Figure 8: the bounds from each factor above, the biases below."""
     arrays = findings.arrays
     panels = figure.subplots(2, len(FACTORS), sharey="row")
     for f, factor in enumerate(FACTORS):

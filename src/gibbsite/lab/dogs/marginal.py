@@ -1,8 +1,8 @@
-"""Scans for the corner of a 40 x 40 Ising model: bounds, bias, and where they go.
+"""Scans for the corner of a 40 x 40 Ising model: bounds, bias, and the sites that they visit.
 
-Open borders with theta = 1 / 3.915, so close to atanh(1/4) that the bounds on influence add up to 1, and a
-torus with theta = 0.25; no fields, so E[X_1] = 0. Chains start at 1 everywhere. A scan is optimised for each
-number of steps by itself; maps and histograms show the longest.
+One grid has open borders and theta = 1 / 3.915, so close to atanh(1/4) that the bounds on influence add up to 1; the
+other is a torus with theta = 0.25. There are no fields, so E[X_1] = 0. Chains start at 1 everywhere. A scan is
+optimised for each number of steps separately; maps and histograms show the longest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 
 SIDE = 40
 GRIDS = {"open": (1 / 3.915, False), "torus": (0.25, True)}  # coupling, periodic
-STAGES = (0.0, 0.5, 0.75, 0.875, 0.9375, 1.0)  # parts of a scan that get a map each
+STAGES = (0.0, 0.5, 0.75, 0.875, 0.9375, 1.0)  # bounds of the parts of a scan that have a map each
 
 
 def measure_distance(periodic: bool) -> Ints:
@@ -75,9 +75,9 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         exact = gs.influence.bound_influence(model)
         better = gs.dogs(model, target=0, steps=len(order), initial=dobrushin.paper_order(sweep), influence=exact)
         notes.append(
-            f"{name}: theorem 11, as in the paper, has row sums up to {influence.norms.row_sum:.5f}, the "
-            f"influence itself {exact.norms.row_sum:.3f}. With that, the bound of DoGS at {len(order)} steps "
-            f"is {better.variation:.2g} instead of {curves['DoGS'][-1]:.2g}."
+            f"{name}: the bounds of theorem 11, as in the paper, have row sums up to {influence.norms.row_sum:.5f}, "
+            f"and the influence itself up to {exact.norms.row_sum:.3f}. With the latter, the bound of DoGS at "
+            f"{len(order)} steps is {better.variation:.2g} instead of {curves['DoGS'][-1]:.2g}."
         )
     notes += dobrushin.NOTES
     settings = {"side": SIDE, "steps": int(most), "chains": chains}
@@ -85,7 +85,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def _visits(name: str, order: Array, distance: Ints) -> dict[str, Array]:
-    """Count visits by distance, and by site in the stages of a scan."""
+    """Count the visits of a scan by distance, and by site in each stage."""
     cuts = (np.array(STAGES) * order.size).round().astype(int)
     stages = [np.bincount(order[a:b], minlength=SIDE**2) for a, b in pairwise(cuts)]
     return {
@@ -164,7 +164,7 @@ def _claims(
 
 
 def draw(findings: Findings, figure: Figure) -> None:
-    """Draw bounds, biases, visits by distance and over time, and below them maps, for both grids."""
+    """Draw bounds, biases, and visits by distance and over time, with maps below them, for both grids."""
     parts: Any = figure.subfigures(2 * len(GRIDS), 1, height_ratios=(1.25, 1.0) * len(GRIDS))
     for k, name in enumerate(GRIDS):
         _draw_curves(name, findings, parts[2 * k].subplots(1, 4))

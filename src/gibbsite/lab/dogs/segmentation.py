@@ -1,10 +1,10 @@
-"""Photographs segmented by classes learnt from whole images: a scan aimed at the middle.
+"""Segmentation of photographs by classes learnt from whole images, with a scan for the middle.
 
 Classes are learnt by an aspect model from images of which only the set of classes is known; the labels of the patches
-of a test image are then sampled, from the most probable ones without coupling. A chain makes T steps: a sweep over all
-patches, or the scan that is as good for the middle and takes 110 steps instead of 620. The paper takes the most
-frequent label "encountered during Gibbs sampling"; here that is the most frequent one at the ends of independent
-chains. Errors are shares of labelled pixels; a pixel has the label of the nearest patch.
+of a test image are then sampled, starting from the most probable labels without coupling. A chain makes T steps: a
+sweep over all patches, or a scan that is as good for the middle and takes 110 steps instead of 620. The paper takes the
+most frequent label "encountered during Gibbs sampling"; here that is the most frequent label in the last states of
+independent chains. Errors are shares of labelled pixels; a pixel has the label of the nearest patch.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ METHODS = ("PLSA", "systematic", "DoGS", "one systematic chain", "50 sweeps", "5
 SHORT = ("systematic", "DoGS")
 CENTRE, _FOLDERS = "in the middle", ("images/msrc/train", "images/msrc/devtest")
 NOTES = (
-    "The figures of the paper cannot be compared digit by digit: its label maps are those of version 1 of "
-    "the data, its visual words are not known, and of its 240 images two thirds are at hand here.",
-    "A whole region of a wrong class is wrong before and after coupling: only what is scattered can be "
-    "mended. The last table tells how much that is.",
+    "The numbers of the paper cannot be compared exactly: its label maps are those of version 1 of the data, "
+    "its visual words are not known, and two thirds of its 240 images are available here.",
+    "A whole region of a wrong class is wrong before and after coupling: coupling can correct only scattered "
+    "errors. The last table shows their share.",
 )
 MADE_UP = "made up"
 MADE_UP_NOTE = (
-    "The pictures are MADE UP, such that errors are scattered: they show that everything works, and nothing "
+    "The pictures are SYNTHETIC, with scattered errors: they show that the experiment works, but nothing "
     "about photographs, which are read from the folder that GIBBSITE_DATA names."
 )
 
@@ -53,7 +53,7 @@ def find_pictures(quick: bool) -> tuple[LabelledImages, str]:
 
 
 def most_frequent(states: Ints16, classes: int) -> Ints:
-    """Return the most frequent label of every site in many chains, an array (chains, sites)."""
+    """Return the most frequent label of every site in many chains, given their states (chains, sites)."""
     counts = (states[..., None] == np.arange(classes)).sum(axis=0)
     found: Ints = counts.argmax(axis=1)
     return found
@@ -85,7 +85,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         for number, k in enumerate(test):
             fields, example = learnt.fields_of(described[k]), images.examples[k]
             found, times = _label(fields, chains, rng * 1_000_003 + 1000 * split + number)
-            if split or number:  # the first compiles whatever is not
+            if split or number:  # the first image includes compilation
                 for name in SHORT:
                     seconds[name].append(times[name])
             left, top, right, bottom = patch_field.central_region(described[k].shape)
@@ -144,7 +144,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def _label(fields: Floats, chains: int, seed: int) -> tuple[dict[str, Ints], dict[str, float]]:
-    """Label the patches of an image in every way; return the seconds of short chains, too."""
+    """Label the patches of an image by all methods; return also the seconds of short chains."""
     shape, classes = (fields.shape[0], fields.shape[1]), fields.shape[2]
     alone, model = patch_field.independent(fields), patch_field.field_model(fields)
     scans: dict[str, gs.scans.Scan] = {
@@ -164,7 +164,8 @@ def _label(fields: Floats, chains: int, seed: int) -> tuple[dict[str, Ints], dic
             start=alone.labels.ravel(),
             rng=seed,
         )[0]
-        # time is that of the application, in as many passes of one chain: short runs are set up more slowly
+        # times are those of the application with the same number of passes of one chain, because short runs have a
+        # slower set-up
         times[name] = patch_field.label_field(fields, name.lower(), rounds=chains, label="majority", rng=seed).seconds
         labels = alone.labels.copy()
         labels.ravel()[visited] = most_frequent(states, classes)
@@ -177,7 +178,7 @@ def _label(fields: Floats, chains: int, seed: int) -> tuple[dict[str, Ints], dic
 
 
 def _smooth(truth: Array, labels: Array, classes: int) -> Ints:
-    """Count pixels that stay wrong if every region of the label map took its most frequent label, and all."""
+    """Count the pixels that would be wrong if every region took its most frequent label, and all pixels."""
     counts = confuse(truth, labels, classes)
     right = counts[np.arange(classes), np.arange(classes)] >= counts.max(axis=1)
     return np.array([counts.sum(axis=1)[~right].sum(), counts.sum()])
@@ -195,7 +196,7 @@ def _mean(values: Floats) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size))
 
 
-def _said(values: Floats) -> str:
+def _with_error(values: Floats) -> str:
     mean, error = _mean(values)
     return f"{mean:.4f} ({error:.4f})"
 
@@ -204,9 +205,9 @@ def _overview(errors: Mapping[str, Floats], middle: Mapping[str, Floats], splits
     rows = [
         (
             name,
-            _said(errors[name]),
+            _with_error(errors[name]),
             f"{100 * (1 - errors[name].mean() / errors['PLSA'].mean()):.1f} %",
-            _said(middle[name]),
+            _with_error(middle[name]),
             f"{100 * (1 - middle[name].mean() / middle['PLSA'].mean()):.1f} %",
         )
         for name in METHODS
@@ -239,8 +240,8 @@ def _by_class(confusion: Mapping[str, Ints], classes: tuple[str, ...]) -> Table:
 
 def _floor(plsa: Floats, floor: Floats) -> Table:
     rows = [
-        ("PLSA", _said(plsa)),
-        ("PLSA, if every true region took its most frequent label", _said(floor)),
+        ("PLSA", _with_error(plsa)),
+        ("PLSA, if every true region took its most frequent label", _with_error(floor)),
         ("share of the error that is scattered", f"{100 * (1 - floor.mean() / plsa.mean()):.0f} %"),
     ]
     return Table("What coupling can mend", ("what", "Hamming error"), rows)
@@ -254,7 +255,7 @@ def _claims(
     bound: float,
     photographs: bool,
 ) -> Table:
-    """Compare with what the paper says; pictures that are made up decide nothing about photographs."""
+    """Compare with the claims of the paper; synthetic pictures decide nothing about photographs."""
     gain, error = _mean(errors["PLSA"] - errors["systematic"])
     relative = gain / errors["PLSA"].mean()
     apart, spread_ = _mean(middle["DoGS"] - middle["systematic"])

@@ -1,9 +1,9 @@
-"""The mean of one of a million variables: seconds with an optimised scan and without.
+"""The mean of one of a million variables: running times with and without an optimised scan.
 
-Couplings are drawn from U(0, 0.25); the target is the corner X_1. Two systematic sweeps are bounded, the
-shortest scan that is as good is looked for, and then either of the two is run again and again from the same
-start, 1 everywhere; the estimate is the mean of X_1 at the ends. The paper has fields of 0 or 1 in its text
-and E[X_1] = 0 "by symmetry" in its figures, which is true without fields only; both cases are run here.
+Couplings are drawn from U(0, 0.25), and the target is the corner X_1. The experiment bounds the bias of two systematic
+sweeps, searches for the shortest scan with the same bound, and runs each of the two repeatedly from the same start, 1
+everywhere; the estimate is the mean of X_1 at the ends of runs. The paper has fields of 0 or 1 in its text
+and E[X_1] = 0 "by symmetry" in its figures, which is true only without fields; both cases are run here.
 
 The lengths of such scans are measured for many draws of the parameters, on grids of 60 x 60 sites: a larger grid would
 have the same influence on its corner. The paper states one more length, for the graph of its image segmentation
@@ -35,17 +35,18 @@ _PAPER_STEP = 12.65e-6  # seconds of a Gibbs step, footnote 1
 def shorten(
     model: gs.FactorGraph, scan: gs.scans.Scan, target: Any, *, sweeps: int = 2, search: str = "doubling"
 ) -> gs.influence.DogsScan:
-    """Return the shortest scan whose bound is that of some sweeps of a scan."""
+    """Return the shortest scan whose bound is at most that of some sweeps of a given scan."""
     influence = paper_influence(model)
     goal = gs.certify(model, scan=scan, sweeps=sweeps, target=target, influence=influence).variation
     return gs.dogs(model, target=target, accuracy=goal, initial=scan, search=search, influence=influence)
 
 
 def bracket_corner(couplings: Floats, field: Floats, side: int = 12) -> tuple[float, float]:
-    """Return two numbers with E[X_1] of a grid of any size between them.
+    """Return bounds of E[X_1], below and above, for a grid of any size.
 
-    All sites from ``side`` on are held at -1, or at 1. As couplings are not negative, E[X_1] given the sites
-    around the square grows with each of them (Fortuin, Kasteleyn and Ginibre), so the truth is between.
+    All sites from ``side`` on are fixed at -1, or at 1. Because couplings are not negative, E[X_1] given the sites
+    around the square is an increasing function of each of them (Fortuin, Kasteleyn and Ginibre), so the truth is
+    between both values.
     """
     found = []
     for held in (-1.0, 1.0):
@@ -59,7 +60,7 @@ def bracket_corner(couplings: Floats, field: Floats, side: int = 12) -> tuple[fl
 
 @dataclass(frozen=True)
 class Trial:
-    """One model: what was chosen, how long everything took, and the values of X_1 at the ends of runs."""
+    """The trial of one model: the chosen scan, running times, and the values of X_1 at the ends of runs."""
 
     side: int
     kind: str
@@ -71,15 +72,15 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Which one."""
+        """The name of the model."""
         return f"{self.side} x {self.side}, {self.kind}"
 
     def seconds(self, scan: str, runs: Any) -> Any:
-        """Return the time that a number of runs takes, with the choice of the scan for DoGS."""
+        """Return the time of a number of runs; for DoGS, it includes the choice of the scan."""
         return runs * self.each[scan] + (self.setup if scan == "DoGS" else 0.0)
 
     def speedup(self, runs: Any) -> Any:
-        """Return how many times faster DoGS completes a number of runs."""
+        """Return the ratio of the times of a number of runs with the systematic scan and with DoGS."""
         return self.seconds("systematic", runs) / self.seconds("DoGS", runs)
 
 
@@ -111,7 +112,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     for kind, fields in KINDS.items():
         arrays |= _count_lengths(kind, fields, draws, rng)
         meter.tick()
-    try_grid(16, "no fields", {"systematic": 16, "DoGS": 16}, rng, 0)  # compiles whatever is not
+    try_grid(16, "no fields", {"systematic": 16, "DoGS": 16}, rng, 0)  # compile before times are measured
     trials = []
     for number, side in enumerate(sides):
         for kind in KINDS:
@@ -138,12 +139,11 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         ],
         arrays=arrays,
         notes=[
-            "Seconds depend on the machine and on what else it does, everything else on the seed alone. Runs "
-            "are on two threads.",
-            "The paper's order begins along the first row, away from the corner; from the order of the sites "
-            "themselves DoGS finds 4 steps. Bisection finds shorter scans than doubling.",
-            "DoGS keeps a bias however many runs there are: it is as good as two sweeps in its bound, not in "
-            "truth. E[X_1] may be off by twice the bound.",
+            "Seconds depend on the machine and its load, everything else on the seed alone. Runs use two threads.",
+            "The paper's order begins along the first row, away from the corner; when started from the order of the "
+            "sites themselves, DoGS finds a scan of 4 steps. Bisection finds shorter scans than doubling.",
+            "DoGS has a bias that more runs do not reduce: its bound is as good as that of two sweeps, but its bias "
+            "may be larger. The error of E[X_1] may be up to twice the bound.",
         ],
         settings={"draws": draws, "sides": list(sides), "runs": runs, "trials": [t.name for t in trials]},
     )
@@ -168,11 +168,11 @@ def _count_lengths(kind: str, fields: bool, draws: int, rng: int) -> dict[str, A
 
 
 def _segment() -> dict[str, Any]:
-    """Shorten a sweep over the patches of an image for those in its centre."""
+    """Shorten a sweep over the patches of an image, with the patches in its centre as targets."""
     model = gs.potts_grid(PATCHES, states=9, coupling=AGREEMENT)
     centre = np.arange(model.n_sites).reshape(PATCHES)[CENTRE].ravel().tolist()
     systematic = gs.Systematic()
-    shorten(model, systematic, centre, sweeps=1)  # compiles whatever is not
+    shorten(model, systematic, centre, sweeps=1)  # compile before times are measured
     begun = time.perf_counter()
     doubled = shorten(model, systematic, centre, sweeps=1)
     seconds = time.perf_counter() - begun
@@ -312,7 +312,7 @@ def draw(findings: Findings, figure: Figure) -> None:
             y = arrays[f"trial {number}: estimate, {scan}"] - truth
             label = f"{scan}, {name.partition(', ')[2]}"
             axes.plot(x, y, color=LOOKS[scan], lw=1.3, ls="--" if dashed else "-", label=label)
-            if scan == "DoGS":  # done long before the other; its estimate stays
+            if scan == "DoGS":  # its runs end long before the others; extend its last estimate
                 end = arrays[f"trial {number}: seconds, systematic"][-1]
                 axes.plot([x[-1], max(end, x[-1])], [y[-1], y[-1]], color=LOOKS[scan], lw=1.3, ls=":")
         title = f"{name.partition(', ')[0]}: estimate - truth, from 20 runs on"

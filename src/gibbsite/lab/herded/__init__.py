@@ -1,5 +1,5 @@
 """Experiments of the herded Gibbs paper.
 
-Chen, Bornn, de Freitas, Eskelin, Fang and Welling (2016), Herded Gibbs sampling: one file for each
+Chen, Bornn, de Freitas, Eskelin, Fang and Welling (2016), Herded Gibbs sampling. There is one file for each
 experiment.
 """

@@ -1,8 +1,8 @@
-"""Restoring noisy images: herded Gibbs against Gibbs and mean field.
+"""Restoration of noisy images by herded Gibbs, Gibbs and mean field.
 
-A black and white image is x = -1, +1; normal noise of standard deviation sigma is added: y. The prior couples
-neighbouring pixels with J = 1, so the posterior is an Ising grid with fields y / sigma^2. Samplers start at
-sign(y) and go in raster order; the estimate is the average of all sweeps. Mean field starts at
+The pixels x of a black and white image are -1 or +1, and y is the image with normal noise of standard deviation sigma.
+The prior couples neighbouring pixels with J = 1, so the posterior is an Ising grid with fields y / sigma^2. Samplers
+start at sign(y) and visit pixels in raster order; the estimate is the average over all sweeps. Mean field starts at
 tanh(y / sigma^2). The error is the mean of (P(x = +1) - truth)^2 over pixels, averaged over noisy images.
 """
 
@@ -59,7 +59,7 @@ _SHOWN = 4.0  # sigma of Figure 9
 
 
 class MeanField(NamedTuple):
-    """How mean field iterates."""
+    """Settings of mean field: its damping, and whether all pixels are updated in parallel."""
 
     damping: float
     parallel: bool
@@ -127,7 +127,7 @@ def _iterate(model: gs.FactorGraph, how: MeanField, sweeps: Ints) -> Floats:
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Restore noisy versions of a real and a drawn image with all methods; quickly, of one of them."""
+    """Restore noisy versions of a real and a drawn image by all methods; the quick version has one image."""
     noisy, sigmas = (4, (2.0, 4.0, 8.0)) if quick else (10, PAPER_SIGMAS)
     real = find_silhouette(3 if quick else 2)
     images = {} if real is None else {real[0]: real[1]}
@@ -143,14 +143,14 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         tables.append(compare_claims(*_claims(sigmas, errors), subject=name))
     notes = [
         "shared: herded Gibbs with one weight for each number of neighbours in state +1. MF D: mean field "
-        "with damping D, of all pixels at once unless in place.",
+        "with damping D, which updates all pixels at once unless it is in place.",
         "The image of the paper is not known, and errors depend on it: orderings are compared, not values.",
-        "Two methods are told apart if their errors on the same noisy images differ by more than three "
+        "Two methods are distinguished if their errors on the same noisy images differ by more than three "
         "standard errors; otherwise a pair neither holds nor is reversed, and a claim holds in part.",
-        "The paper does not say whether mean field renews all pixels at once or one after the other.",
+        "The paper does not state whether mean field updates all pixels at once or one after another.",
     ]
     if real is None:
-        notes.append("No real silhouette is at hand (GIBBSITE_DATA); the drawn image stands alone.")
+        notes.append("No real silhouette is available (GIBBSITE_DATA); only the drawn image is restored.")
     return Findings(
         tables=tables,
         arrays=arrays,
@@ -175,15 +175,15 @@ def _spoil_and_restore(
     arrays: dict[str, Array],
     pictures: dict[str, Array],
 ) -> dict[str, Floats]:
-    """Return errors by method: (sigmas, noisy images) after the last sweep; keep curves and pictures."""
+    """Return errors after the last sweep by method (sigmas, noisy images); store curves and pictures."""
     errors = {method: np.empty((len(sigmas), noisy)) for method in METHODS}
     curves = {method: np.empty((noisy, SWEEPS)) for method in METHODS}
     pictures[f"{name}: original"] = image
 
     def restore_one(case: tuple[int, int]) -> tuple[Floats, dict[str, Floats], dict[str, Floats]]:
-        """Return a noisy image, its errors after some sweeps, and what it is restored to, by method."""
+        """Return a noisy image, and by method its errors after some sweeps and the restored image."""
         (s, number), squares, ends = case, {}, {}
-        # curves for one sigma are enough
+        # curves are drawn for one sigma only
         sweeps = np.arange(1, SWEEPS + 1) if sigmas[s] == _SHOWN else np.array([SWEEPS])
         noise = np.random.default_rng([rng, number, s]).normal(scale=sigmas[s], size=image.shape)
         y = np.where(image, 1.0, -1.0) + noise
@@ -226,7 +226,7 @@ def _table(name: str, image: Bools, sigmas: tuple[float, ...], noisy: int, error
 
 
 def is_less(a: Floats, b: Floats) -> bool | None:
-    """Tell whether errors ``a`` are less than ``b`` on the same noisy images; None if that cannot be told."""
+    """Return whether errors ``a`` are less than ``b`` on the same noisy images; None if the difference is not clear."""
     difference = b - a
     error = difference.std(ddof=1) / np.sqrt(difference.size)
     if abs(difference.mean()) <= 3.0 * error:
@@ -235,7 +235,7 @@ def is_less(a: Floats, b: Floats) -> bool | None:
 
 
 def _claims(sigmas: tuple[float, ...], errors: dict[str, Floats]) -> list[Claim]:
-    """Return, for each sigma, the paper's ordering and ours, and the conclusions of the paper."""
+    """Return the orderings of methods for each sigma, in the paper and here, and the conclusions of the paper."""
     claims: list[Claim] = []
     for s, sigma in enumerate(sigmas):
         theirs = sorted(PAPER, key=lambda method: PAPER[method][PAPER_SIGMAS.index(sigma)])
@@ -246,8 +246,8 @@ def _claims(sigmas: tuple[float, ...], errors: dict[str, Floats]) -> list[Claim]
     loud = [s for s, sigma in enumerate(sigmas) if sigma >= 4.0]
     for better, worse in (("shared", "herded"), ("herded", "Gibbs")):
         facts = [is_less(errors[better][s], errors[worse][s]) for s in loud]
-        said = ", ".join(f"{1 - errors[better][s].mean() / errors[worse][s].mean():.0%} at {sigmas[s]:g}" for s in loud)
-        claims.append(Claim(f"{better} beats {worse} for sigma >= 4", f"by {said}", _all(facts)))
+        gaps = ", ".join(f"{1 - errors[better][s].mean() / errors[worse][s].mean():.0%} at {sigmas[s]:g}" for s in loud)
+        claims.append(Claim(f"{better} beats {worse} for sigma >= 4", f"by {gaps}", _all(facts)))
     last = len(sigmas) - 1
     fields = [method for method, how in METHODS.items() if isinstance(how, MeanField)]
     for kind, names in (("all at once", fields[:2]), ("in place", fields[2:])):

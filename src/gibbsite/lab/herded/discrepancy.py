@@ -1,9 +1,9 @@
 """Counts of herded variables against the bounds of their rules.
 
-Many independent variables with K values and random probabilities, each herded by itself. What is measured is the
+Many independent variables with K values and random probabilities are herded separately. The experiment measures the
 discrepancy: the largest |N_k - T p_k| over all values k and all T up to the end. For two values it is at most 1 for any
-start weight; Tijdeman's rule keeps it within 1 - 1 / (2 K - 2) from weights that start at zero, the best bound
-possible; for the rule of largest weight no sharp bound is known. By chance it would grow like the square root of T.
+first weight. With weights that start at zero, Tijdeman's rule keeps it within 1 - 1 / (2 K - 2), the best possible
+bound; for the rule of the largest weight, no sharp bound is known. For random draws it grows like the square root of T.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def bound(values: int) -> float:
 def measure(kernel: gs.kernels.Kernel, p: Floats, lengths: Ints, rng: int) -> Floats:
     """Return the largest discrepancy so far of each variable, after each number of draws.
 
-    ``kernel``: what chooses; ``p`` (variables, values): probabilities; ``lengths``: numbers of draws, increasing;
-    ``rng``: seed. The result has the shape (lengths, variables).
+    ``p`` has the probabilities (variables, values), and ``lengths`` are increasing numbers of draws. The result has the
+    shape (lengths, variables).
     """
     variables, values = p.shape
     model = gs.FactorGraph(variables, [((i,), p[i]) for i in range(variables)], states=values)
@@ -79,7 +79,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             arrays[f"over time, {name}"] = found.max(axis=1)
     arrays |= {name: np.array(found) for name, found in worst.items()}
     rows = [(values, bound(values), *(worst[name][k] for name in KERNELS)) for k, values in enumerate(VALUES)]
-    # two states have probabilities of 32 bits
+    # weights of two states have 32 bits
     slack = 2.0**-32 * draws
     kept = [found <= bound(k) + slack for found, k in zip(worst["tijdeman"], VALUES, strict=True)]
     two = worst["argmax, random start"][0]
@@ -99,9 +99,9 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         ],
         arrays=arrays,
         notes=[
-            "Probabilities are drawn uniformly from all distributions. Weights start at zero unless a random "
-            "start is named; Tijdeman's bound is for a start at zero.",
-            "With two values the rules are the same.",
+            "Probabilities are drawn uniformly from all distributions. Weights start at zero unless the name has "
+            "'random start'; Tijdeman's bound is for a start at zero.",
+            "With two values, the rules are equivalent.",
         ],
         settings={"variables": variables, "draws": draws, "values": list(VALUES)},
     )

@@ -1,8 +1,9 @@
 """Named entities: annealed Gibbs, herded Gibbs and Viterbi, and skip-chains.
 
-A chain learnt from news labels persons, places and organisations of the IE-ER files. Annealed Gibbs cools down linearly
-from T = 1; herded Gibbs is not annealed; both return the best labels they visited, sentence by sentence. With links
-between equal names of a document there is no Viterbi; long runs that draw whole sentences are the yardstick.
+A chain that is trained on news labels persons, places and organisations of the IE-ER files. Annealed Gibbs cools
+linearly from T = 1, and herded Gibbs is not annealed; both return the best labels that they visited, sentence by
+sentence. With links between equal names of a document, Viterbi's algorithm does not apply; long runs that draw whole
+sentences are the reference.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ _METHODS = {"annealed Gibbs": "gibbs", "herded Gibbs": "herded"}
 
 
 class _Run:
-    """Decodes the test text in all ways and keeps F1, log-potential and seconds."""
+    """A model with its test text, which is decoded by all methods."""
 
     def __init__(self, recognizer: EntityRecognizer, news: News, skip: Skip | None) -> None:
         assert recognizer.chain is not None
@@ -103,7 +104,7 @@ class _Run:
         self.true = [[s.labels or [] for s in d.sentences] for d in news.test]
 
     def labels(self, codes: Any) -> list[list[list[str]]]:
-        """Return codes as labels by document and sentence."""
+        """Return the labels of some codes, by document and sentence."""
         names = [self.chain.labels[code] for code in codes.tolist()]
         rows, at = [], 0
         for document in self.news.test:
@@ -162,7 +163,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     )
     heads = [head for n in lengths for head in (f"{n}: paper" if not quick else f"{n}: paper's", f"{n}: ours")]
     tables = [
-        Table(f"F1 in percent [seconds] after so many iterations, {news.source}", ("method", *heads), rows),
+        Table(f"F1 in percent [seconds] by number of iterations, {news.source}", ("method", *heads), rows),
         _gaps(arrays, viterbi[1], lengths),
     ]
     skip, extra = _skip_chain(recognizer, news, codes, lengths[-1], seeds, rng, meter, arrays)
@@ -172,9 +173,10 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         tables=tables,
         arrays=arrays,
         notes=[
-            "Model and training text are not the paper's (the Stanford recogniser and its news): F1 is "
+            "Model and training text are not those of the paper (the Stanford recogniser and its news): F1 is "
             "compared between methods, not with the paper.",
-            "The gap is how much less the best visited labels score than Viterbi's, the best there are.",
+            "The gap is the difference of log-potential between Viterbi's labels, which are optimal, and the best "
+            "visited ones.",
             *extra,
         ],
         settings={"news": news.source, "tokens": tokens, "seeds": seeds, "sweeps": list(lengths)},
@@ -200,7 +202,7 @@ def _skip_chain(
     meter: Meter,
     arrays: dict[str, Any],
 ) -> tuple[Table, list[str]]:
-    """Decode with links; the yardstick is a long run that draws whole sentences."""
+    """Decode with links; the reference is a long run that draws whole sentences."""
     assert recognizer.link_weights is not None
     one = _Run(recognizer, news, Skip(find_links(news.test), recognizer.link_weights))
     long = one.decode("blocks", 4 * sweeps, rng)
@@ -217,14 +219,14 @@ def _skip_chain(
         gap = best - found[:, 1].mean()
         rows.add(name, sweeps, f"{found[:, 0].mean():.2f}", f"{gap:.2f}", f"{found[:, 2].mean():.1f}")
     gain = paired_difference(one.true, one.labels(viterbi), one.labels(long[3]))
-    said = (
+    note = (
         f"Links change the F1 of the chain by {100 * gain[0]:+.2f} points (95 % interval by documents "
         f"{100 * gain[1]:+.2f} to {100 * gain[2]:+.2f}). Their weights: "
         + ", ".join(f"{w:.2f}" for w in recognizer.link_weights)
         + " (outside, then classes by name)."
     )
     columns = ("method", "iterations", "F1", "below the long run, nats", "seconds")
-    return Table("Skip-chain: the same with links between equal names", columns, rows), [said]
+    return Table("Skip-chain: the same with links between equal names", columns, rows), [note]
 
 
 def _claims(arrays: dict[str, Any], viterbi: tuple[float, float, float]) -> list[Claim]:

@@ -1,4 +1,4 @@
-"""Named entities: how right the probabilities of entities are."""
+"""Named entities: the calibration of the probabilities of entities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GOAL = 0.03
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Learn with and without correction; compare stated and true shares on two kinds of text."""
+    """Train a model with and without correction; compare stated and true shares on two kinds of text."""
     news, sweeps = find_news(quick), 50 if quick else 400
     meter.expect(6)
     rows = Rows()
@@ -52,16 +52,16 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         tables=[Table(f"Probabilities of entities, {news.source}", columns, rows), compare_claims(claim)],
         arrays=arrays,
         notes=[
-            "The paper says nothing about probabilities; the claim is our own goal.",
-            "The correction is learnt on a quarter of the training documents with a chain of the others: it "
-            "knows nothing about text of another kind and year.",
+            "The paper does not discuss probabilities; the claim is a goal of this project.",
+            "The correction is learnt on a quarter of the training documents with a chain that is trained on the "
+            "others, so it does not account for text of another kind and year.",
         ],
         settings={"news": news.source, "sweeps": sweeps, "correction": list(corrected)},
     )
 
 
 def draw(findings: Findings, figure: Figure) -> None:
-    """Draw the share that is right against the stated probability."""
+    """Draw the share of correct entities against the stated probability."""
     axes = figure.subplots(1, 2, sharey=True)
     for panel, text in zip(axes, ("held-out", "IE-ER"), strict=True):
         panel.plot([0, 1], [0, 1], color=FAINT)

@@ -1,9 +1,9 @@
 """Herded Gibbs on a graph with missing edges: a floor, unless keys are full.
 
-The edges 1-4 and 2-3 are missing, so the rest is a cycle. Unary and pairwise energies are drawn from N(0, 1)
-and multiply products of zeros and ones. Weights kept for each configuration of the neighbours ("blanket")
-are compared with weights kept for each configuration of all others ("full"), for which there is a theorem.
-The paper has one model; five are drawn here, of which the figure shows the first in full.
+The edges 1-4 and 2-3 are missing, so the graph is a cycle. Unary and pairwise energies are drawn from N(0, 1)
+and multiply products of zeros and ones. Weights for each configuration of the neighbours ("blanket")
+are compared with weights for each configuration of all other sites ("full"), for which there is a theorem.
+The paper has one model; five are drawn here, and the figure shows the first in full.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def make_model(rng: np.random.Generator) -> gs.FactorGraph:
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Follow both kinds of keys, and Gibbs, on five models."""
+    """Measure errors of both kinds of keys, and of Gibbs, on five models."""
     sweeps = 1_000_000 if quick else 25_000_000
     lengths = space_lengths(sweeps)
     kernels = {"blanket": gs.HerdedGibbs(), "full": gs.HerdedGibbs(keys="full"), "Gibbs": gs.Gibbs()}
@@ -45,7 +45,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         model = make_model(draw_energy)
         exact = gs.exact.enumerate(model).law.ravel()
         for name, kernel in kernels.items():
-            if number and name == "Gibbs":  # one is enough to compare with
+            if number and name == "Gibbs":  # Gibbs is shown for the first model only
                 continue
             everything = gs.recorders.Joint([(0, 1, 2, 3)])
             found = follow(model, kernel, lengths, everything, rng=rng, tick=meter.tick)[0]
@@ -79,9 +79,9 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         ],
         arrays=arrays,
         notes=[
-            "The paper does not give its energies, so floors can be compared in kind only.",
+            "The paper does not give its energies, so floors can only be compared qualitatively.",
             "Steps are updates of one variable; a sweep has four. Slopes are fitted to the last two decades "
-            "of the largest error from each length on.",
+            "of the largest error at each length or any larger one.",
         ],
         settings={"sweeps": sweeps, "steps": 4 * sweeps, "models": MODELS},
     )
@@ -107,7 +107,7 @@ def _row(number: int, lengths: Ints, errors: dict[str, Floats]) -> tuple[Any, ..
 
 
 def draw(findings: Findings, figure: Figure) -> None:
-    """Draw Figures 6 and 7: the graph, the joint of one model, and errors of all of them."""
+    """Draw Figures 6 and 7: the graph, the joint distribution of one model, and the errors of all models."""
     arrays = findings.arrays
     graph, joint, error = figure.subplots(1, 3, width_ratios=(0.6, 1.1, 1.3))
     _draw_graph(graph)

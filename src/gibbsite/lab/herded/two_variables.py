@@ -1,8 +1,8 @@
 """Gibbs, MCQMC and herded Gibbs on two variables: 1 / T against 1 / sqrt(T).
 
 P(0, 0) = 1/4 - e, P(0, 1) = P(1, 0) = e, P(1, 1) = 3/4 - e. Chains start at (0, 0). Gibbs and MCQMC are run many times;
-herded Gibbs is shown once, and run from ten different start weights for the constant c of an error c / T. Errors of
-herded Gibbs swing, so the largest error from a length on is taken (its runs are twice as long for that).
+herded Gibbs is shown once, and run from ten different first weights to estimate the constant c of an error c / T.
+Errors of herded Gibbs oscillate, so the largest error at a length or any larger one is taken, from runs twice as long.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Run all samplers for every epsilon."""
     m, runs = (14, 20) if quick else (18, 100)
     lengths = space_lengths(2**m, 10, per_decade=50)
-    # a run twice as long: the largest error after 2^m sweeps is more than the error at 2^m
+    # runs twice as long, because the largest error from 2^m sweeps on may exceed the error at 2^m
     longer = np.append(lengths, space_lengths(2 ** (m + 1), 2**m, per_decade=400)[1:])
     random = {"Gibbs": gs.Gibbs(), "MCQMC": gs.kernels.QuasiGibbs(m=m, table="chen", visits=2)}
     meter.expect(len(EPSILONS) * (STARTS + len(random) * runs))
@@ -74,7 +74,7 @@ _HEAD = ("epsilon", "herded", "c", "herded slope", "Gibbs", "Gibbs slope", "MCQM
 
 
 def _marginal(joint: Floats) -> Floats:
-    """Return P(X_1 = 1)."""
+    """Return P(X_1 = 1), given joint probabilities."""
     return joint[..., 2] + joint[..., 3]
 
 
@@ -101,7 +101,7 @@ def _late_slope(lengths: Ints, errors: Floats) -> float:
 
 
 def _is_late(lengths: Ints) -> Bools:
-    """Tell which lengths are among the last two decades."""
+    """Return which lengths are in the last two decades."""
     return np.asarray(lengths >= lengths[-1] / 100)
 
 
@@ -117,11 +117,11 @@ def _claims(arrays: dict[str, Array], lengths: Ints) -> list[Claim]:
     slopes = [_late_slope(lengths, h) for h in herded]
     better = [bool(h[-1] < g[0, -1]) for h, g in zip(herded, gibbs, strict=True)]
     easy = [bool(a[-1] < b[-1]) for a, b in pairwise(herded)]
-    said = ", ".join(f"{slope:.2f}" for slope in slopes)
+    listed = ", ".join(f"{slope:.2f}" for slope in slopes)
     gains = [float(g[1, -1] / arrays[f"joint MCQMC {label}"][1, -1]) for g, label in zip(gibbs, labels, strict=True)]
     better_quasi = f"errors {min(gains):.1f} to {max(gains):.1f} times smaller"
     return [
-        Claim("herded Gibbs converges like 1 / T", f"slopes {said}", _some([s < -0.9 for s in slopes])),
+        Claim("herded Gibbs converges like 1 / T", f"slopes {listed}", _some([s < -0.9 for s in slopes])),
         Claim("herded Gibbs clearly beats Gibbs", f"for {sum(better)} of 4 epsilons", _some(better)),
         Claim("smaller epsilons need more sweeps", f"for {sum(easy)} of 3 steps", _some(easy)),
         Claim("MCQMC is no better than Gibbs", better_quasi, _some([gain < 1.3 for gain in gains])),
@@ -129,24 +129,25 @@ def _claims(arrays: dict[str, Array], lengths: Ints) -> list[Claim]:
 
 
 def _some(facts: list[bool]) -> bool | None:
-    """Return whether all hold or none; None in between."""
+    """Return True if all facts hold, False if none does, and None otherwise."""
     return True if all(facts) else None if any(facts) else False
 
 
 _NOTES = (
-    "The table of the model is lost in the copy of the paper at hand; it follows from the text up to the "
-    "marginal, 3/4.",
-    "Slopes, and the constant c of an error c / T, are fitted to the last two decades of lengths, for "
-    "herded Gibbs to the largest error from each length on. c is the median (least, most) of "
-    f"{STARTS} random start weights. With the smallest epsilon the fit begins before the chain has moved "
+    "The table of the model is missing in the available copy of the paper; it follows from the text except for "
+    "the marginal, 3/4.",
+    "Slopes, and the constant c of an error c / T, are fitted to the last two decades of lengths; for "
+    "herded Gibbs, to the largest error at each length or any larger one. c is the median (least, most) of "
+    f"{STARTS} random first weights. With the smallest epsilon, the fit begins before the chain has moved "
     "often.",
     "MCQMC is driven by the generators of Chen et al. (2012) as in the paper, with a random digital "
-    "shift of each coordinate. It gains at the full period only; before, it is no better than chance.",
+    "shift of each coordinate. It is more accurate only at the full period; before, it is as accurate as random "
+    "sampling.",
 )
 
 
 def draw(findings: Findings, figure: Figure) -> None:
-    """Draw Figure 5: rows are marginal, joint error and its inverse; columns are epsilons."""
+    """Draw Figure 5: the rows show marginals, joint errors and their inverses, and the columns are epsilons."""
     arrays = findings.arrays
     sweeps = arrays["sweeps"]
     axes = figure.subplots(3, len(EPSILONS), sharex="row")

@@ -1,4 +1,4 @@
 """Experiments of lecture notes.
 
-Formulas that are misprinted there stand beside corrected ones; one file for each experiment.
+Misprinted formulas of the notes are shown beside corrected ones. There is one file for each experiment.
 """

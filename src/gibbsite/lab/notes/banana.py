@@ -1,7 +1,7 @@
-"""The banana density: Metropolis, MALA and ULA against a truth from a grid.
+"""The banana density: Metropolis, MALA and ULA compared with a grid.
 
-Exact methods must agree with the grid within their standard errors; ULA agrees less the larger its step. The
-gradient that the notes print is refused before a run; what it would have done is seen from ULA in NumPy.
+Exact methods must agree with the grid within their standard errors; the bias of ULA grows with its step. The
+gradient in the notes is misprinted and is refused before a run; ULA in NumPy shows its effect.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def grid(half: float = 4.0, cells: int = 1600) -> tuple[Floats, Floats]:
 
 @cache
 def truth() -> dict[str, tuple[float, float]]:
-    """Return mean and standard deviation of all functions, from the grid."""
+    """Return mean and standard deviation of all functions, computed on the grid."""
     middle, p = grid()
     values = evaluate(*np.meshgrid(middle, middle, indexing="ij"))
     means = np.einsum("ij,ijk->k", p, values)
@@ -88,12 +88,12 @@ _CHAINS, _SHOWN = 8, 1500
 
 
 def is_exact(name: str) -> bool:
-    """Tell whether a method has the target as its law."""
+    """Return whether a method leaves the target invariant."""
     return METHODS[name].exact
 
 
 def walk(slope: Callable[[Any], Any], walkers: int, steps: int, rng: np.random.Generator) -> Floats:
-    """Return the means of each of many walkers over the second half of steps of ULA with some gradient."""
+    """Run many walkers by ULA with a given gradient; return their means over the second half of the steps."""
     z = rng.normal(scale=0.5, size=(2, walkers))
     total = np.zeros((walkers, len(LOOKED_AT)))
     for t in range(steps):
@@ -104,7 +104,7 @@ def walk(slope: Callable[[Any], Any], walkers: int, steps: int, rng: np.random.G
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Sample the banana with every method; try what must be refused."""
+    """Sample the banana with every method, and try runs that must be refused."""
     sweeps, walkers, steps = (20_000, 1_000, 2_000) if quick else (200_000, 4_000, 10_000)
     meter.expect(len(METHODS) + 2)
     means, sds = (np.array([truth()[name][k] for name in LOOKED_AT]) for k in range(2))
@@ -156,7 +156,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             ),
             _claims(arrays, refused),
             Table(
-                "What is said of runs that must fail",
+                "Messages of runs that must fail",
                 ("run", "answer"),
                 [
                     ("MALA with the printed gradient", refused or "nothing"),
@@ -167,8 +167,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         arrays=arrays,
         notes=[
             "ULA has no accept step: its deviation from the grid is a bias that longer runs do not remove.",
-            f"The printed gradient was tried with ULA in NumPy, step {_STEP:g}, {walkers:,} walkers and "
-            f"{steps:,} steps, the second half of which counts.",
+            f"The misprinted gradient was tried with ULA in NumPy, with step {_STEP:g}, {walkers:,} walkers and "
+            f"{steps:,} steps, of which the second half is averaged.",
         ],
         settings={"sweeps": sweeps, "chains": _CHAINS, "refused": refused, "exploded": exploded},
     )
@@ -184,7 +184,7 @@ def _claims(arrays: dict[str, Array], refused: str | None) -> Table:
     k = LOOKED_AT.index("y^2")
     gaps = [arrays["truth"][k] - arrays[f"{name}: means"][k] for name in steps]
     errors = [arrays[f"{name}: errors"][k] for name in steps]
-    said = [f"{g:.3f} ({e:.3f}) for {n[5:]}" for g, e, n in zip(gaps, errors, steps, strict=True)]
+    biases = [f"{g:.3f} ({e:.3f}) for {n[5:]}" for g, e, n in zip(gaps, errors, steps, strict=True)]
     k = LOOKED_AT.index("x^2")
     right, wrong = (arrays[f"{name} gradient: means"][k] for name in ("corrected", "printed"))
     error = arrays["printed gradient: errors"][k]
@@ -201,8 +201,8 @@ def _claims(arrays: dict[str, Array], refused: str | None) -> Table:
         ),
         Claim(
             "the law of ULA comes close to p for small steps",
-            f"E[y^2] too small by {', '.join(said)}",
-            gaps[0] < gaps[-1] if gaps[-1] > 5.0 * errors[-1] else "not to be told",
+            f"E[y^2] too small by {', '.join(biases)}",
+            gaps[0] < gaps[-1] if gaps[-1] > 5.0 * errors[-1] else "unclear",
         ),
         Claim(
             "the gradient has the first entry -2x/5 + 4x(y - x^2)",
@@ -212,14 +212,14 @@ def _claims(arrays: dict[str, Array], refused: str | None) -> Table:
         Claim(
             "ULA with that gradient samples the banana",
             f"E[x^2] = {wrong:.3f} ({error:.3f}); with the corrected gradient {right:.3f}, "
-            f"the grid says {arrays['truth'][k]:.3f}",
+            f"on the grid {arrays['truth'][k]:.3f}",
             abs(wrong - arrays["truth"][k]) < 3.0 * error,
         ),
     )
 
 
 def draw(findings: Findings, figure: Figure) -> None:
-    """Draw draws over the density, and the errors of all methods."""
+    """Draw samples over contours of the density, and the errors of all methods."""
     middle, p = grid(cells=300)
     shown = ("Metropolis, learned", "MALA", "ULA, 0.03")
     *pictures, errors = figure.subplots(1, 4, width_ratios=(1, 1, 1, 1.4))

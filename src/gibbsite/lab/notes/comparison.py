@@ -1,8 +1,8 @@
-"""Sampling methods compared: what they require, what is tuned, effective draws per second.
+"""A comparison of sampling methods: requirements, tuning, and effective draws per second.
 
-The notes rank transformations (excellent, hard to find), random walks (easy, from terrible to fair) and Gibbs
-sampling (fair to good, with effort). Here each method that applies runs on each target; what it requires and
-what has to be tuned stands beside what it achieves.
+The notes rank transformations (excellent, but hard to find), random walks (easy, from terrible to fair) and Gibbs
+sampling (fair to good, with effort). Here every method runs on each target to which it applies; the table lists its
+requirements and its tuning beside its efficiency.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ Truth = dict[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Target:
-    """A target as methods need it."""
+    """A target in the forms that methods need."""
 
     density: gs.LogDensity  # with gradient
     truth: Truth  # mean and standard deviation of every coordinate
     step: float  # a step for ULA, a tenth of the smallest variance in any direction
-    gibbs: tuple[gs.Model, gs.kernels.Kernel] | None = None  # where full conditionals can be drawn from
-    relaxed: tuple[gs.Model, gs.kernels.Kernel] | None = None  # where they are normal, so that they can be over-relaxed
-    exact: tuple[gs.Model, gs.kernels.Kernel] | None = None  # where exact draws are known
+    gibbs: tuple[gs.Model, gs.kernels.Kernel] | None = None  # if draws from full conditionals are possible
+    relaxed: tuple[gs.Model, gs.kernels.Kernel] | None = None  # if full conditionals are normal, for over-relaxation
+    exact: tuple[gs.Model, gs.kernels.Kernel] | None = None  # if exact draws are possible
 
 
 def autoregressive(n: int, r: float) -> Target:
-    """Return n normal numbers of variance 1 in a row, each with correlation r with the next."""
+    """Return an autoregressive sequence of n normal numbers of variance 1, where neighbours have correlation r."""
     rest = 1.0 - r * r
 
     def value(x: Any) -> Any:
@@ -71,7 +71,7 @@ def autoregressive(n: int, r: float) -> Target:
 def mean_and_precision() -> Target:
     """Return the posterior of mean m and precision t of normal data, with priors N(0, 10) and Gamma(2, 1).
 
-    Both full conditionals are known, m given t normal and t given m a gamma; their joint law has no name.
+    Both full conditionals are known: m given t is normal, and t given m has a gamma distribution.
     """
     rows = 20
     data = np.random.default_rng(1).normal(1.0, 0.7, rows)
@@ -107,7 +107,7 @@ def mean_and_precision() -> Target:
 
 
 def _integrate(value: Callable[[Any], Any], *box: tuple[float, float]) -> list[tuple[float, float]]:
-    """Return means and standard deviations of two coordinates, from a grid."""
+    """Return means and standard deviations of two coordinates, computed on a grid."""
     axes = [low + (np.arange(800) + 0.5) * (high - low) / 800 for low, high in box]
     places = np.stack(np.meshgrid(*axes, indexing="ij"))
     logs = value(places)
@@ -121,7 +121,7 @@ def _integrate(value: Callable[[Any], Any], *box: tuple[float, float]) -> list[t
 
 
 def make_targets(quick: bool) -> dict[str, Target]:
-    """Return the targets; quickly, fewer of them."""
+    """Return the targets; the quick version has fewer."""
     bent = Target(density=banana.target(), truth={name: banana.truth()[name] for name in ("x", "y")}, step=0.01)
     found = {
         "pair, r = 0.9": autoregressive(2, 0.9),
@@ -139,7 +139,7 @@ Run = tuple[gs.Model, gs.kernels.Kernel]
 
 
 class Method(NamedTuple):
-    """A method: what it requires of a target, what has to be tuned, and how to run it, if it applies."""
+    """A method: its requirements, its tuning, and a function that returns its run on a target, or None."""
 
     requires: str
     tuning: str
@@ -169,7 +169,7 @@ METHODS = {
 
 
 def draw_starts(target: Target, chains: int, rng: np.random.Generator) -> Floats:
-    """Return where chains start: near the mean."""
+    """Draw starts of chains near the mean."""
     means, sds = np.array(list(target.truth.values())).T
     found: Floats = means + 0.5 * sds * rng.standard_normal((chains, means.size))
     return found
@@ -223,13 +223,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         tables=[_summary(targets, found), *tables, _claims(found)],
         arrays=arrays,
         notes=[
-            "Effective draws are the smallest over means and standard deviations of all coordinates; with a "
-            "question mark chains disagree (R-hat above 1.01), and the number is too good. Time includes the "
-            "warmup, a fifth of the sweeps, in which scales and covariances are learned.",
+            "Effective draws are the smallest number over means and standard deviations of all coordinates. A "
+            "question mark means that chains disagree (R-hat above 1.01), and that the number is too large. Time "
+            "includes the warmup, a fifth of the sweeps, in which scales and covariances are learned.",
             "Errors off: the largest deviation of a mean from the truth, in standard errors. Means do not "
-            "show the bias of ULA, which is in the spread.",
+            "show the bias of ULA, which affects the variances.",
             "A sweep of Gibbs, of slice sampling and of Metropolis one by one moves every coordinate once. "
-            "Log-densities are functions of a user, compiled, and evaluated as a whole for every move.",
+            "Log-densities are compiled functions of a user, and are evaluated completely for every move.",
         ],
         settings={"sweeps": sweeps, "targets": list(targets), "methods": list(METHODS)},
     )
@@ -294,7 +294,7 @@ def _claims(found: dict[tuple[str, str], Efficiency]) -> Table:
             "with many variables random walks are unlikely to be useful",
             f"Gibbs is {small:.2g} times as effective as a plain walk for 2 numbers, {large:.2g} times "
             "for 50 (more, where the walk has not converged)",
-            # the rate of a walk that has not converged is too good
+            # the estimated efficiency of a walk that has not converged is too large
             True if large > small else False if found[many, "Metropolis, plain"].converged else None,
         ),
         Claim(

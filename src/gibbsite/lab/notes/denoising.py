@@ -1,9 +1,9 @@
-"""Restoring a noisy image by ten sweeps of Gibbs sampling with J = 4.
+"""Restoration of a noisy image by ten sweeps of Gibbs sampling with J = 4.
 
-A pixel is +1 or -1, given its neighbours and the noisy image, with log-odds 2 J W + 2 Y / sigma^2, where W is
-the sum of its neighbours: two, three or four of them, as nothing lies beyond the border. With J = 4 equal
-neighbours outweigh any noise: regions freeze within a few sweeps, wherever they are, and only pixels with as
-many neighbours of either kind still move.
+Given its neighbours and the noisy image, a pixel is +1 with log-odds 2 J W + 2 Y / sigma^2, where W is
+the sum of its neighbours: two, three or four of them, because there are none beyond the border. With J = 4, equal
+neighbours outweigh any noise: regions freeze within a few sweeps, and only pixels with equally many neighbours of
+both kinds still move.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STARTS = ("noisy", "random")
 
 
 def follow_states(y: Floats, coupling: float, start: Array, rng: int) -> Bools:
-    """Return the images after each of ten sweeps, row by row and pixel by pixel."""
+    """Return the images after each of ten sweeps, which visit pixels row by row."""
     model = gs.ising_grid(y.shape, coupling=coupling, field=y / SIGMA**2)
     result = sample_quietly(
         model,
@@ -45,7 +45,7 @@ def follow_states(y: Floats, coupling: float, start: Array, rng: int) -> Bools:
 
 
 def conditional_gap(rng: np.random.Generator) -> float:
-    """Return how far compiled conditionals of a 3 x 3 image are from the formula, in all states."""
+    """Return the largest difference between compiled conditionals of a 3 x 3 image and the formula, over all states."""
     y = rng.normal(size=(3, 3))
     model = gs.ising_grid((3, 3), coupling=COUPLING / 4.0, field=y / SIGMA**2)
     exact, graph = gs.exact.enumerate(model), gs.graphs.compile_graph(model)
@@ -82,9 +82,9 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         tables=[*tables, _claims(list(images), arrays, gap)],
         arrays=arrays,
         notes=[
-            "Wrong pixels of the last state of ten sweeps, which is what the notes show, and of the more "
-            "frequent state of all ten. Sweeps are row by row.",
-            "ICM goes uphill to the next maximum, without chance.",
+            "Wrong pixels are counted in the state after ten sweeps, which the notes show, and in the more "
+            "frequent state of all ten sweeps. Sweeps are row by row.",
+            "ICM climbs to the next local maximum without randomness.",
             "The image of the notes is not known.",
         ],
         settings={
@@ -101,10 +101,10 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 def _restore(
     name: str, image: Bools, noisy: int, rng: int, meter: Meter, arrays: dict[str, Array], pictures: dict[str, Array]
 ) -> None:
-    """Fill in shares of wrong pixels (noisy images, couplings, ...) for one image."""
+    """Compute the shares of wrong pixels (noisy images, couplings, ...) for one image."""
 
     def restore_one(number: int) -> tuple[dict[str, Any], dict[str, Array]]:
-        """Return the shares of wrong pixels in what one noisy image is restored to, and pictures."""
+        """Return the shares of wrong pixels in the restorations of one noisy image, and pictures."""
         chance = np.random.default_rng([rng, number])
         y = np.where(image, 1.0, -1.0) + SIGMA * chance.standard_normal(image.shape)
         starts = {"noisy": y > 0.0, "random": chance.random(image.shape) < 0.5}

@@ -1,9 +1,9 @@
-"""Gibbs sampling of a normal pair: conditionals, path, autocorrelation.
+"""Gibbs sampling of a pair of normal variables: conditionals, path and autocorrelation.
 
 z1 given z2 is N(0.4 z2, 0.68) and z2 given z1 is N(0.8 z1, 1.36) for the covariance [[1, 0.8], [0.8, 2]]. A
-sweep draws one and then the other, so that z1 forgets by the square of the correlation: 0.8^2 / 2 = 0.32 for
-this covariance, 0.81 for the other one of the notes, of correlation 0.9. Three samplers are run: the kernel
-for normal targets, the same over-relaxed, and the two functions of the notes as conditionals of a user.
+sweep draws one and then the other, so the autocorrelation of z1 at lag 1 is the squared correlation: 0.8^2 / 2 = 0.32
+for this covariance, and 0.81 for the other one of the notes, with correlation 0.9. Three samplers are run: the kernel
+for normal targets, the same kernel with over-relaxation, and the two functions of the notes as a user's conditionals.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def step_map(covariance: Floats, i: int, relax: float = 0.0) -> Floats:
 
 
 def sweep_map(covariance: Floats, order: Sequence[int], relax: float = 0.0) -> Floats:
-    """Return the matrix of steps at some sites, one after the other."""
+    """Return the matrix of steps at some sites, one after another."""
     found = np.eye(len(covariance))
     for i in order:
         found = step_map(covariance, i, relax) @ found
@@ -41,7 +41,7 @@ def sweep_map(covariance: Floats, order: Sequence[int], relax: float = 0.0) -> F
 
 
 def random_map(covariance: Floats, steps: int) -> Floats:
-    """Return the mean matrix of steps at random sites, as many as said."""
+    """Return the mean matrix of a number of steps at random sites."""
     n = len(covariance)
     mean = sum(step_map(covariance, i) for i in range(n)) / n
     return np.linalg.matrix_power(mean, steps)
@@ -61,17 +61,17 @@ _SD = math.sqrt(0.68), math.sqrt(1.36)
 
 
 def draw_first(x: Any, rng: Any) -> float:
-    """Draw z1 given z2, as the notes have it."""
+    """Draw z1 given z2, as in the notes."""
     return normal(rng, 0.4 * x[1], _SD[0])
 
 
 def draw_second(x: Any, rng: Any) -> float:
-    """Draw z2 given z1, as the notes have it."""
+    """Draw z2 given z1, as in the notes."""
     return normal(rng, 0.8 * x[0], _SD[1])
 
 
 def samplers(name: str) -> dict[str, tuple[gs.Model, gs.kernels.Kernel, float]]:
-    """Return models and kernels for one of the targets, with how much they over-relax."""
+    """Return models and kernels for one of the targets, with their over-relaxation."""
     target = gs.Gaussian(covariance=TARGETS[name], names=["z1", "z2"])
     found: dict[str, tuple[gs.Model, gs.kernels.Kernel, float]] = {
         "Gibbs": (target, gs.kernels.GaussianGibbs(), 0.0),
@@ -84,7 +84,7 @@ def samplers(name: str) -> dict[str, tuple[gs.Model, gs.kernels.Kernel, float]]:
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Sample both targets from (0, 0) and compare with what is known."""
+    """Sample both targets from (0, 0), and compare moments and autocorrelations with exact values."""
     sweeps = 5_000 if quick else 100_000
     arrays: dict[str, Array] = {}
     rows = Rows()
@@ -139,8 +139,9 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         arrays=arrays,
         notes=[
             "Standard errors are from the spread of the chains, which start at (0, 0); nothing is discarded.",
-            f"Over-relaxed: new values lie on the other side of the conditional mean, {RELAX:g} times as "
-            "far. Conditionals, functions of a user, draw the same numbers as the kernel for normal targets.",
+            f"Over-relaxed: the mean of a new value lies on the other side of the conditional mean, {RELAX:g} times "
+            "as far as the old value. Conditionals, which are functions of a user, make the same draws as the "
+            "kernel for normal targets.",
         ],
         settings={"sweeps": sweeps, "chains": _CHAINS, "relax": RELAX},
     )
@@ -153,14 +154,14 @@ def _show(value: float, error: float) -> str:
 
 def _claims(arrays: dict[str, Array], farthest: float) -> Table:
     target = gs.Gaussian(covariance=TARGETS["page 6"], names=["z1", "z2"])
-    said = []
+    listed = []
     known = True
     for given, (slope, variance) in {"z2": (0.4, 0.68), "z1": (0.8, 1.36)}.items():
         law = target.condition({given: 1.0})
         found = float(law.mean[0]), float(law.covariance[0, 0])
         known &= bool(np.allclose(found, (slope, variance), rtol=0.0, atol=1e-12))
-        said.append(f"N({found[0]:.6g} {given}, {found[1]:.6g})")
-    rows: list[Claim] = [Claim("z1 | z2 is N(0.4 z2, 0.68), z2 | z1 is N(0.8 z1, 1.36)", ", ".join(said), known)]
+        listed.append(f"N({found[0]:.6g} {given}, {found[1]:.6g})")
+    rows: list[Claim] = [Claim("z1 | z2 is N(0.4 z2, 0.68), z2 | z1 is N(0.8 z1, 1.36)", ", ".join(listed), known)]
     for name, square in (("page 6", 0.32), ("page 2", 0.81)):
         found, error = (arrays[f"{name}, Gibbs: {what}"][0] for what in ("autocorrelation", "its error"))
         rows.append(

@@ -1,15 +1,15 @@
-"""Orders of visits: systematic, random, there and back, and the wrong one of all sites at once.
+"""Scans: systematic, random and palindromic ones, and incorrect updates of all sites at once.
 
-A Gibbs step at a site must see the present values of the others. The algorithms in the notes condition on the
-values of the previous sweep instead. For a normal pair of correlation r all moments are known:
+A Gibbs step at a site must use the current values of the others. The algorithms in the notes condition on the
+values of the previous sweep instead. For a pair of normal variables with correlation r, all moments are known:
 
-* all sites at once from old values: variances stay 1, and the covariance c of a sweep is r^2 times that of
-  the one before: draws end up uncorrelated;
-* random sites from old values: with probability 1/2 both sites are drawn so, otherwise one of them properly,
-  hence c = r^2 c / 2 + r / 2, that is c = r / (2 - r^2).
+* all sites at once from old values: variances stay 1, and the covariance c after a sweep is r^2 times that
+  before it, so draws become uncorrelated;
+* random sites from old values: with probability 1/2 both sites are drawn in this way, and otherwise one of them
+  is drawn correctly, hence c = r^2 c / 2 + r / 2, that is c = r / (2 - r^2).
 
-Detailed balance is computed exactly on two coupled spins: each step has it, a random step, and a sweep there
-and back; a systematic sweep only leaves the law as it is.
+Detailed balance is tested exactly on two coupled spins: a single step, a random step and a palindromic sweep satisfy
+it; a systematic sweep only leaves the target invariant.
 """
 
 from __future__ import annotations
@@ -81,20 +81,20 @@ def samplers() -> dict[str, tuple[gs.Model, gs.kernels.Kernel, gs.scans.Scan, fl
 
 
 def asymmetry(matrix: Floats, law: Floats) -> tuple[float, float]:
-    """Return the largest difference of flows there and back, and how far a law is from being left as it is."""
+    """Return the largest difference between a probability flow and its reverse, and the largest change of a law."""
     flow = law[:, None] * matrix
     return float(np.abs(flow - flow.T).max()), float(np.abs(law @ matrix - law).max())
 
 
 def at_once_matrix(joint: Floats) -> Floats:
-    """Return the matrix of drawing both sites of a pair from the old values of both."""
+    """Return the transition matrix of drawing both sites of a pair from the old values of both."""
     first, second = joint / joint.sum(axis=0), joint / joint.sum(axis=1, keepdims=True)
     rows = [np.outer(first[:, b], second[a]).ravel() for a in range(2) for b in range(2)]
     return np.array(rows)
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Sample a normal pair in each order; compute the flows of two spins."""
+    """Sample a pair of normal variables with each scan; compute the flows of two spins."""
     sweeps = 5_000 if quick else 100_000
     runs = samplers()
     meter.expect(len(runs) + 1)
@@ -130,17 +130,17 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         notes=[
             f"{_CHAINS} chains from (0, 0); standard errors from their spread. A sweep is two steps, also of "
             "the random scan.",
-            "There and back, a site at a turn is drawn twice from the same law, so that its sweeps are worth "
-            "less: after two of them 0.81 is left of z1 at one turn and 0.66 at the other; with systematic "
-            "sweeps 0.66.",
-            "Flows are computed from transition matrices of the compiled kernels; nothing is sampled there.",
+            "A palindromic scan draws the site at each turn twice from the same conditional, so its sweeps are "
+            "less efficient: after two of them, the autocorrelation of z1 is 0.81 at one turn and 0.66 at the "
+            "other; with systematic sweeps, it is 0.66.",
+            "Flows are computed from transition matrices of the compiled kernels, without sampling.",
         ],
         settings={"sweeps": sweeps, "chains": _CHAINS, "correlation": CORRELATION, "table": TABLE},
     )
 
 
 def _flows(arrays: dict[str, Array]) -> Table:
-    """Compute asymmetries and invariance of every order on two coupled spins."""
+    """Compute asymmetries and invariance for every scan on two coupled spins."""
     model = gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), np.array(TABLE))])
     exact, graph = gs.exact.enumerate(model), gs.graphs.compile_graph(model)
     law, kernel = exact.probabilities, gs.Gibbs()
@@ -161,7 +161,7 @@ def _flows(arrays: dict[str, Array]) -> Table:
 
 
 def _claims(arrays: dict[str, Array]) -> Table:
-    def said(name: str) -> tuple[str, Any]:
+    def compared(name: str) -> tuple[str, Any]:
         found, error, exact = arrays[f"{name}: correlation"]
         return f"{found:.4f} ({error:.4f}), exactly {exact:.4f}", abs(found - CORRELATION) < 6.0 * error
 
@@ -171,12 +171,13 @@ def _claims(arrays: dict[str, Array]) -> Table:
 
     fixed, step, back = flow("systematic sweep"), flow("a step at a"), flow("there and back")
     return compare_claims(
-        Claim("Algorithm 11, given the previous sweep, has the target's correlation .9", *said("all at once")),
-        Claim("the same with present values (corrected)", *said("systematic")),
+        Claim("Algorithm 11, given the previous sweep, has the target's correlation .9", *compared("all at once")),
+        Claim("the same with current values (corrected)", *compared("systematic")),
         Claim(
-            "Algorithm 12, given the previous sweep, has the target's correlation .9", *said("random, from old values")
+            "Algorithm 12, given the previous sweep, has the target's correlation .9",
+            *compared("random, from old values"),
         ),
-        Claim("the same with present values (corrected)", *said("random")),
+        Claim("the same with current values (corrected)", *compared("random")),
         Claim("every K_m satisfies detailed balance", f"largest asymmetry of flows {step[0]:.1e}", step[0] < 1e-14),
         Claim(
             "the Gibbs kernel K_1 ... K_d satisfies detailed balance",
@@ -187,7 +188,7 @@ def _claims(arrays: dict[str, Array]) -> Table:
             "the Gibbs kernel leaves the law invariant (Proposition 5.3)", f"change {fixed[1]:.1e}", fixed[1] < 1e-14
         ),
         Claim(
-            "sweeps there and back satisfy detailed balance (corrected)",
+            "palindromic sweeps satisfy detailed balance (corrected)",
             f"largest asymmetry of flows {back[0]:.1e}",
             back[0] < 1e-14,
         ),
@@ -195,7 +196,7 @@ def _claims(arrays: dict[str, Array]) -> Table:
 
 
 def draw(findings: Findings, figure: Figure) -> None:
-    """Draw draws of each order, with the ellipse of two standard deviations of the target."""
+    """Draw samples of each scan, with the ellipse of two standard deviations of the target."""
     names = [key.removesuffix(": draws") for key in findings.arrays if key.endswith(": draws")]
     panels = figure.subplots(1, len(names), sharex=True, sharey=True)
     turn = np.linspace(0.0, 2.0 * np.pi, 200)

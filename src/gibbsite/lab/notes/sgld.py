@@ -1,17 +1,17 @@
-"""Stochastic gradient Langevin in a regression: bias, cost and spread.
+"""Stochastic gradient Langevin dynamics in a regression: bias, cost and variance.
 
-y = X b + e with normal noise of known variance 1 and a normal prior: the posterior is normal, with precision
-A and mean m. A step g of SGLD with K of N rows (with replacement) is
+The model is y = X b + e with normal noise of known variance 1 and a normal prior, so the posterior is normal, with
+precision A and mean m. A step g of SGLD with K of N rows (with replacement) is
 
     d' = (I - g A) d + sqrt(2 g) z + g u,    d = b - m,
 
-where the noise u of the gradient has mean zero and covariance (N^2 / K) (S + T(C)): S that of the rows'
-gradients at m, T(C) what the spread C of the chain itself adds, the covariance of x x^T d. So the covariance
-of the chain solves the linear equation
+where the noise u of the gradient has mean zero and covariance (N^2 / K) (S + T(C)). Here S is the covariance of the
+rows' gradients at m, and T(C) is the covariance of x x^T d, which comes from the covariance C of the chain. So the
+covariance of the chain solves the linear equation
 
     C = (I - g A) C (I - g A) + 2 g I + g^2 (N^2 / K) (S + T(C)).
 
-Control variates at m leave T(C) alone; S, by far the larger part, is gone.
+With control variates at m, only T(C) remains; S, by far the larger part, vanishes.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _KINDS = ("same step", "small step", "control variates")
 
 
 def log_prior(theta: Any) -> Any:
-    """Return the logarithm of the prior."""
+    """Return the log-density of the prior."""
     return -0.5 * (theta[0] ** 2 + theta[1] ** 2 + theta[2] ** 2) / PRIOR
 
 
 def prior_gradient(theta: Any) -> Any:
-    """Return its gradient."""
+    """Return the gradient of the log-density of the prior."""
     return -theta / PRIOR
 
 
@@ -51,7 +51,7 @@ def log_likelihood(theta: Any, row: Any) -> Any:
 
 
 def likelihood_gradient(theta: Any, row: Any) -> Any:
-    """Return its gradient."""
+    """Return the gradient of the log-likelihood of a row."""
     left = row[3] - theta[0] * row[0] - theta[1] * row[1] - theta[2] * row[2]
     return np.array([left * row[0], left * row[1], left * row[2]])
 
@@ -61,7 +61,8 @@ class Regression:
     """A regression with its exact posterior."""
 
     model: gs.DataDensity  # the posterior as a target
-    mean: Floats  # (3, 3): of the posterior
+    # mean, precision: (3,), (3, 3): of the posterior
+    mean: Floats
     precision: Floats
     inputs: Floats  # (rows, 3): inputs of the rows
     scatter: Floats  # (3, 3): covariance S of the rows' gradients at the mean
@@ -95,7 +96,7 @@ class Regression:
         return np.asarray(np.linalg.inv(self.precision))
 
     def added(self, c: Floats) -> Floats:
-        """Return T(C), the covariance of x x^T d over rows for d of covariance C."""
+        """Return T(C), the covariance of x x^T d over rows if d has covariance C."""
         weights = ((self.inputs @ c) * self.inputs).sum(axis=1)
         mean = self.inputs.T @ self.inputs / self.rows
         found: Floats = (self.inputs * weights[:, None]).T @ self.inputs / self.rows - mean @ c @ mean
@@ -117,7 +118,7 @@ class Regression:
 
 
 class Case(NamedTuple):
-    """A run: what it is called, rows of a step, the step times the number of rows, and its length."""
+    """A run: its kind, the rows of a step, the step times the number of rows, and the number of steps."""
 
     kind: str
     batch: int
@@ -126,10 +127,10 @@ class Case(NamedTuple):
 
 
 def cases(rows: int, budget: int) -> list[Case]:
-    """Return runs that look at about as many rows each."""
+    """Return runs that read about equally many rows."""
     batches = [rows // 10_000, rows // 1_000, rows // 100]
     found = [Case("same step", k, SAME, budget // k) for k in batches]
-    # g V / 2 = pace rows / (2 batch), as the rows' gradients have variance 1
+    # g V / 2 = pace rows / (2 batch), because the rows' gradients have variance 1
     found += [Case("small step", k, 2.0 * SHARE * k / rows, budget // k) for k in batches]
     found += [Case("control variates", k, CONTROLLED, min(budget // (2 * k), 200_000)) for k in batches]
     found += [Case("ULA, all rows", rows, FULL, max(budget // rows, 40))]
@@ -146,7 +147,7 @@ def kernel_of(case: Case, made: Regression) -> gs.kernels.Kernel:
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Sample the posterior with every batch and rule for the step; time steps for other numbers of rows."""
+    """Sample the posterior with every batch and rule for the step; time steps with different numbers of rows."""
     rows, budget = (100_000, 2_000_000) if quick else (1_000_000, 40_000_000)
     chance = np.random.default_rng([rng, 513])
     made = Regression.make(rows, chance)
@@ -177,27 +178,27 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             _table(listed, found, rows),
             _claims(listed, found, rows),
             Table(
-                "A step with a batch of 100, by the number of rows there are",
+                "Time of a step with a batch of 100, by the number of rows of the data",
                 ("rows", "microseconds"),
                 [(f"{n:,}", f"{1e6 * s:.2f}") for n, s in zip(sizes, costs, strict=True)],
             ),
         ],
         arrays=found,
         notes=[
-            "Ratios are variances of the chain over those of the posterior, the mean of three coefficients; "
+            "Ratios are variances of the chain divided by those of the posterior, averaged over three coefficients; "
             "predicted ones solve the equation of the chain's covariance. Biases of the mean are the largest "
-            "of three, in posterior standard deviations. Chains start in their predicted law.",
+            "of three, in posterior standard deviations. Chains start from their predicted distribution.",
             f"Same step: g N = {SAME:g}. Small step: g V / 2 = {SHARE:g}. Control variates: at the posterior "
-            f"mean, g N = {CONTROLLED:g}. A step with control variates, or of MALA, looks at rows twice.",
+            f"mean, g N = {CONTROLLED:g}. A step with control variates, or of MALA, reads rows twice.",
             "Standard errors are those of an autoregressive chain. Cost is the time for one effective draw "
-            "of a mean, on a single thread; that of MALA leaves out that moves are rejected.",
+            "of a mean, on a single thread; for MALA, it ignores rejected moves.",
         ],
         settings={"rows": rows, "budget": budget, "chains": _CHAINS, "runs": [list(case) for case in listed]},
     )
 
 
 def _measure(case: Case, made: Regression, rng: int, chance: np.random.Generator) -> dict[str, float]:
-    """Run a case; return what is found of its variance, mean and cost."""
+    """Run a case; return its variance, bias and cost, with standard errors."""
     step, all_rows = case.pace / made.rows, case.batch == made.rows
     exact, mala = made.covariance, case.kind.startswith("MALA")
     law = exact
@@ -229,7 +230,7 @@ def _measure(case: Case, made: Regression, rng: int, chance: np.random.Generator
 
 
 def _time_step(made: Regression, steps: int, rng: int) -> float:
-    """Return the seconds of a step of SGLD with a batch of 100: the best of three runs, each timed alone."""
+    """Return the seconds of a step of SGLD with a batch of 100: the least of three runs."""
     kernel = gs.kernels.SGLD(SAME / made.rows, batch=100)
     taken = []
     for sweeps in (10, steps, steps, steps):  # the first one compiles
@@ -286,7 +287,7 @@ def _claims(listed: list[Case], found: dict[str, Array], rows: int) -> Table:
             True,
         ),
         Claim(
-            "with many rows ULA and MALA are infeasible, and SGLD is the way out",
+            "with many rows ULA and MALA are infeasible, and SGLD is the solution",
             f"for a small bias g must fall with K: {1e3 * plain:.3g} ms for an effective draw, ULA on "
             f"all rows {1e3 * full:.3g} ms; with control variates "
             f"{1e3 * min(found['cost'][k] for k in control):.3g} ms",

@@ -2,11 +2,11 @@
 
 The iteration x' = (1 - g / s^2) x + g mu / s^2 + sqrt(2 g) z is autoregressive with a = 1 - g / s^2. Its
 variance is 2 g / (1 - a^2) = 2 s^4 / (2 s^2 - g) for 0 < g < 2 s^2. The notes print 2 s^4 / (s^2 - g), which
-tends to 2 s^2 instead of s^2 for small steps. N draws tell a variance v up to
+tends to 2 s^2 instead of s^2 for small steps. The standard error of a variance v from N draws is
 
     v sqrt(2 (1 + a^2) / ((1 - a^2) N)),
 
-as the squares of such a chain have the autocorrelations a^(2 k).
+because the squares of such a chain have the autocorrelations a^(2 k).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MEAN, VARIANCE = 1.0, 2.0
 STEPS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
 _TOO_LARGE = 4.5  # above 2 s^2
 _CHAINS = 4
-# what others have measured at some of the steps
+# measurements of others at some of the steps
 KNOWN = {0.1: 2.049, 0.5: 2.292, 1.0: 2.661, 3.0: 7.983}
 
 
@@ -37,20 +37,20 @@ def corrected(g: Any) -> Any:
 
 
 def printed(g: Any) -> Any:
-    """Return what the notes print: infinite for g = s^2, negative above."""
+    """Return the variance by the printed formula, which is infinite for g = s^2 and negative above."""
     with np.errstate(divide="ignore"):
         return np.divide(2.0 * VARIANCE**2, VARIANCE - g)
 
 
 def doubt(g: Any, draws: int) -> Any:
-    """Return the standard error of the variance of so many draws of ULA."""
+    """Return the standard error of the variance of a number of draws of ULA."""
     a = 1.0 - g / VARIANCE
     return corrected(g) * np.sqrt(2.0 * (1.0 + a**2) / ((1.0 - a**2) * draws))
 
 
 @cache
 def normal_target(power: float = 1.0) -> gs.LogDensity:
-    """Return the log-density times a number: 2 has half the variance, -1 is no density."""
+    """Return the target with its log-density times ``power``: 2 halves the variance, and -1 gives no density."""
     return gs.LogDensity(
         lambda x: -0.5 * power * (x[0] - MEAN) ** 2 / VARIANCE,
         lambda x: -power * (x - MEAN) / VARIANCE,
@@ -106,7 +106,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             _table(arrays, draws),
             _claims(arrays, halved, draws),
             Table(
-                "What is said of runs that must fail",
+                "Messages of runs that must fail",
                 ("run", "answer"),
                 [
                     (f"step {_TOO_LARGE:g}, above 2 s^2", exploded or "nothing"),
@@ -118,7 +118,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         notes=[
             f"Normal target with mean {MEAN:g} and variance s^2 = {VARIANCE:g}; {draws:,} draws of each "
             "method and step, in four chains.",
-            "Standard errors are those of the autoregressive chain, not estimated.",
+            "Standard errors are computed for the autoregressive chain, not estimated.",
         ],
         settings={"mean": MEAN, "variance": VARIANCE, "draws": draws, "refused step": exploded},
     )
@@ -146,7 +146,7 @@ def _claims(arrays: dict[str, Array], halved: float, draws: int) -> Table:
     off = np.abs(arrays["variance"] - arrays["corrected"]) / arrays["error"]
     wrong = np.abs(arrays["variance"] - arrays["printed"]) / arrays["error"]
     g, s2 = STEPS[0], VARIANCE
-    # the mean of an autoregressive chain is known up to sqrt(v (1 + a) / ((1 - a) N))
+    # the mean of an autoregressive chain has the standard error sqrt(v (1 + a) / ((1 - a) N))
     a = 1.0 - arrays["step"] / s2
     errors = np.sqrt(arrays["corrected"] * (1.0 + a) / ((1.0 - a) * draws))
     means = np.abs(arrays["mean"] - MEAN) / errors
@@ -179,7 +179,7 @@ def _claims(arrays: dict[str, Array], halved: float, draws: int) -> Table:
             None,
         ),
         Claim(
-            "dX = grad log p dt + dB has the law p (5.5, with its sign mended)",
+            "dX = grad log p dt + dB has the law p (5.5, with its sign corrected)",
             f"variance {halved:.4f}, that of p^2: {half:.4f}",
             abs(halved - s2) < abs(halved - half),
         ),
@@ -187,7 +187,7 @@ def _claims(arrays: dict[str, Array], halved: float, draws: int) -> Table:
 
 
 def draw(findings: Findings, figure: Figure) -> None:
-    """Draw measured variances with both formulas, and how far they are off."""
+    """Draw measured variances with both formulas, and their differences in standard errors."""
     arrays = findings.arrays
     left, right = figure.subplots(1, 2)
     g = np.linspace(0.01, 3.7, 300)

@@ -1,13 +1,13 @@
-"""What an update costs against the number of states, of factors, and their energy.
+"""The cost of an update as a function of the number of states, the number of factors, and their energy.
 
 Complete graphs whose factors are all of one form: coupling * |a - b| / (D - 1) for states, coupling * x y for
 numbers in [0, 1], so that L = Delta * coupling and Psi = (Delta + 1) L / 2. One of D, Delta and L is varied
-at a time, with minibatches as the theorems ask for: L^2 at a site, Psi^2 for whole energies. Exponents are
-slopes in logarithms over the three largest values; where costs are sums, they lie between those of the terms.
+at a time, with the minibatches of the theorems: L^2 at a site, Psi^2 for whole energies. Exponents are
+slopes in logarithms over the three largest values; if costs are sums, they lie between the exponents of the terms.
 
-Table 1 of the paper counts evaluations of factors, D for each that is looked at. Here are the factors looked
-at, as often as they are drawn, and time of the processor. Where sites are numbers, each counts at every point
-that it is evaluated at.
+Table 1 of the paper counts evaluations of factors, D for each factor that is drawn. Here the drawn factors, with
+repetitions, and processor time are measured. If sites are numbers, a factor counts at every point at which it is
+evaluated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gibbsite.lab.occupancy import watch
 
 BASE: dict[str, Any] = {"D": 4, "Delta": 32, "L": 4.0}
 VALUES: dict[str, tuple[Any, ...]] = {"D": (4, 8, 16, 32), "Delta": (16, 32, 64, 128), "L": (2.0, 4.0, 8.0, 16.0)}
-_BUDGETS = {"quick": 1e5, "full": 3e6}  # factors a method looks at, about, with each setting
+_BUDGETS = {"quick": 1e5, "full": 3e6}  # approximate number of factors that a method draws, for each setting
 
 
 class Setting(NamedTuple):
@@ -44,7 +44,7 @@ class Setting(NamedTuple):
 
 
 class Method(NamedTuple):
-    """A row of Table 1: its costs, and how exponents of D, Delta and L follow; which factors; its look."""
+    """A row of Table 1: its costs, with exponents of D, Delta and L; the kind of factors; colour and dashes."""
 
     paper: str
     exponents: tuple[float | None, float, float]
@@ -66,7 +66,7 @@ METHODS = {
 
 
 def make_kernel(name: str, at: Setting) -> gs.kernels.Kernel:
-    """Return the kernel of a method, with minibatches as the theorems ask for."""
+    """Return the kernel of a method, with the minibatches of the theorems."""
     local, whole = at.L**2, at.total**2
     kernels: dict[str, gs.kernels.Kernel] = {
         "Gibbs": gs.Gibbs(),
@@ -83,7 +83,7 @@ def make_kernel(name: str, at: Setting) -> gs.kernels.Kernel:
 
 
 def make_model(factors: str, at: Setting) -> gs.Model:
-    """Return a complete graph with factors of a kind.
+    """Return a complete graph with factors of one kind.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def make_model(factors: str, at: Setting) -> gs.Model:
 
 
 def predict(name: str, at: Setting) -> float:
-    """Return about how many factors an update looks at, to choose how many updates are measured."""
+    """Return the approximate number of factors of an update, to choose the number of updates."""
     local, whole = at.L**2 + at.L, at.total**2
     found = {
         "Gibbs": at.Delta,
@@ -120,25 +120,25 @@ def predict(name: str, at: Setting) -> float:
 
 
 def measure(name: str, at: Setting, budget: float, rng: int) -> tuple[float, float]:
-    """Return the mean number of factors that an update looks at, and its seconds."""
+    """Return the mean number of factors of an update, and its seconds."""
     method = METHODS[name]
     model, kernel = make_model(method.factors, at), make_kernel(name, at)
     updates = int(np.clip(budget / predict(name, at), 10, 100_000))
-    # numbers begin at 1, close to where they are going to be: rejection would not get away from 0
+    # numbers start at 1, which is typical of the target; rejection would not move away from 0
     where = {"cells": 1, "start": 1.0} if method.factors == "numbers" else {"cells": at.D}
-    # some updates before, as energies are estimated at the start
+    # the first updates are not timed, because energies are estimated at the start
     lengths = np.array([updates // 10 + 1, updates])
     seen = watch(model, kernel, lengths, lambda counts: 0.0, rng=rng, **cast("dict[str, Any]", where))
     seconds = np.diff(seen.seconds[0])[0] / (updates - updates // 10 - 1)
     found = seen.report
     looks = found.get("factors", at.Delta)
-    if method.factors == "numbers":  # evaluations, had each factor been evaluated as often as it was drawn
+    if method.factors == "numbers":  # the number of evaluations if each factor were evaluated as often as it is drawn
         looks = found["evaluations"] * found.get("minibatch", looks) / looks
     return float(looks), float(seconds)
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Measure all methods along all three axes."""
+    """Measure all methods for all values of D, Delta and L."""
     budget = _BUDGETS["quick" if quick else "full"]
     axes = {
         (name, axis): values
@@ -161,10 +161,10 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         tables=[_exponents(slopes), _each(arrays), _claims(slopes, arrays)],
         arrays=arrays,
         notes=[
-            "Seconds are time of the processor, and depend on the machine; factors depend on the seed alone.",
-            "Where sites have states, an update evaluates a factor for all of them by one run through a row "
-            "of its table: time hardly grows with few states. Poisson-Gibbs on Potts models counts "
-            "agreements instead and does not evaluate anything.",
+            "Seconds are processor time and depend on the machine; factors depend on the seed alone.",
+            "If sites have states, an update evaluates a factor for all of them by one pass over a row "
+            "of its table, so time hardly grows with the number of states. Poisson-Gibbs on Potts models counts "
+            "agreements instead and evaluates no tables.",
             "Other values are " + ", ".join(f"{axis} = {value:g}" for axis, value in BASE.items()) + ".",
         ],
         settings={"base": BASE, "values": VALUES, "factors looked at": budget},

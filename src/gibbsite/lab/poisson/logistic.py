@@ -1,9 +1,9 @@
-"""Logistic regression of a million rows by minibatches, against all rows.
+"""Logistic regression of a million rows by minibatches, compared with evaluating all rows.
 
-Two data sets: one drawn from the model (:func:`draw_data`: a million rows), and the RAND health insurance
-experiment as statsmodels ships it (20,190 people; whether somebody saw a doctor at all in a year). Priors are
+There are two data sets: one drawn from the model (:func:`draw_data`: a million rows), and the RAND health insurance
+experiment from statsmodels (20,190 people; whether a person saw a doctor at all in a year). Priors are
 uniform on a box. The posterior means of all minibatch kernels are compared with those of Metropolis-Hastings
-that evaluates every row at every move, in units of both standard errors.
+that evaluates every row at every move, relative to the standard error of the difference.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ APART = "largest difference, standard errors"
 
 
 class Job(NamedTuple):
-    """A kernel, the model it runs on, and its sweeps."""
+    """A kernel, its model, and its number of sweeps."""
 
     kernel: gs.kernels.Kernel
     model: gs.ContinuousModel
@@ -45,7 +45,7 @@ class Seen(NamedTuple):
 
 
 def draw_data(rows: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
-    """Draw rows and labels: an intercept, five normal columns, coefficients of size about a half."""
+    """Draw rows and labels, with an intercept, five normal columns, and coefficients of size about a half."""
     data = rng.normal(size=(rows, COEFFICIENTS))
     data[:, 0] = 1.0
     truth = 0.5 * rng.normal(size=COEFFICIENTS)
@@ -53,7 +53,7 @@ def draw_data(rows: int, rng: np.random.Generator) -> tuple[Floats, Bools]:
 
 
 def read_health() -> tuple[Floats, Bools, list[str]] | None:
-    """Return the columns of the RAND experiment, centred and scaled, with an intercept; None without them."""
+    """Return the standardised columns of the RAND experiment with an intercept; None without statsmodels."""
     if importlib.util.find_spec("statsmodels") is None:
         return None
     from statsmodels.datasets import randhie
@@ -67,7 +67,7 @@ def read_health() -> tuple[Floats, Bools, list[str]] | None:
 
 
 def list_jobs(regression: LogisticRegression, quick: bool, rows: int) -> dict[str, Job]:
-    """Return the kernels, the one that evaluates all rows first."""
+    """Return the kernels; the first one evaluates all rows."""
     shape = regression.covariance
     large = rows >= 100_000
     few, many = (200, 3_000) if quick else (1_000, 20_000)
@@ -116,10 +116,10 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         arrays[f"{name}: errors"] = np.stack([s.errors / sd for s in seen.values()])
     tables.append(_claims(tables))
     notes = [
-        "Seconds depend on the machine. Evaluations are of the likelihood of a row, or of what is left of it "
-        "without its parabola at the mode; the one pass over all rows that finds the mode is not counted.",
-        "An update of PGDA moves one coefficient; all others move all of them. Effective draws are those of "
-        "the coefficient that has fewest.",
+        "Seconds depend on the machine. Evaluations are those of the likelihood of a row, or of its difference "
+        "from its quadratic expansion at the mode; the passes over all rows that find the mode are not counted.",
+        "An update of PGDA moves one coefficient; updates of the other kernels move all of them. The number of "
+        "effective draws is the smallest over coefficients.",
     ]
     if health is None:
         notes.append(
@@ -158,7 +158,7 @@ def _claims(tables: list[Table]) -> Table:
             max(apart) < 4.0,
         ),
         Claim(
-            "an update looks at few of very many factors",
+            "an update evaluates few of very many factors",
             f"an effective draw takes {cost[REFERENCE]:.3g} evaluations with all rows, {cost[best]:.3g} with {best}",
             cost[best] < cost[REFERENCE],
         ),

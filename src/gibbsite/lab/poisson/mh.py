@@ -1,7 +1,7 @@
 """The posterior of a mixture by Metropolis-Hastings with Poisson minibatches.
 
-The model of :mod:`.mixture`; both coordinates move at once, by normal steps of deviation 0.45. TunaMH
-(Zhang, Cooper and De Sa, 2020) draws more factors for longer moves and needs no bounds, but slopes.
+The model is that of :mod:`.mixture`; both coordinates move at once, by normal steps of standard deviation 0.45. TunaMH
+(Zhang, Cooper and De Sa, 2020) draws more factors for longer moves, and needs slopes instead of bounds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def list_methods() -> dict[str, gs.kernels.Kernel]:
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Compute the truth, and sample."""
+    """Compute the true posterior, and sample it."""
     sweeps, methods = SWEEPS["quick" if quick else "full"], list_methods()
     meter.expect(2 + len(methods))
     data, model, largest, truth = mixture.prepare(quick, rng)

@@ -1,15 +1,15 @@
 """The posterior of a mixture given a million numbers, from minibatches.
 
-Numbers are drawn from N(x_1, 2) / 2 + N(x_1 + x_2, 2) / 2 at (0, 1); the priors are N(0, 10) and N(0, 1), cut
-off outside [-6, 6]. The posterior of a million numbers is a point, and the L of the paper (1581) is ten
-thousand times smaller than theirs: its figure is that of a hundred numbers. So the likelihood is taken to the
-power of 1 / T with T = N / 100, which is nowhere said there. The prior is evaluated at every update.
+Numbers are drawn from N(x_1, 2) / 2 + N(x_1 + x_2, 2) / 2 at (0, 1); the priors are N(0, 10) and N(0, 1), truncated
+to [-6, 6]. The posterior given a million numbers would be almost a point, and its L is ten thousand times larger than
+that of the paper (1581), whose figure is that of a hundred numbers. So the likelihood is taken to the
+power of 1 / T with T = N / 100, which the paper does not mention. The prior is evaluated at every update.
 
-The truth is summed up on a grid: numbers enter through counts in narrow cells, each at its mean.
+The true posterior is computed on a grid, with numbers binned into narrow cells and replaced by the means of the cells.
 
-Rejection is not run: what it would take is computed. Uniform proposals are accepted with probability exp(U -
-bound) given a minibatch, the bound being log(1 + L / lambda) for each draw; its mean over the interval is the
-share of proposals that are accepted.
+Rejection is not run, but its acceptance rate is computed. Uniform proposals are accepted with probability exp(U -
+bound) given a minibatch, where the bound is log(1 + L / lambda) for each draw; the mean of this probability over the
+interval is the acceptance rate.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from gibbsite.lab.occupancy import watch
 EDGE, VARIANCE, PRIORS, MODES = 6.0, 2.0, (10.0, 1.0), ((0.0, 1.0), (1.0, -1.0))
 INFORMATION = 100  # N / T
 BATCH, DEGREE, FINE = 500.0, 20, 25  # of the paper
-CELLS, PARTS = 48, 6  # cells of histograms along an axis, and points of the grid along each of them
+CELLS, PARTS = 48, 6  # cells of histograms along an axis, and points of the grid along a cell
 SWEEPS = {"quick": 400, "full": 6_000}
 FREE = "PGDA, free degrees"
 NOTES = (
-    "Milliseconds are time of the processor, and depend on the machine.",
-    "The likelihood is that of a hundred numbers, each datum counting 100 / N. L = 1581.14 of the paper is "
-    "not found with any bounds that were tried, nor with a million numbers as they are.",
-    "Total variation is between shares of cells of 0.25 x 0.25; draws are not independent, so it is not zero "
-    "for a method that is exact.",
+    "Milliseconds are processor time and depend on the machine.",
+    "The likelihood is that of a hundred numbers: each datum has the weight 100 / N. The L = 1581.14 of the "
+    "paper was not reproduced with any bounds that were tried, nor with a million numbers of full weight.",
+    "Total variation is between shares of cells of 0.25 x 0.25; because the number of draws is finite, it is "
+    "not zero for an exact method.",
 )
 
 
@@ -53,7 +53,7 @@ class Trial(NamedTuple):
 
 
 def list_methods() -> dict[str, gs.kernels.ContinuousGibbs]:
-    """Return the methods: those of the paper, and PGDA with degrees that are raised until they suffice."""
+    """Return the methods: those of the paper, and PGDA with adaptive degrees."""
     kernel = gs.kernels.ContinuousGibbs
     return {
         "PGITS": kernel("its", minibatch=BATCH, degree=DEGREE),
@@ -68,7 +68,7 @@ def draw_data(size: int, rng: np.random.Generator) -> Floats:
 
 
 def make_model(data: Floats) -> gs.ContinuousModel:
-    """Return the posterior, its likelihood worth a hundred numbers."""
+    """Return the posterior, with a likelihood that has the weight of a hundred numbers."""
     likelihood = gs.factors.mixture_factors([0, 1], data, sd=np.sqrt(VARIANCE), weight=INFORMATION / data.size)
     prior = gs.factors.normal_factors([0, 1], 0.0, np.sqrt(PRIORS), always=True)
     box = gs.Interval(-EDGE, EDGE)
@@ -115,16 +115,16 @@ def try_method(model: gs.ContinuousModel, kernel: gs.kernels.Kernel, sweeps: int
 
 
 def time_all_factors(model: gs.ContinuousModel, kernel: gs.kernels.Kernel, rng: int) -> float:
-    """Return milliseconds of an update that evaluates everything."""
+    """Return the milliseconds of an update that evaluates all factors."""
     cells: dict[str, Any] = {"cells": 1, "low": -EDGE, "width": 2.0 * EDGE}
     seen = watch(model, kernel, np.array([4]), lambda counts: 0.0, rng=rng, **cells)
     return float(1e3 * seen.seconds[0, -1] / 4)
 
 
 def log_acceptance(model: gs.ContinuousModel, data: Floats, largest: float, rng: np.random.Generator) -> float:
-    """Return the logarithm (base 10) of the share of uniform proposals for x_1 that rejection accepts.
+    """Return the logarithm (base 10) of the acceptance rate of uniform proposals for x_1 by rejection.
 
-    It is that given a minibatch at the first mode.
+    The rate is conditional on a minibatch at the first mode.
     """
     floor, bound = (part[: data.size] for part in known_bounds(gs.graphs.compile_graph(model)))
     tau, (x, shift) = BATCH / largest, MODES[0]
@@ -145,7 +145,7 @@ def log_acceptance(model: gs.ContinuousModel, data: Floats, largest: float, rng:
 
 
 def prepare(quick: bool, rng: int) -> tuple[Floats, gs.ContinuousModel, float, Floats]:
-    """Return numbers, posterior, its L, and true probabilities of cells."""
+    """Return the numbers, the posterior with its L, and the true probabilities of cells."""
     size = 20_000 if quick else 1_000_000
     data = draw_data(size, np.random.default_rng([rng, size]))
     model = make_model(data)
@@ -170,7 +170,7 @@ def collect(truth: Floats, trials: Mapping[str, Trial]) -> dict[str, Array]:
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Compute the truth, and sample with all methods."""
+    """Compute the true posterior, and sample it with all methods."""
     sweeps, methods = SWEEPS["quick" if quick else "full"], list_methods()
     meter.expect(2 + len(methods))
     data, model, largest, truth = prepare(quick, rng)
@@ -185,7 +185,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             _claims(truth, trials, largest, each, share),
         ],
         arrays=collect(truth, trials),
-        notes=[*NOTES, "The paper has 10^6 draws, and rejection of another kind: its bound is set too low."],
+        notes=[*NOTES, "The paper has 10^6 draws, and a different rejection method, whose bound is too low."],
         settings={
             "numbers": data.size,
             "sweeps": sweeps,
@@ -203,7 +203,7 @@ def variation(p: Floats, q: Floats) -> float:
 
 
 def tell_trials(truth: Floats, trials: Mapping[str, Trial], everything: str, each: float) -> Table:
-    """Make the table of what methods found; the last row is one that evaluates all factors, timed only."""
+    """Return the table of results; its last row is a method that evaluates all factors, which is only timed."""
     centre = (np.arange(CELLS) + 0.5) * 2.0 * EDGE / CELLS - EDGE
     mean = f"({truth.sum(axis=1) @ centre:.2f}, {truth.sum(axis=0) @ centre:.2f})"
     rows = Rows([("truth", None, None, f"{share_of_first_mode(truth):.3f}", mean, *[None] * 4)])
@@ -230,7 +230,7 @@ def tell_trials(truth: Floats, trials: Mapping[str, Trial], everything: str, eac
         "acceptance",
         "an update takes",
     )
-    return Table("Posterior, and what it took", head, rows)
+    return Table("Estimates of the posterior, and their cost", head, rows)
 
 
 def _claims(truth: Floats, trials: Mapping[str, Trial], largest: float, each: float, share: float) -> Table:
@@ -251,7 +251,7 @@ def _claims(truth: Floats, trials: Mapping[str, Trial], largest: float, each: fl
         Claim(
             "densities of PGITS and PGDA are very accurate",
             f"variation {far['PGITS']:.3f} and {far['PGDA']:.3f}, with free degrees {far[FREE]:.3f}",
-            max(far["PGITS"], far["PGDA"]) < 0.1 or None,  # so few draws cannot refute it
+            max(far["PGITS"], far["PGDA"]) < 0.1 or None,  # the number of draws is too small to refute it
         ),
         Claim(
             "rejection sampling completely fails", f"one of 10^{-share:.0f} uniform proposals is accepted", share < -6

@@ -1,11 +1,11 @@
-"""Minibatch methods on a Potts model whose sites are all coupled: errors, factors and time.
+"""Minibatch methods on a fully connected Potts model: errors, factors and time.
 
 Ten states on a 20 x 20 grid, couplings 4.6 exp(-1.5 d^2) between all pairs. All marginals are uniform by
 symmetry; the error is the mean over sites of the Euclidean distance between the shares of its states so far
 and 1 / 10. Chains start with all sites in the same state, and sites are visited at random.
 
-Time is that of updates. In the paper plain Gibbs reads the factors of a site at every visit; that of this
-library keeps log-weights up to date (:mod:`gibbsite.kernels.gibbs.running_weights`). Here are both.
+Time is that of updates. In the paper, plain Gibbs reads the factors of a site at every visit; the kernel of this
+library keeps running log-weights (:mod:`gibbsite.kernels.gibbs.running_weights`). Both are measured.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOOKED_AT = (1_000, 10_000, 100_000, 1_000_000)
 
 
 class Method(NamedTuple):
-    """A kernel; how many updates are affordable, quick and in full; colour and dashes; paper's factors."""
+    """A kernel, its numbers of updates (quick and full version), colour and dashes, and the paper's factors."""
 
     kernel: gs.kernels.Kernel
     quick: int
@@ -45,7 +45,7 @@ class ReadingGibbs(gs.Gibbs):
     """Plain Gibbs that reads all factors of a site at every visit."""
 
     def memory(self, graph: gs.graphs.Graph, stream: Words64) -> Buffer:
-        """Keep nothing."""
+        """Allocate a scratch array only."""
         return Buffer(np.zeros(int(graph.cards.max(initial=1))))
 
 
@@ -73,13 +73,13 @@ def list_methods(largest: float) -> dict[str, Method]:
 
 
 def distance_from_uniform(counts: Ints) -> float:
-    """Return the mean over sites of the Euclidean distance between shares of states and equal ones."""
+    """Return the mean over sites of the Euclidean distance between shares of states and the uniform distribution."""
     shares = counts / counts.sum(axis=1, keepdims=True)
     return float(np.linalg.norm(shares - 1.0 / counts.shape[1], axis=1).mean())
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Follow all methods."""
+    """Run all methods."""
     chains = 4 if quick else 3
     model = make_model()
     energies = gs.kernels.local_energies(gs.graphs.compile_graph(model))
@@ -103,10 +103,10 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         arrays=arrays,
         notes=[
             occupancy.NOTE,
-            "Factors are counted as often as they are drawn: a minibatch of Poisson-Gibbs holds few "
-            "different ones, because most couplings are next to nothing.",
-            "The paper stops where others would take hours; DoubleMIN with the large minibatch and MIN-Gibbs "
-            "are followed as far as they get in minutes.",
+            "Factors are counted as often as they are drawn: a minibatch of Poisson-Gibbs has only a few "
+            "different factors, because most couplings are almost zero.",
+            "DoubleMIN with the large minibatch and MIN-Gibbs would take hours; they are run only for as many "
+            "updates as take minutes.",
         ],
         settings={
             "chains": chains,
@@ -119,7 +119,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def seconds_to(arrays: occupancy.Arrays, name: str, error: float) -> float:
-    """Return the mean time until the mean error of chains is below a value, infinity if it never is."""
+    """Return the mean time until the mean error of chains is below a value, or infinity if it never is."""
     below = np.flatnonzero(arrays[f"{name}: errors"].mean(axis=0) < error)
     return float(arrays[f"{name}: seconds"].mean(axis=0)[below[0]]) if below.size else np.inf
 
@@ -195,7 +195,7 @@ def draw(findings: Findings, figure: Figure) -> None:
     for column, names in enumerate((others, ["Gibbs", "Gibbs, reading", *sizes])):
         for row, (what, label) in enumerate((("updates", "updates"), ("seconds", "seconds of updates"))):
             axes: Axes = panels[row, column]
-            same = what == "updates"  # where both plain Gibbs samplers are the same chain
+            same = what == "updates"  # both plain Gibbs samplers make the same chain
             looks = {name: methods[name].look for name in names if not (same and name == "Gibbs, reading")}
             occupancy.draw_courses(axes, findings.arrays, looks, what, band=True)
             axes.set_ylim(0.0, 1.0)

@@ -1,16 +1,16 @@
-"""Continuous spins: six ways to draw from conditionals, from all factors and from minibatches.
+"""Continuous spins: six methods of drawing from conditionals, with all factors and with minibatches.
 
-A 20 x 20 grid with couplings exp(-0.4 d^2) between all pairs. Interpolants of the density (ITS) or of the
-energy and then of the density (DA), and rejection; each from all factors of a site and from Poisson
-minibatches (PG) with lambda = L^2. Marginals so far, in 50 cells of [0, 1] with half a count added to each,
+The model is a 20 x 20 grid with couplings exp(-0.4 d^2) between all pairs. The methods are interpolation of the density
+(ITS), interpolation of the energy and then of the density (DA), and rejection, each with all factors of a site and with
+Poisson minibatches (PG) with lambda = L^2. Estimated marginals, in 50 cells of [0, 1] with half a count added to each,
 are compared with true ones by the symmetric Kullback-Leibler divergence, averaged over sites.
 
-True marginals need no long run of an approximation: given the others, a spin has the density c exp(c v) /
-(exp(c) - 1), c being the sum of neighbours times couplings. It is drawn from exactly, and the probabilities
-of cells are averaged over draws of c.
+True marginals come from an exact sampler: given the others, a spin has the density c exp(c v) / (exp(c) - 1), where c
+is the sum of neighbours times couplings. Spins are drawn from it exactly, and the probabilities of cells are averaged
+over draws of c.
 
 Factors of the paper are coupling * (x y + 1), between 0 and twice the coupling. Only their height above the
-minimum matters: x y alone halves L, and L^2 is a quarter. PGDA is run with both.
+minimum matters: with x y alone, L is halved and L^2 is a quarter. PGDA is run with both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EXACT, UNSHIFTED = "Gibbs, exact", "PGDA, bounds of the paper"
 
 
 class Method(NamedTuple):
-    """A kernel; how many updates it makes compared with the others; colour and dashes."""
+    """A kernel, its number of updates relative to the others, and colour and dashes."""
 
     kernel: gs.kernels.Kernel
     share: float
@@ -65,7 +65,7 @@ def unshifted_model(side: int = SIDE) -> gs.ContinuousModel:
 
 
 def list_methods(size: float, unshifted: float) -> dict[str, Method]:
-    """Return the methods, for lambdas of the model and of that with the factors of the paper."""
+    """Return the methods, given lambda for the model and for the model with the factors of the paper."""
     kernel = gs.kernels.ContinuousGibbs
     double: dict[str, Any] = {"method": "double", "degree": DEGREE, "fine": FINE}
     return {
@@ -81,9 +81,9 @@ def list_methods(size: float, unshifted: float) -> dict[str, Method]:
 
 
 def cell_probabilities(slopes: Floats, cells: int = CELLS) -> Floats:
-    """Return the probabilities of equal cells of [0, 1] under densities ~ exp(c v), averaged over draws.
+    """Return the probabilities of equal cells of [0, 1] for densities ~ exp(c v), averaged over draws of c.
 
-    ``slopes`` (draws, sites): positive values of c; ``cells``: how many cells. The result has the shape (sites, cells).
+    ``slopes`` (draws, sites) are positive values of c. The result has the shape (sites, cells).
     """
     total = np.zeros((slopes.shape[1], cells))
     edges = np.linspace(0.0, 1.0, cells + 1)
@@ -94,7 +94,7 @@ def cell_probabilities(slopes: Floats, cells: int = CELLS) -> Floats:
 
 
 def true_marginals(model: gs.ContinuousModel, weights: Floats, draws: int, rng: int) -> tuple[Floats, Floats]:
-    """Return the probabilities of cells (sites, cells), and the draws of c they are averages of."""
+    """Return the probabilities of cells (sites, cells), and the draws of c over which they are averaged."""
     how: dict[str, Any] = {"sweeps": gs.Sweeps(2 * draws, thin=4), "chains": 2, "rng": rng, "record": "draws"}
     result = sample_quietly(model, gs.kernels.ContinuousGibbs("exact-inverse"), **how)
     slopes = result.draws.reshape(-1, model.n_sites) @ weights
@@ -102,14 +102,14 @@ def true_marginals(model: gs.ContinuousModel, weights: Floats, draws: int, rng: 
 
 
 def symmetric_divergence(counts: Ints, truth: Floats) -> float:
-    """Return KL(p, q) + KL(q, p) of counts, half a one added to each, and probabilities; mean over sites."""
+    """Return KL(p, q) + KL(q, p) for counts plus 1/2 and true probabilities, averaged over sites."""
     p = counts + 0.5
     p /= p.sum(axis=1, keepdims=True)
     return float(((p - truth) * np.log(p / truth)).sum(axis=1).mean())
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
-    """Find the truth, and follow all methods."""
+    """Estimate the true marginals, and run all methods."""
     updates, chains, draws = (10_000, 2, 200) if quick else (100_000, 3, 2_000)
     weights = couplings()
     models = {False: gs.models.continuous_spins(weights), True: unshifted_model()}
@@ -145,11 +145,11 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         arrays=arrays,
         notes=[
             occupancy.NOTE,
-            "From zero on: factors are x y times a coupling, which leaves the model as it is.",
-            "The paper does not say how densities were compared; cells and what is added to them are a "
-            "choice. All spins start at 0.",
-            "Where an interpolant of the density is below zero it is cut off, and proposals are corrected "
-            "for that; with degree 3 it often is.",
+            "'From zero on' means that factors are x y times a coupling, which does not change the model.",
+            "The paper does not state how densities were compared; the cells and the half count are choices made "
+            "here. All spins start at 0.",
+            "An interpolant of the density is truncated where it is negative, which is frequent with degree 3, "
+            "and proposals are corrected for that.",
         ],
         settings={
             "chains": chains,

@@ -1,8 +1,8 @@
 """Round trips, the barrier and log Z of tempered runs through the transition of the Ising model.
 
-A periodic square lattice, from couplings 0 to far beyond the critical one: plain chains stay in one of two
-modes. With rejection rates r_k of swaps between neighbouring rungs, states that forget everything between two
-swaps make 1 / (2 + 2 sum r_k / (1 - r_k)) round trips per sweep, and the sum of the r_k hardly depends on the
+The model is a periodic square lattice, with couplings from 0 to far beyond the critical one; plain chains stay in one
+of two modes. With rejection rates r_k of swaps between neighbouring rungs, states that are independent from swap to
+swap make 1 / (2 + 2 sum r_k / (1 - r_k)) round trips per sweep, and the sum of the r_k hardly depends on the
 number of rungs. Log Z is known exactly at every temperature.
 """
 
@@ -22,12 +22,12 @@ from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 
 COUPLING = 0.6
 CRITICAL = 0.5 * np.log(1.0 + np.sqrt(2.0))
-# Numbers of rungs beside the one that is found.
+# Numbers of rungs of further ladders, besides the one that is found.
 RUNGS = (4, 6, 8, 12, 16, 24)
 
 
 def expected_rate(rejected: Floats) -> float:
-    """Return the round trips per sweep of states that forget everything between two swaps."""
+    """Return the round trips per sweep if states are independent from swap to swap."""
     return float(1.0 / (2.0 + 2.0 * (rejected / (1.0 - rejected)).sum()))
 
 
@@ -82,13 +82,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
             np.ptp(tempering.swap_rates) < 0.25,
         ),
         Claim(
-            "round trips per sweep are 1 / (2 + 2 sum r / (1 - r)), if states forget between swaps",
+            "round trips per sweep are 1 / (2 + 2 sum r / (1 - r)), if states are independent between swaps",
             f"{trips:.4f}, expected {expected_rate(arrays['rejected']):.4f}: one sweep is not enough",
             "in part",
         ),
         Claim(
             "most round trips for the work with about 2 barrier + 1 rungs",
-            f"with {best}; the barrier asks for {rungs_for(tempering.barrier)}",
+            f"with {best}; the barrier suggests {rungs_for(tempering.barrier)}",
             0.5 < best / rungs_for(tempering.barrier) < 2.0,
         ),
         Claim(

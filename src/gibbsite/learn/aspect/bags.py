@@ -41,7 +41,7 @@ class Bags(NamedTuple):
 
 
 def is_counts(X: Any) -> bool:
-    """Tell whether X is a table (documents, words) of counts rather than a list of documents."""
+    """Return whether X is a table (documents, words) of counts rather than a list of documents."""
     if hasattr(X, "tocsr") or hasattr(X, "__array__"):
         return hasattr(X, "tocsr") or np.asarray(X).ndim != 3
     # words are whole numbers, so lists of floats are counts
@@ -52,7 +52,7 @@ def is_counts(X: Any) -> bool:
 def read_bags(X: Any) -> Bags:
     """Return documents as bags: a table (documents, words) of counts, or a list of documents.
 
-    ``X``: counts (also lists of floats); or the words of every document, (tokens,) or (tokens, kinds).
+    ``X`` has counts (possibly lists of floats), or the words of every document, (tokens,) or (tokens, kinds).
     """
     if is_counts(X):
         return _from_counts(X)
@@ -62,7 +62,7 @@ def read_bags(X: Any) -> Bags:
 
 
 def _from_counts(X: Any) -> Bags:
-    """Read counts; errors have the texts that scikit-learn's checks of estimators expect."""
+    """Read a table of counts; its error messages are those that scikit-learn's checks of estimators expect."""
     import scipy.sparse as sparse
 
     X = X if sparse.issparse(X) else np.asarray(X)
@@ -86,7 +86,7 @@ def _from_counts(X: Any) -> Bags:
         if many == 0:
             raise ModelError(f"Found array with 0 {what}(s) (shape={rows.shape}) while a minimum of 1 is required.")
     if not np.isfinite(rows.data).all():
-        raise ModelError("X has counts that are NaN or infinity; give finite ones.")
+        raise ModelError("X has counts that are NaN or infinity; give finite counts.")
     if (rows.data < 0).any():
         raise ModelError("Negative values in data passed to AspectModel: X must be a table of counts.")
     rows.eliminate_zeros()
@@ -110,10 +110,10 @@ def _from_lists(X: Sequence[Any]) -> Bags:
             )
         parts.append((array if array.ndim == 2 else array[:, None]).astype(np.int64))
     if not parts:
-        raise ModelError("there is no document; give at least one.")
+        raise ModelError("X has no documents; give at least one.")
     kinds = {part.shape[1] for part in parts if len(part)}
     if len(kinds) > 1:
-        raise ModelError(f"tokens of documents have {min(kinds)} and {max(kinds)} kinds of words; give as many.")
+        raise ModelError(f"tokens of documents have {min(kinds)} and {max(kinds)} kinds of words; give equally many.")
     many = kinds.pop() if kinds else 1
     words = np.concatenate([part if len(part) else np.zeros((0, many), np.int64) for part in parts])
     if words.size and words.min() < 0:

@@ -25,7 +25,7 @@ from gibbsite.sampling.plan import read_entropy
 
 
 class AspectModel(Parameters):
-    """Documents as mixtures of topics: probabilistic latent semantic analysis, by EM.
+    """Probabilistic latent semantic analysis: documents as mixtures of topics, fitted by EM.
 
     Every token of a document has a topic and a word of each kind; kinds are independent given the topic. If the classes
     that occur in each document are known, the topics are these classes.
@@ -33,11 +33,11 @@ class AspectModel(Parameters):
     Parameters
     ----------
     topics : int
-        Number of topics if no classes are given.
+        Number of topics, if no classes are given.
     background : int
         Number of topics besides the given classes that every document may have.
     smoothing : float or (float, float)
-        Pseudocounts of topics in documents and of words in topics, from Dirichlet priors with this parameter plus one.
+        Pseudocounts of topics in documents and of words in topics; the Dirichlet priors have these parameters plus one.
     starts : int
         Number of starts of EM, of which the best is kept.
     iterations : int
@@ -64,8 +64,8 @@ class AspectModel(Parameters):
 
     Notes
     -----
-    Documents are a table (documents, words) of counts, which may be sparse; or a list with the numbers of the
-    words of every document, an array (tokens,), or (tokens, kinds) where tokens have several.
+    Documents are given as a table (documents, words) of counts, which may be sparse, or as a list with the numbers of
+    the words of every document: an array (tokens,), or (tokens, kinds) if tokens have several kinds of words.
 
     References
     ----------
@@ -126,10 +126,10 @@ class AspectModel(Parameters):
         ----------
         X : table of counts, or list of documents
             See the notes of the class.
-        y : sequence of collections of classes, or one class a document, optional
+        y : sequence of collections of classes, or of one class for each document, optional
             The classes that occur in each document.
         sizes : sequence of int, optional
-            Number of words of each kind; by default up to the largest word that occurs.
+            Number of words of each kind; by default, the largest word that occurs is the last one.
         """
         smoothing, starts = self._smoothing(), check_integer("starts", self.starts, 1)
         iterations = check_integer("iterations", self.iterations, 1)
@@ -208,7 +208,7 @@ class AspectModel(Parameters):
                 total += float(bags.times[low:high] @ each)
                 count += float(bags.times[low:high].sum())
         if not count:
-            raise ModelError("there is no token in X.")
+            raise ModelError("X has no tokens.")
         return total / count
 
     # ---- parts
@@ -274,11 +274,11 @@ class AspectModel(Parameters):
         if bags.words.shape[0] and (bags.words.max(axis=0) >= counts).any():
             kind = int(np.argmax(bags.words.max(axis=0) >= counts))
             raise ModelError(
-                f"there is word {bags.words[:, kind].max()} of kind {kind}, but its words are 0 to {counts[kind] - 1}."
+                f"X has word {bags.words[:, kind].max()} of kind {kind}, but its words are 0 to {counts[kind] - 1}."
             )
 
     def _read_classes(self, y: Any, documents: int) -> tuple[Array, Bools]:
-        """Return the topics, and which of them a document may have."""
+        """Return the topics, and which of them each document may have."""
         free = check_integer("background", self.background, 0)
         if y is None:
             many = check_integer("topics", self.topics, 1)
@@ -300,7 +300,7 @@ class AspectModel(Parameters):
     def _mix(self, X: Any, y: Any = None) -> tuple[Bags, Floats, Floats]:
         """Return documents, mixtures of topics fitted to them, and log-probabilities of words of tokens."""
         if not hasattr(self, "words_"):
-            raise not_fitted(is_counts(X))("this AspectModel has learnt nothing yet; call fit first.")
+            raise not_fitted(is_counts(X))("this AspectModel is not fitted; call fit first.")
         bags = read_bags(X)
         counts = np.diff(self._offsets)
         if bags.width and bags.width != counts[0]:
@@ -316,13 +316,13 @@ class AspectModel(Parameters):
             allowed = np.array([[one in each for one in self.classes_.tolist()] for each in sets], bool)
             if not allowed.any(axis=1).all():
                 d = int(np.argmin(allowed.any(axis=1)))
-                raise ModelError(f"document {d} has no class that was learnt.")
+                raise ModelError(f"document {d} has no class that occurred in fit.")
         log_words = np.zeros((len(bags.words), self.classes_.size))
         with np.errstate(divide="ignore"):
             for kind, table in enumerate(self.words_):
                 log_words += np.log(table.T)[bags.words[:, kind]]
         if np.isneginf(np.where(allowed[bags.document], log_words, -np.inf)).all(axis=1).any():
-            raise ModelError("there are words that no topic has; learn with smoothing above 0.")
+            raise ModelError("X has words that no topic has; fit with smoothing above 0.")
         mixtures = fit_mixtures(
             bags,
             log_words,
@@ -338,5 +338,5 @@ def _read_sets(y: Any, documents: int) -> list[list[Any]]:
     """Return the classes of every document as lists."""
     rows = check_list("y", np.asarray(y).tolist() if hasattr(y, "__array__") else y, "classes of documents")
     if len(rows) != documents:
-        raise ModelError(f"there are {documents} documents and classes of {len(rows)}; give as many.")
+        raise ModelError(f"X has {documents} documents, but y has classes of {len(rows)}; give equally many.")
     return [list(row) if isinstance(row, list | tuple | set | frozenset) else [row] for row in rows]

@@ -1,9 +1,9 @@
 """Expectation maximisation for aspect models.
 
-A token of document d has topic a with probability theta[d, a], and given the topic words of every kind with
-probabilities beta; responsibilities P(a | d, words) ~ theta[d, a] * (product over kinds of beta[word, a]). What is
-maximised is the log-likelihood plus ``smoothing`` times the sum of all log(theta) of topics that a document may have
-and of all log(beta): with Dirichlet priors, the logarithm of the posterior. Both steps of EM raise it.
+A token of document d has topic a with probability theta[d, a], and given the topic, its words of every kind have the
+probabilities beta. Responsibilities are P(a | d, words) ~ theta[d, a] * (product over kinds of beta[word, a]). The
+objective is the log-likelihood plus ``smoothing`` times the sum of all log(theta) of topics that a document may have
+and of all log(beta): the log-posterior with Dirichlet priors. Both steps of EM increase it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Tokens(NamedTuple):
     """Tokens for compiled code."""
 
     first: Ints  # (documents + 1,): where the tokens of a document begin
-    rows: Ints  # (tokens, kinds): rows of the table of words, in which the words of all kinds follow each other
+    rows: Ints  # (tokens, kinds): rows of the table of words, which lists the words of one kind after another
     times: Floats  # (tokens,): how often a token occurs
     begin: Ints  # (documents + 1,): where the topics of a document begin
     topic: Ints  # topics that documents may have
@@ -50,7 +50,7 @@ def make_tokens(bags: Bags, offsets: Ints, allowed: Bools) -> Tokens:
 
 @compiled_loop
 def _expect(tokens: Tokens, log_theta: Floats, log_beta: Floats, theta: Floats, beta: Floats, weight: Floats) -> float:
-    """Sum responsibilities by topic of documents and by word; return the log-likelihood."""
+    """Sum responsibilities by document and topic, and by word and topic; return the log-likelihood."""
     total = 0.0
     for d in range(tokens.first.size - 1):
         low, high = tokens.begin[d], tokens.begin[d + 1]
@@ -86,7 +86,7 @@ def _logarithm(p: Floats) -> Floats:
 
 
 def log_prior(aspects: Aspects, allowed: Bools, smoothing: tuple[float, float]) -> float:
-    """Return what the Dirichlet priors add to the log-likelihood."""
+    """Return the logarithm of the Dirichlet priors, up to a constant."""
     total = 0.0
     for weight, p in ((smoothing[0], aspects.theta[allowed]), (smoothing[1], aspects.beta)):
         total += weight * float(_logarithm(p).sum()) if weight else 0.0
@@ -123,9 +123,8 @@ def climb(
 ) -> Ascent:
     """Iterate EM until the relative increase of the objective is small.
 
-    ``tokens``: the documents; ``start``: first parameters; ``allowed`` (documents, topics): topics that documents may
-    have; ``offsets`` (kinds + 1,): where the words of each kind begin; ``smoothing``: of topics and of words;
-    ``iterations``, ``tolerance``: stopping rule.
+    ``start`` has the first parameters, ``allowed`` (documents, topics) marks the topics that documents may have,
+    ``offsets`` (kinds + 1,) tells where the words of each kind begin, and ``smoothing`` is for topics and for words.
     """
     aspects, values = start, list[float]()
     weight = np.zeros(allowed.shape[1])
@@ -152,7 +151,7 @@ def _mix(
     iterations: int,
     tolerance: float,
 ) -> None:
-    """Fit mixtures of topics, each document until its own mixture converges."""
+    """Fit mixtures of topics; the iterations of each document stop when its mixture has converged."""
     topics = weight.shape[1]
     for d in range(first.size - 1):
         for _ in range(iterations):
@@ -181,9 +180,9 @@ def fit_mixtures(
 ) -> Floats:
     """Return mixtures of topics by EM, with fixed probabilities of words.
 
-    ``bags``: the documents; ``log_words`` (tokens, topics): log-probabilities of the words of tokens; ``allowed``
-    (documents, topics): topics that documents may have; ``smoothing``: pseudocount of topics; ``iterations``,
-    ``tolerance``: a document stops after this number of iterations, or if no probability changes by more than this.
+    ``log_words`` (tokens, topics) has the log-probabilities of the words of tokens, ``allowed`` (documents, topics)
+    marks the topics that documents may have, and ``smoothing`` is the pseudocount of topics. The iterations of a
+    document stop at their largest number, or when no probability changes by more than ``tolerance``.
     """
     masked = np.where(allowed[bags.document], log_words, -np.inf)
     most = masked.max(axis=1, keepdims=True)
@@ -196,8 +195,8 @@ def fit_mixtures(
 def start_words(bags: Bags, offsets: Ints, allowed: Bools, noisy: Bools, rng: np.random.Generator) -> Floats:
     """Return first probabilities of words: a topic has the words of the documents that may have it.
 
-    EM would not separate topics that the same documents may have; ``noisy`` says which topics are multiplied by random
-    factors.
+    EM would not separate topics that the same documents may have, so the probabilities of ``noisy`` topics are
+    multiplied by random factors.
     """
     shares = allowed / np.maximum(allowed.sum(axis=1, keepdims=True), 1)
     counts = np.empty((int(offsets[-1]), allowed.shape[1]))

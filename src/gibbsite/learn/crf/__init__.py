@@ -1,4 +1,4 @@
-"""Conditional random fields on chains, which label sequences and are learnt by maximum likelihood.
+"""Conditional random fields on chains, which label sequences and are trained by maximum likelihood.
 
 The interface is ``estimator``; ``chain`` has the model and its likelihood, ``sequences`` the data, ``labels`` and
 ``structure`` the allowed transitions, ``passes`` the compiled recursions, and ``quasi_newton`` the optimiser.

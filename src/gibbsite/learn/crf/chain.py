@@ -1,6 +1,6 @@
 """A conditional random field on chains: its distribution over labels given features, and its likelihood.
 
-    p(labels | features) is proportional to exp(sum of weights of (feature, label) and of labels in a row).
+    p(labels | features) is proportional to exp(sum of the weights of (feature, label) and of successive labels).
 
 References
 ----------
@@ -27,16 +27,16 @@ from gibbsite.learn.crf.structure import Moves, Structure
 from gibbsite.models import FactorGraph, TableFactors
 from gibbsite.sampling.executor import Threads
 
-PARTS = 4  # of the data; more threads than that are not used
+PARTS = 4  # parts of the data, which is the largest number of threads
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Which weights there are: of features with labels, and of labels in a row."""
+    """The layout of the weights: those of features with labels, and those of successive labels."""
 
     start: Ints  # (features + 1,): where the weights of a feature begin
-    label: Bytes  # the label of each
-    structure: Structure  # labels in a row; their weights come last
+    label: Bytes  # the label of each weight
+    structure: Structure  # successive labels; their weights come last
 
     @property
     def size(self) -> int:
@@ -48,14 +48,14 @@ class Weights:
         return Rows(sequences.begin, sequences.first, sequences.feature, sequences.value, self.start, self.label)
 
     def split(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return the weights of features, and those of labels in a row."""
+        """Return the weights of features, and those of successive labels."""
         n = len(self.label)
         return x[:n], x[n:]
 
 
 @dataclass
 class _Part:
-    """Sequences that one thread passes over, and its sums."""
+    """The sequences that one thread processes, and its sums."""
 
     low: int
     high: int
@@ -66,9 +66,9 @@ class _Part:
 
 @dataclass
 class Objective:
-    """Function of all weights: minus the log-likelihood, plus l2 times the squared norm."""
+    """The objective as a function of all weights: minus the log-likelihood plus l2 times the squared norm."""
 
-    weights: Weights  # which there are
+    weights: Weights  # their layout
     sequences: Sequences  # the data
     labels: Bytes  # (positions,): their labels
     l2: float  # weight of the squared norm
@@ -88,7 +88,7 @@ class Objective:
             self._parts.append(_Part(low, high, make_scratch(longest, moves), np.zeros(n), expected))
 
     def _count(self) -> Floats:
-        """Count what the weights score in the labelled data."""
+        """Return the sufficient statistics of all weights in the labelled data."""
         found = np.zeros(len(self.weights.label))
         count_features(self._rows, self.labels, found)
         return np.concatenate([found, self.weights.structure.count(self.labels, self.sequences.begin)])
@@ -119,7 +119,7 @@ class Objective:
 
         log_z = sum(self.executor.map(one, self._parts))
         if not np.isfinite(log_z):
-            raise ModelError("the labels that are allowed leave no labelling of some sequence; allow more.")
+            raise ModelError("no labelling of some sequence is allowed; allow more transitions.")
         rows = np.sum([part.expected.row for part in self._parts], axis=0)
         first = np.sum([part.expected.first for part in self._parts], axis=0)
         last = np.sum([part.expected.last for part in self._parts], axis=0)
@@ -143,8 +143,8 @@ class Chain:
     """A conditional random field with its weights."""
 
     labels: tuple[str, ...]  # names of the labels
-    weights: Weights  # which weights there are
-    x: Floats  # their values: of features, then of labels in a row
+    weights: Weights  # the layout of the weights
+    x: Floats  # their values: of features, then of successive labels
 
     @property
     def n_features(self) -> int:
@@ -153,12 +153,12 @@ class Chain:
 
     @cached_property
     def log_moves(self) -> Moves:
-        """Scores of labels in a row."""
+        """Scores of successive labels."""
         return self.weights.structure.moves(self.weights.split(self.x)[1], exponentials=False)
 
     @cached_property
     def moves(self) -> Moves:
-        """Their exponentials."""
+        """Exponentials of the scores of successive labels."""
         return self.weights.structure.moves(self.weights.split(self.x)[1], exponentials=True)
 
     @property
@@ -195,7 +195,7 @@ class Chain:
         return found, log_z
 
     def scores(self, sequences: Sequences) -> Floats:
-        """Return the scores of labels by the features of each position alone (positions, labels)."""
+        """Return the scores of labels from the features of each position alone (positions, labels)."""
         found = np.zeros((sequences.n_positions, self.weights.structure.width))
         passes.score_labels(self.weights.rows(sequences), self.weight, 0, sequences.n_positions, found)
         return found[:, : len(self.labels)]
@@ -244,11 +244,11 @@ class Chain:
     def probabilities_of(
         self, sequences: Sequences, sequence: Ints, start: Ints, length: Ints, pattern: Ints, sets: Bools
     ) -> Floats:
-        """Return the probabilities that the labels of spans lie in the sets of a pattern.
+        """Return the probabilities that the labels of spans are in the sets of a pattern.
 
-        ``sequences``: the data; ``sequence``, ``start``, ``length``, ``pattern`` (spans,): where each span is,
-        counted within its sequence, and what its labels should be; ``sets`` (patterns, 6, labels): labels before a
-        span, at its only position, at its first one, inside, at its last one, and behind it.
+        ``sequence``, ``start``, ``length`` and ``pattern`` (spans,) have the place of each span within its sequence,
+        and the pattern of its labels. ``sets`` (patterns, 6, labels) marks the labels that a pattern allows before a
+        span, at its only position, at its first one, inside, at its last one, and after it.
         """
         order = np.argsort(sequence, kind="stable")
         found = np.zeros(len(order))
@@ -328,21 +328,20 @@ def fit_chain(
     watch: Callable[[int, float], bool] | None = None,
     allowed: tuple[Any, Any, Any] | None = None,
 ) -> Training:
-    """Learn the weights of a chain from labelled sequences by maximum likelihood.
+    """Train the weights of a chain on labelled sequences by maximum likelihood.
 
-    ``sequences``: the data; ``codes`` (positions,): their labels, as numbers; ``labels``: names of the labels;
-    ``n_features``: number of features; ``scheme`` in {"bio", "bioes", "io"}: allowed transitions; by default
-    all; ``order`` in {1, 2}: length of the memory of the chain; ``l1``, ``l2``: penalties: l1 times the sum of
-    absolute weights, l2 times the sum of their squares; ``all_states``, ``all_pairs``: whether features have weights
-    for all labels, and all pairs of labels that are allowed, or only for those that occur; ``boundaries``: whether
-    the first and the last label of a sequence have weights; ``iterations``, ``tolerance``, ``flatness``, ``watch``:
-    as in :func:`gibbsite.learn.crf.quasi_newton.minimise`; ``threads``: at most four are used; ``allowed``: Bool
-    arrays that say what is allowed, instead of a scheme.
+    ``codes`` (positions,) are the labels as numbers, and ``labels`` are their names. ``scheme`` is "bio", "bioes" or
+    "io" and determines the allowed transitions, by default all; ``allowed`` has Boolean arrays instead (pairs, first
+    and last labels). ``order`` is 1 or 2, the length of the memory of the chain. The penalties are l1 times the sum of
+    absolute weights and l2 times the sum of their squares. With ``all_states`` and ``all_pairs``, features have weights
+    for all labels, and all allowed pairs of labels have weights, instead of only those that occur. With ``boundaries``,
+    the first and the last label of a sequence have weights. ``iterations``, ``tolerance``, ``flatness`` and ``watch``
+    are those of :func:`gibbsite.learn.crf.quasi_newton.minimise`; at most four threads are used.
 
     Returns
     -------
     Training
-        The chain and how the search ended.
+        The chain, and the result of the optimiser.
     """
     if order not in (1, 2):
         raise ArgumentError(f"order must be 1 or 2, got {order!r}.")
@@ -385,7 +384,7 @@ def _lay_out_weights(
 
 
 def prune(chain: Chain) -> tuple[Chain, Ints]:
-    """Return a chain without zero weights of features, and the features that are left."""
+    """Return a chain without zero weights of features, and the remaining features."""
     weight, rest = chain.weights.split(chain.x)
     keep = weight != 0.0
     features = np.repeat(np.arange(chain.n_features), np.diff(chain.weights.start))[keep]

@@ -15,7 +15,7 @@ from gibbsite.sampling.executor import read_threads
 
 
 class ChainCRF(Parameters):
-    """Labels sequences of any kind: a conditional random field on chains, learnt by maximum likelihood.
+    """Conditional random field on chains, which labels sequences of any kind and is trained by maximum likelihood.
 
     Parameters
     ----------
@@ -28,17 +28,17 @@ class ChainCRF(Parameters):
     min_count : int
         Features that occur less often are dropped.
     all_states, all_pairs : bool
-        Whether features have weights for all labels, and all pairs of labels that are allowed, or only for
-        those that occur in the data.
+        Whether features have weights for all labels, and whether all allowed pairs of labels have weights, instead
+        of only those that occur in the data.
     boundaries, bias : bool
-        Whether the first and the last label have weights, and whether labels themselves do.
+        Whether the first and the last label have weights, and whether each label has a weight of its own.
     iterations : int
         Largest number of steps of the optimiser.
     tolerance, flatness : float
         Stop if the norm of the gradient, relative to that of the weights, is below ``tolerance``, or if ten steps
         decrease the value by less than the share ``flatness``.
     threads : int, optional
-        Number of threads, of which at most four are used; the result does not depend on it.
+        Number of threads, at most four; the result does not depend on it.
 
     Attributes
     ----------
@@ -49,13 +49,13 @@ class ChainCRF(Parameters):
     vocabulary_ : Vocabulary
         The features.
     n_iter_ : int
-        Steps of the search.
+        Number of steps of the optimiser.
 
     Notes
     -----
     A sequence is a list of positions; a position is a list of names of features, or a mapping from names to
-    numbers, flags or texts. An array (positions, features) of numbers is a sequence as well, and a single
-    array ``X`` with one label for each row are sequences of one position: logistic regression.
+    numbers, flags or texts. An array (positions, features) of numbers is also a sequence. If ``X`` is a single array
+    with one label for each row, each row is a sequence of one position, and the model is logistic regression.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class ChainCRF(Parameters):
         words = Vocabulary()
         sequences = words.read(rows, grow=True, bias=bool(self.bias))
         if not sequences.n_positions:
-            raise ModelError("there is nothing to learn from: no sequence has a position.")
+            raise ModelError("X has no data: all sequences are empty.")
         known = read_labels(labels, sequences)
         if self.min_count > 1:
             often = np.bincount(sequences.feature, minlength=len(words)) >= self.min_count
@@ -139,7 +139,7 @@ class ChainCRF(Parameters):
         named = np.unique(np.array([label for row in known for label in row]))
         number = {label: k for k, label in enumerate(named.tolist())}
         if flat and len(number) < 2:
-            raise ModelError("there is only one class in y; a classifier needs at least 2 classes.")
+            raise ModelError("y has only one class; a classifier needs at least 2 classes.")
         codes = np.array([number[label] for row in known for label in row], np.uint8)
         full = np.concatenate([[True], np.diff(sequences.begin) > 0])  # without empty sequences
         training = fit_chain(
@@ -199,12 +199,12 @@ class ChainCRF(Parameters):
         ]
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the accuracy, the share of positions whose predicted label is right."""
+        """Return the accuracy, the share of positions whose predicted label is correct."""
         X = X if is_table(X) else check_list("X", X, "sequences")
         found, y = self.predict(X), check_list("y", y, "labels")
         if isinstance(found, np.ndarray):
             if len(found) != len(y):
-                raise ModelError(f"there are {len(found)} rows and {len(y)} labels.")
+                raise ModelError(f"X has {len(found)} rows, but y has {len(y)} labels; give equally many.")
             return float((found == np.asarray(y)).mean())
         pairs = [
             (a, b)
@@ -212,7 +212,7 @@ class ChainCRF(Parameters):
             for a, b in zip(one, two, strict=True)
         ]
         if not pairs:
-            raise ModelError("there is no position in X.")
+            raise ModelError("X has no positions.")
         return float(np.mean([a == b for a, b in pairs]))
 
     @property
@@ -231,7 +231,7 @@ class ChainCRF(Parameters):
     def _read(self, X: Any) -> tuple[Any, bool]:
         flat = is_table(X)
         if not hasattr(self, "chain_"):
-            raise not_fitted(flat)("this ChainCRF has learnt nothing yet; call fit first.")
+            raise not_fitted(flat)("this ChainCRF is not fitted; call fit first.")
         if flat:
             X = read_table(X)[0]
             if X.shape[1] != getattr(self, "n_features_in_", X.shape[1]):

@@ -1,7 +1,7 @@
 """Labels of spans in the schemes BIO, BIOES and IO.
 
 ``B-X`` begins a span of class X, ``I-X`` continues it, ``E-X`` ends it, ``S-X`` is a span of one position, and ``O`` is
-outside of all spans. BIO has no ends, and IO has only ``I``.
+outside all spans. BIO has only ``B``, ``I`` and ``O``, and IO has only ``I`` and ``O``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def find_fault(labels: Sequence[str], scheme: str = "bio") -> tuple[int, str] | 
             return at, f"{label!r} is no label of the scheme {scheme}"
         if not follows(before, label, scheme):
             if letter in "IE" and split_label(before) not in (("B", name), ("I", name)):
-                return (at, f"{label!r} follows {before!r}, but only 'B-{name}' or 'I-{name}' may stand before it")
+                return (at, f"{label!r} follows {before!r}, but only 'B-{name}' or 'I-{name}' may precede it")
             return at, f"{label!r} follows {before!r}, whose span has not ended"
         before = label
     if scheme == "bioes" and before[0] in "BI":
@@ -73,7 +73,7 @@ def find_fault(labels: Sequence[str], scheme: str = "bio") -> tuple[int, str] | 
 
 
 def follows(before: str, label: str, scheme: str) -> bool:
-    """Tell whether a label may follow another ("O" stands for the beginning, too)."""
+    """Return whether a label may follow another; "O" also stands for the beginning of a sequence."""
     if scheme == "io":
         return True
     (first, old), (second, new) = split_label(before), split_label(label)
@@ -96,7 +96,7 @@ def allowed_moves(labels: Sequence[str], scheme: str | None) -> tuple[Bools, Boo
 
 
 def find_spans(labels: Sequence[str]) -> list[Span]:
-    """Return the spans of a row of labels of any scheme, as the scoring program of CoNLL-2000 reads them."""
+    """Return the spans of a sequence of labels of any scheme, as defined by the scoring program of CoNLL-2000."""
     spans: list[Span] = []
     start, old_letter, old = 0, "O", ""
     for at, label in enumerate([*labels, "O"]):
@@ -123,7 +123,7 @@ def write_spans(spans: Sequence[Span], length: int, scheme: str = "bio") -> list
 
 
 def span_sets(labels: Sequence[str], name: str, scheme: str) -> Bools:
-    """Return the labels that make a span of a class: before it, alone, first, inside, last, and behind it."""
+    """Return the labels that a span of a class allows: before it, alone, first, inside, last, and after it."""
     split = [split_label(label) for label in labels]
 
     def having(letter: str) -> list[bool]:

@@ -1,8 +1,8 @@
-"""Forward and backward passes over chains, the best sequences, and probabilities of spans; all compiled.
+"""Compiled forward and backward passes over chains, best sequences, and probabilities of spans.
 
-Probabilities are scaled at every position (Rabiner 1989), so that nothing under- or overflows: ``alpha``
-sums to one, ``scale`` keeps the sums, and the log-partition function is the sum of their logarithms.
-``beta`` is such that alpha * beta is the probability of a state.
+Probabilities are scaled at every position (Rabiner 1989) to avoid underflow and overflow: ``alpha``
+sums to one, ``scale`` has the sums before scaling, and the log-partition function is the sum of their logarithms.
+``beta`` is scaled such that alpha * beta is the probability of a state.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from gibbsite._common.arrays import Bools, Bytes, Floats, Ints, Ints16, Ints32
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
 from gibbsite.learn.crf.structure import Moves
 
-_LEAST = -600.0  # exponents below count as this one: a label that scores so low still is possible
+_LEAST = -600.0  # smaller exponents are replaced by this one, so that labels with low scores remain possible
 
 
 class Rows(NamedTuple):
-    """Features of all positions, and the weights of every feature: one for each label it was seen with."""
+    """Features of all positions, and the weights of every feature, one for each label with which it was seen."""
 
     begin: Ints  # as in :class:`gibbsite.learn.crf.sequences.Sequences`
     first: Ints
@@ -31,7 +31,7 @@ class Rows(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Space for one sequence of at most so many positions."""
+    """Buffers for one sequence."""
 
     emission: Floats
     alpha: Floats
@@ -41,7 +41,7 @@ class Scratch(NamedTuple):
 
 
 def make_scratch(longest: int, moves: Moves) -> Scratch:
-    """Allocate space for sequences of a length; one row of beta is for whoever needs it."""
+    """Allocate buffers for sequences of at most ``longest`` positions; beta has one spare row."""
     states = len(moves.first)
     return Scratch(
         np.zeros((longest, moves.width)),
@@ -54,7 +54,7 @@ def make_scratch(longest: int, moves: Moves) -> Scratch:
 
 @inlined
 def _score(rows: Rows, weight: Floats, begin: Integer, t: Integer, emission: Floats) -> None:
-    """Sum up the scores of all labels at position t of the sequence that begins at ``begin``."""
+    """Compute the scores of all labels at position t of the sequence that begins at ``begin``."""
     width = emission.shape[1]
     for y in range(width):
         emission[t, y] = 0.0
@@ -68,7 +68,7 @@ def _score(rows: Rows, weight: Floats, begin: Integer, t: Integer, emission: Flo
 
 @inlined
 def _exponentiate(emission: Floats, t: Integer, labels: Integer) -> float:
-    """Replace scores by exponentials, the largest one; return the largest score."""
+    """Replace scores by exponentials whose largest is 1; return the largest score."""
     top = emission[t, 0]
     for y in range(1, labels):
         top = max(top, emission[t, y])
@@ -81,7 +81,7 @@ def _exponentiate(emission: Floats, t: Integer, labels: Integer) -> float:
 
 @inlined
 def _forward(scratch: Scratch, moves: Moves, n: Integer) -> float:
-    """Fill alpha and scale from emissions; return the sum of logarithms of scales."""
+    """Compute alpha and scale from emissions; return the sum of the logarithms of the scales."""
     emission, alpha, scale, width = scratch.emission, scratch.alpha, scratch.scale, moves.width
     states = alpha.shape[1]
     log_z = 0.0
@@ -119,7 +119,7 @@ def _forward(scratch: Scratch, moves: Moves, n: Integer) -> float:
 
 @inlined
 def _look_ahead(scratch: Scratch, moves: Moves, t: Integer) -> None:
-    """Set what states at position t weigh, seen from the position before."""
+    """Compute the weights of states at position t, for the backward step to the position before."""
     share = 1.0 / scratch.scale[t] if scratch.scale[t] > 0.0 else 0.0
     for h in range(0, scratch.ahead.size, moves.width):
         for y in range(moves.width):
@@ -128,7 +128,7 @@ def _look_ahead(scratch: Scratch, moves: Moves, t: Integer) -> None:
 
 @inlined
 def _step_back(scratch: Scratch, moves: Moves, t: Integer) -> None:
-    """Set beta at position t from what is ahead."""
+    """Compute beta at position t from the weights of states at the next position."""
     ahead = scratch.ahead
     for s in range(ahead.size):
         to = moves.to[s]
@@ -145,7 +145,7 @@ def _step_back(scratch: Scratch, moves: Moves, t: Integer) -> None:
 def _prepare(
     rows: Rows, weight: Floats, moves: Moves, scratch: Scratch, begin: Integer, n: Integer, labels: Integer
 ) -> float:
-    """Score a sequence and pass over it forwards; return its log-partition function."""
+    """Compute the scores of a sequence and make the forward pass; return its log-partition function."""
     log_z = 0.0
     for t in range(n):
         _score(rows, weight, begin, t, scratch.emission)
@@ -155,7 +155,7 @@ def _prepare(
 
 @compiled_loop
 def see_labels(first: Ints, feature: Ints32, label: Bytes, seen: Bools) -> None:
-    """Mark the labels that every feature stands with (features, labels)."""
+    """Mark the labels with which each feature occurs (features, labels)."""
     for t in range(label.size):
         for j in range(first[t], first[t + 1]):
             seen[feature[j], label[t]] = True
@@ -185,7 +185,7 @@ def expect(
     gradient: Floats,
     expected: Moves,
 ) -> float:
-    """Add what sequences low, ..., high - 1 are expected to have of features and moves; return log Z's sum.
+    """Add the expected counts of features and moves in sequences low, ..., high - 1; return the sum of log Z.
 
     Moves are counted without their own weight: ``expected.row`` has to be multiplied by ``moves.row``.
     """
@@ -238,7 +238,7 @@ def marginals(
     found: Floats,
     log_z: Floats,
 ) -> None:
-    """Set the probabilities of all labels at all positions of some sequences, and log-partition functions."""
+    """Write the probabilities of all labels at all positions of some sequences, and log-partition functions."""
     alpha, beta, width = scratch.alpha, scratch.beta, moves.width
     for sequence in range(low, high):
         begin = rows.begin[sequence]
@@ -264,7 +264,7 @@ def marginals(
 
 @compiled_loop
 def score_labels(rows: Rows, weight: Floats, low: int, high: int, found: Floats) -> None:
-    """Set the scores of all labels at positions low, ..., high - 1 (positions, padded labels)."""
+    """Write the scores of all labels at positions low, ..., high - 1 (positions, padded labels)."""
     for t in range(low, high):
         _score(rows, weight, 0, t, found)
 
@@ -282,7 +282,7 @@ def best_labels(
     found: Bytes,
     score: Floats,
 ) -> None:
-    """Set the labels of highest score of some sequences, and the score: Viterbi. Moves are logarithms."""
+    """Write the labels with the highest score of some sequences, and the scores (Viterbi); moves are logarithms."""
     emission, best = scratch.emission, scratch.alpha
     width, states = moves.width, best.shape[1]
     for sequence in range(low, high):
@@ -327,10 +327,10 @@ def best_labels(
 def several_best(
     emission: Floats, moves: Moves, labels: int, best: Floats, came: Ints, found: Bytes, score: Floats
 ) -> None:
-    """Set the k sequences of highest score, in order, from scores of labels; -inf where there are fewer.
+    """Write the k sequences with the highest scores in order, given scores of labels; -inf if there are fewer.
 
-    ``best`` (positions, states, k) and ``came`` are scratch space: the k best ways into every state, and
-    state * k + rank of where they came from.
+    ``best`` (positions, states, k) and ``came`` are scratch space: the scores of the k best paths to every state, and
+    state * k + rank of their predecessors.
     """
     n, states, many = best.shape
     width = moves.width
@@ -347,7 +347,7 @@ def several_best(
                     continue
                 for r in range(many):
                     _insert(best[t, to + y], came[t, to + y], best[t - 1, s, r] + step, s * many + r)
-    ends, where = score, came[0, 0]  # the first position came from nowhere: its row is free
+    ends, where = score, came[0, 0]  # this row is free, because the first position has no predecessors
     ends[:] = -np.inf
     for s in range(states):
         for r in range(many):
@@ -365,7 +365,7 @@ def several_best(
 
 @inlined
 def _insert(best: Floats, came: Ints, score: float, source: Integer) -> None:
-    """Keep a way among the best, in order, if it is one of them; earlier ones come first of equals."""
+    """Insert a path into the sorted list of the best ones, if it is one of them, after equal ones."""
     many = best.size
     if score > best[many - 1]:
         r = many - 1
@@ -391,10 +391,10 @@ def pattern_probabilities(
     scratch: Scratch,
     found: Floats,
 ) -> None:
-    """Set the probability that labels lie in given sets from position start - 1 to start + length.
+    """Write the probabilities that labels are in given sets from position start - 1 to start + length.
 
-    Spans are ordered by sequence. ``allowed`` (patterns, 6, labels) has the sets of a pattern: before the
-    span, at its only position, at its first, inside, at its last, and behind it.
+    Spans are sorted by sequence. ``allowed`` (patterns, 6, labels) has the sets of a pattern: before the
+    span, at its only position, at its first, inside, at its last, and after it.
     """
     alpha, beta, width, ahead = scratch.alpha, scratch.beta, moves.width, scratch.ahead
     states, passed = alpha.shape[1], -1
@@ -408,7 +408,7 @@ def pattern_probabilities(
                 _look_ahead(scratch, moves, n - back)
                 _step_back(scratch, moves, n - 1 - back)
         low, high, sets = start[span], start[span] + length[span], allowed[pattern[span]]
-        now, nxt = ahead, scratch.beta[n]  # the row that is free
+        now, nxt = ahead, scratch.beta[n]  # the spare row
         entry = max(low - 1, 0)
         for s in range(states):
             now[s] = alpha[entry, s]

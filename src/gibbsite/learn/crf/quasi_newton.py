@@ -1,4 +1,4 @@
-"""Minimisation of smooth functions with many parameters, with an L1 penalty or without: OWL-QN and L-BFGS.
+"""Minimisation of smooth functions with many parameters, with or without an L1 penalty: OWL-QN and L-BFGS.
 
 Smooth functions are minimised by SciPy. With an L1 penalty, directions come from the two loops of Nocedal (1980)
 over the latest pairs of steps and gradients; the gradient is the pseudo-gradient, components of directions whose sign
@@ -23,7 +23,7 @@ from gibbsite._common.arrays import Floats
 
 Function = Callable[[Floats], tuple[float, Floats]]
 
-_DECREASE = 1e-4  # share of the decrease that the slope promises
+_DECREASE = 1e-4  # least decrease of a step, as a share of that predicted by the slope
 _MOST_TRIALS = 20
 _MEMORY = 6
 
@@ -33,7 +33,7 @@ class Minimum:
     """The result of a minimisation."""
 
     x: Floats  # the parameters
-    value: float  # the function there, with penalty
+    value: float  # the function at x, including the penalty
     iterations: int  # number of steps
     evaluations: int  # number of evaluations of the function
     converged: bool  # whether the gradient or the decrease was below its tolerance
@@ -51,11 +51,10 @@ def minimise(
 ) -> Minimum:
     """Find a minimum of a function with gradient, plus ``l1`` times the sum of absolute values.
 
-    ``function``: parameters -> value and gradient, a new array; ``start``: first parameters; ``l1``: weight of the
-    penalty; ``iterations``: largest number of steps; ``tolerance``: stop if the norm of the gradient is below this
-    times the larger of 1 and the norm of the parameters; ``flatness``: also stop if ten steps decrease the value by
-    less than this share of it, unless 0; ``watch``: called with the number of steps and the value; the search stops
-    if it returns True.
+    ``function`` maps parameters to a value and a gradient, which must be a new array. The search makes at most
+    ``iterations`` steps from ``start``. It stops if the norm of the gradient is below ``tolerance`` times the larger of
+    1 and the norm of the parameters, or if ten steps decrease the value by less than the share ``flatness``, unless
+    that is 0. It also stops if ``watch``, which is called with the number of steps and the value, returns True.
 
     Returns
     -------
@@ -77,7 +76,7 @@ class _Judge:
         self.done, self.converged = 0, False
 
     def is_over(self, x: Floats, value: float, slope: Floats) -> bool:
-        """Record a step; return whether it is the last."""
+        """Record a step; return whether it is the last one."""
         self.done += 1
         flat = len(self.earlier) == 10 and self.earlier[0] - value <= self.flatness * abs(value)
         self.converged = self.is_flat(x, slope) or (self.flatness > 0.0 and flat)
@@ -86,7 +85,7 @@ class _Judge:
         return self.converged or stop
 
     def is_flat(self, x: Floats, slope: Floats) -> bool:
-        """Tell whether the gradient is below the tolerance."""
+        """Return whether the gradient is below the tolerance."""
         return _norm(slope) <= self.tolerance * max(1.0, _norm(x))
 
 
@@ -107,7 +106,7 @@ def _minimise_smooth(function: Function, start: Floats, iterations: int, judge: 
 
     options = {"maxcor": _MEMORY, "maxiter": iterations, "maxfun": 20 * iterations + 20, "ftol": 0.0, "gtol": 0.0}
     found = minimize(keeping, start, jac=True, method="L-BFGS-B", options=options, callback=after)
-    # SciPy stops by itself where rounding prevents progress
+    # SciPy stops if rounding prevents progress
     converged = judge.converged or (judge.done < iterations and found.status != 99)
     return Minimum(found.x, float(found.fun), int(found.nit), int(found.nfev), bool(converged))
 
@@ -126,7 +125,7 @@ def _minimise_in_orthants(function: Function, start: Floats, shrink: Floats, ite
         found = _search(function, x, value, slope, direction, step, shrink)
         evaluations += found.trials
         if not found.better:
-            if not pairs:  # not even along the gradient: rounding prevents progress
+            if not pairs:  # no progress along the gradient, because of rounding
                 judge.converged = True
                 break
             pairs.clear()
@@ -193,7 +192,7 @@ class _Found:
 def _search(
     function: Function, x: Floats, value: float, slope: Floats, direction: Floats, step: float, shrink: Floats
 ) -> _Found:
-    """Halve the step along a direction, within the orthant, until the value falls enough."""
+    """Halve the step along a direction, within the orthant, until the value decreases enough."""
     orthant = np.where(x != 0.0, np.sign(x), -np.sign(slope))
     for trial in range(1, _MOST_TRIALS + 1):
         there = x + step * direction

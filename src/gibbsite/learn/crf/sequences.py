@@ -1,4 +1,4 @@
-"""Sequences as arrays of numbered features, and the vocabulary that numbers features by name."""
+"""Sequences as arrays of numbered features, and the vocabulary that numbers the names of features."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gibbsite.errors import ModelError
 
 @dataclass(frozen=True)
 class Sequences:
-    """Positions of all sequences, one after the other, with their features."""
+    """Positions of all sequences, one sequence after another, with their features."""
 
     begin: Ints  # (sequences + 1,): position at which every sequence begins, and the number of positions
     first: Ints  # (positions + 1,): where the features of every position begin
     feature: Ints32  # numbers of the features
-    value: Floats  # their values; empty where all are 1
+    value: Floats  # their values; empty if all are 1
 
     def __len__(self) -> int:
         return len(self.begin) - 1
@@ -38,13 +38,13 @@ class Sequences:
         return int(np.diff(self.begin).max(initial=0))
 
     def parts(self, many: int) -> list[tuple[int, int]]:
-        """Cut the sequences into at most so many ranges of about equally many positions."""
+        """Cut the sequences into at most ``many`` ranges with about equally many positions."""
         wanted = np.arange(1, many) * self.n_positions / many
         cuts = np.unique([0, *np.searchsorted(self.begin, wanted), len(self)]).tolist()
         return list(pairwise(cuts))
 
     def take(self, from_sequence: int, to_sequence: int) -> Sequences:
-        """Return some sequences in a row."""
+        """Return a range of sequences."""
         begin = self.begin[from_sequence : to_sequence + 1]
         first = self.first[begin[0] : begin[-1] + 1]
         inside = slice(int(first[0]), int(first[-1]))
@@ -56,9 +56,9 @@ BIAS = "(bias)"
 
 
 class Vocabulary:
-    """Names of features, and sequences in terms of their numbers.
+    """The names of features with their numbers, and a reader of sequences.
 
-    ``names``: names that are known; others are unknown, unless the vocabulary is growing.
+    ``names`` are the known names; others are ignored unless the vocabulary grows.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -75,11 +75,11 @@ class Vocabulary:
     def read(self, given: Any, *, grow: bool = False, bias: bool = False) -> Sequences:
         """Return sequences as arrays.
 
-        ``given``: a sequence is a list of positions, each with its features: names, or a mapping from names to numbers
-        (the value), flags, or texts (the feature "name=text"); or an array (positions, features) of numbers; ``grow``:
-        take unknown names in; otherwise they are left out; ``bias``: give every position the feature "(bias)", too.
+        A sequence is an array (positions, features) of numbers, or a list of positions, each with its features: names,
+        or a mapping from names to numbers (the value), flags, or texts (the feature "name=text"). If ``grow`` is set,
+        unknown names are added; otherwise they are ignored. With ``bias``, every position gets the feature "(bias)".
         """
-        begin, first = array("q", [0]), array("q", [0])  # lists would take many times the memory
+        begin, first = array("q", [0]), array("q", [0])  # lists would take far more memory
         features, values = array("i"), array("d")
         for s, sequence in enumerate(_iterate(given, "X must be a list of sequences")):
             rows = _dense_rows(sequence) if isinstance(sequence, np.ndarray) else sequence
@@ -142,13 +142,13 @@ def _number(name: Any, value: Any, s: int, t: int) -> float:
     if not math.isfinite(number):
         raise ModelError(
             f"the feature {name!r} of position {t} of sequence {s} is {value!r:.80}; "
-            "values are finite numbers, flags or texts."
+            "values must be finite numbers, flags or texts."
         )
     return number
 
 
 def read_labels(given: Any, sequences: Sequences) -> list[list[str]]:
-    """Return the labels of sequences; refuse those whose number does not fit."""
+    """Return the labels of sequences; refuse lists of labels of the wrong length."""
     rows = [list(_iterate(row, f"labels {s} must be a list")) for s, row in enumerate(given)]
     if len(rows) != len(sequences):
         raise ModelError(f"there are {len(sequences)} sequences and {len(rows)} rows of labels.")

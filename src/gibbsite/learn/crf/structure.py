@@ -1,8 +1,8 @@
 """The transitions between labels and their weights.
 
-A chain of order 1 scores pairs of neighbouring labels; one of order 2 scores triples, too. Compiled code knows neither:
-its states are (history, label), the history being the label before in chains of order 2, and from every state a row of
-labels can be reached. Labels are padded to a multiple of four, for vector instructions.
+A chain of order 1 scores pairs of neighbouring labels; one of order 2 also scores triples. Compiled code handles both
+in the same way: its states are pairs (history, label), where the history is the label before in chains of order 2, and
+every state leads to a row of labels. Labels are padded to a multiple of four, for vector instructions.
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ from gibbsite.errors import ModelError
 class Moves(NamedTuple):
     """Scores of the moves between states, for compiled code."""
 
-    row: Floats  # (states, width): score, or its exponential, of going from a state to a label
-    first: Floats  # (states,): the same for the first and the last position
+    row: Floats  # (states, width): score, or its exponential, of moving from a state to a label
+    # first, last: (states,): the same for the first and the last position
+    first: Floats
     last: Floats
-    to: Ints  # (states,): where the states that a state leads to begin
+    to: Ints  # (states,): the first of the states to which a state leads
     width: int  # number of labels, padded
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Labels in a row: what is allowed, and the weights of pairs, triples, beginnings and ends.
+    """The allowed transitions between labels, and the layout of their weights.
 
-    ``size``: number of weights: pairs, then triples, then beginnings and ends.
+    There are ``size`` weights: those of pairs, then of triples, then of first and last labels.
     """
 
     pairs: Bools  # (labels, labels): whether a label may follow another
-    begins: Bools  # (labels,): whether a label may be the first or the last one
+    # begins, ends: (labels,): whether a label may be the first one, and the last one
+    begins: Bools
     ends: Bools
     order: int = 1  # {1, 2}: whether a weight belongs to pairs of labels, or to triples as well
     boundaries: bool = True  # whether there are weights for the first and the last label
@@ -81,7 +83,7 @@ class Structure:
         return self.n_pairs + triples + (2 * self.labels if self.boundaries else 0)
 
     def tables(self, weights: Floats) -> tuple[Floats, Floats | None, Floats, Floats]:
-        """Return scores of pairs, of triples (order 2), of the first and of the last label; -inf: forbidden."""
+        """Return the scores of pairs, of triples (order 2), and of the first and the last label; -inf if forbidden."""
         n, pairs, triples = self.n_pairs, np.zeros(self.pairs.shape), None
         pairs[self._weighted] = weights[:n]
         pairs[~self.pairs] = -np.inf
@@ -117,7 +119,7 @@ class Structure:
         return scores._replace(row=np.exp(scores.row), first=np.exp(scores.first), last=np.exp(scores.last))
 
     def gather(self, rows: Floats, first: Floats, last: Floats) -> Floats:
-        """Add up what was expected of moves by the weights that score them."""
+        """Return the expected counts of all weights, given those of moves."""
         k, width = self.labels, self.width
         cube = rows.reshape(self.histories, width, width)[:, :k, :k]
         found = [cube.sum(axis=0)[self._weighted]]
@@ -128,7 +130,7 @@ class Structure:
         return np.concatenate(found)
 
     def count(self, labels: Integers, begin: Ints) -> Floats:
-        """Count what the weights score in labelled sequences."""
+        """Return the counts of all weights in labelled sequences."""
         k, width = self.labels, self.width
         rows, first, last = np.zeros((self.states, width)), np.zeros(self.states), np.zeros(self.states)
         is_first = np.zeros(len(labels), bool)
@@ -145,7 +147,7 @@ class Structure:
         return self.gather(rows, first, last)
 
     def check(self, labels: Integers, begin: Ints, names: list[str]) -> None:
-        """Refuse labelled sequences that are not allowed."""
+        """Refuse labelled sequences with transitions that are not allowed."""
         inner = np.ones(len(labels), bool)
         inner[begin[:-1]] = False
         at = np.flatnonzero(inner)
