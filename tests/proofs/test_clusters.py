@@ -141,11 +141,11 @@ def test_mistakes_are_caught(kernel: Any, mistake: str) -> None:
     [
         (tiny_models()["ring"], r"around the cycle '1', '0', '2' positive: it is frustrated"),
         (tiny_models()["potts"], r"'1' and '2', of more than two states each, are to disagree"),
-        (tiny_models()["mixed"], r"the factor of 'a' and 'b' is about more than whether their states agree"),
-        (tiny_models()["tables"], r"the factor of 'p', 'q', 'r' is about 3 sites"),
+        (tiny_models()["mixed"], r"the factor of 'a' and 'b' depends on more than whether their states agree"),
+        (tiny_models()["tables"], r"the factor of 'p', 'q', 'r' has 3 sites"),
         (
             gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [1, 1]])]),
-            r"the factor of 'a' and 'b' is about more than whether their states agree",
+            r"the factor of 'a' and 'b' depends on more than whether their states agree",
         ),
         (
             gs.FactorGraph({"a": 2, "b": 2}, [(("a", "b"), [[1, 0], [0, 1]]), (("b", "a"), [[0, 1], [1, 0]])]),

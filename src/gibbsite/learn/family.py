@@ -52,7 +52,7 @@ def project_rows(weights: Floats, pairs: Integers, n_sites: int, bound: float, b
         if not wrong.any():
             break
         for i in np.flatnonzero(wrong):
-            price[i] = _price(weights[around[i]] - price[others[i]], bound, box)
+            price[i] = _solve_multiplier(weights[around[i]] - price[others[i]], bound, box)
     t = solution()
     # scale down sums that are still above the bound, because of rounding or the limit of rounds
     scale = np.minimum(1.0, bound / np.maximum(sums(t), bound))
@@ -60,7 +60,7 @@ def project_rows(weights: Floats, pairs: Integers, n_sites: int, bound: float, b
     return kept
 
 
-def _price(a: Floats, bound: float, box: float) -> float:
+def _solve_multiplier(a: Floats, bound: float, box: float) -> float:
     """Return the smallest mu >= 0 with sum clip(a - mu, 0, box) <= bound; the sum is linear between corners."""
     corners = np.concatenate([[0.0], a, a - box])
     corners = np.unique(corners[np.isfinite(corners) & (corners >= 0.0)])

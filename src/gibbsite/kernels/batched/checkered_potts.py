@@ -83,7 +83,7 @@ def pack_potts_checkerboard(model: FactorGraph, graph: Graph) -> PackedModel | N
         return None
     shape, wraps, couplings = three_axes(lattice)
     logs = g.log_unary.reshape(graph.n_sites, -1)
-    spread = -np.min(logs, where=np.isfinite(logs), initial=0.0)  # the largest of each site is zero
+    spread = -np.min(logs, where=np.isfinite(logs), initial=0.0)  # the largest log-weight of a site is zero
     reach = spread + sum(2 * np.abs(w).max() for w in couplings)
     if not takes_two_colors(shape, wraps) or not reach <= MOST_ODDS:
         return None

@@ -294,7 +294,7 @@ def _look_up(
     sums: Floats32,
     keep: bool,
 ) -> None:
-    """Update positions u to v of a class with thresholds, which the neighbours' states select."""
+    """Update positions u to v of a class with thresholds; the states of the neighbours select the threshold."""
     size, degree, edge, table = find_columns(arrays, k, u)
     neighbour, quarters = arrays.neighbour, memory.quarters[team.member]
     key_0, key_1 = memory.key[0], memory.key[1]

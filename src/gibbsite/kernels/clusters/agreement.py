@@ -130,7 +130,7 @@ def _collect(model: FactorGraph, cells: Cells) -> _Pairs:
     for group in groups_of(model):
         if group.arity > 2:
             names = ", ".join(repr(model.sites[int(i)]) for i in group.scopes[0])
-            raise _NoAgreementError(f"the factor of {names} is about {group.arity} sites")
+            raise _NoAgreementError(f"the factor of {names} has {group.arity} sites")
         if group.arity < 2:
             continue
         signed = _signed_strengths(group)
@@ -180,7 +180,7 @@ def _read_tables(
         found = _split_table(table)
         if found is None:
             i, j = (repr(model.sites[int(site)]) for site in group.scopes[k])
-            raise _NoAgreementError(f"the factor of {i} and {j} is about more than whether their states agree")
+            raise _NoAgreementError(f"the factor of {i} and {j} depends on more than whether their states agree")
         strength[k], permutation, first[k], second[k] = found
         if permutation is not None:
             if permutation not in known:

@@ -1,4 +1,4 @@
 """Gibbs sampling and exact draws of multivariate normal distributions.
 
-``gibbs`` draws site by site or color by color, ``cholesky`` blocks of sites or whole states.
+``gibbs`` draws single sites or all sites of a color, and ``cholesky`` draws blocks of sites or whole states.
 """

@@ -123,7 +123,7 @@ _FEW_NEIGHBOURS = 5
 
 
 class PairedParameters(NamedTuple):
-    """Parameters of each ladder, and the graph of U."""
+    """Parameters of each ladder, and the graph of U, which is the model without its reference."""
 
     ladder: Any
     beyond: Any

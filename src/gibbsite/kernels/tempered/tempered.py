@@ -131,15 +131,15 @@ class Tempered(Kernel):
             raise ArgumentError(f"Tempered needs a kernel such as gs.Gibbs(), got {inner!r}.")
         name, instead = type(inner).__name__, "use gs.Gibbs() or gs.BlockGibbs() inside"
         if not inner.estimates or isinstance(inner, Tempered):
-            raise IncompatibleError(f"Tempered cannot be around {name}, which has temperatures; {instead}.")
+            raise IncompatibleError(f"Tempered cannot use {name}, which has temperatures; {instead}.")
         if inner.error_source != "draws":
             raise IncompatibleError(
-                f"Tempered cannot be around {part(name, name)}: its memory belongs to one chain, and swaps of "
+                f"Tempered cannot use {part(name, name)}: its memory belongs to one chain, and swaps of "
                 f"states would corrupt it; {instead}."
             )
         if not inner.reads_all:
             raise IncompatibleError(
-                f"Tempered cannot be around {part(name, name)}: it reads minibatches of the factors, but a "
+                f"Tempered cannot use {part(name, name)}: it reads minibatches of the factors, but a "
                 f"swap needs all factors, which takes longer than its sweeps; {instead}."
             )
         if not inner.exact:
@@ -156,7 +156,7 @@ class Tempered(Kernel):
         replaceable = getattr(memory, "rebuildable", False) or getattr(memory, "stateless", False)
         if not isinstance(memory, Buffer | Nothing) and not replaceable:
             raise IncompatibleError(
-                f"Tempered cannot be around {part(name, name)}: its memory depends on its state, "
+                f"Tempered cannot use {part(name, name)}: its memory depends on its state, "
                 f"which swaps would make wrong; {instead}."
             )
         self._betas()

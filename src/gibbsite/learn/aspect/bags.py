@@ -96,16 +96,17 @@ def _from_counts(X: Any) -> Bags:
 
 
 def _from_lists(X: Sequence[Any]) -> Bags:
+    """Read a list with the word numbers of every document."""
     parts: list[Ints] = []
     for number, document in enumerate(X):
         if not is_numeric(document):
-            raise ArgumentError(f"document {number} must be a list of the numbers of words, got {describe(document)}.")
+            raise ArgumentError(f"document {number} must be a list of word numbers, got {describe(document)}.")
         array = np.asarray(document)
         if array.size == 0:
             array = np.zeros((0, 1), np.int64)
         if array.dtype.kind not in "iu" or array.ndim not in (1, 2):
             raise ModelError(
-                f"document {number} must be an array (tokens,) or (tokens, kinds) of numbers of words, got "
+                f"document {number} must be an array (tokens,) or (tokens, kinds) of word numbers, got "
                 f"{array.dtype} of shape {array.shape}."
             )
         parts.append((array if array.ndim == 2 else array[:, None]).astype(np.int64))

@@ -220,7 +220,7 @@ class ChainCRF(Parameters):
         return self.chain_
 
     def _read_both(self, X: Any, y: Any) -> tuple[bool, Any, Any]:
-        """Return whether X is one array of rows, its sequences and their labels."""
+        """Read data; return whether X is a single array of rows, then the sequences, then their labels."""
         if y is None:
             raise ModelError("requires y to be passed, but the target y is None.")
         if not is_table(X):

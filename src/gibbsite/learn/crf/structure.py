@@ -119,7 +119,7 @@ class Structure:
         return scores._replace(row=np.exp(scores.row), first=np.exp(scores.first), last=np.exp(scores.last))
 
     def gather(self, rows: Floats, first: Floats, last: Floats) -> Floats:
-        """Return the expected counts of all weights, given those of moves."""
+        """Return the expected statistics that belong to the weights, given the expected counts of moves."""
         k, width = self.labels, self.width
         cube = rows.reshape(self.histories, width, width)[:, :k, :k]
         found = [cube.sum(axis=0)[self._weighted]]
@@ -130,7 +130,7 @@ class Structure:
         return np.concatenate(found)
 
     def count(self, labels: Integers, begin: Ints) -> Floats:
-        """Return the counts of all weights in labelled sequences."""
+        """Return the statistics that belong to the weights in labelled sequences."""
         k, width = self.labels, self.width
         rows, first, last = np.zeros((self.states, width)), np.zeros(self.states), np.zeros(self.states)
         is_first = np.zeros(len(labels), bool)
