@@ -175,7 +175,7 @@ def test_what_is_no_gradient_is_refused(gradient: Any, said: str) -> None:
 def test_without_gradient_there_is_no_langevin() -> None:
     model = gs.LogDensity(log_banana, dim=2)
     for kernel in (gs.MALA(), gs.kernels.ULA(0.1)):
-        with pytest.raises(gs.errors.IncompatibleError, match="Finite differences are not taken"):
+        with pytest.raises(gs.errors.IncompatibleError, match="Finite differences are not used"):
             quick(model, kernel)
 
 

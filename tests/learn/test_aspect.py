@@ -194,7 +194,7 @@ def test_it_can_be_cloned_changed_and_shown() -> None:
 @pytest.mark.parametrize(
     ("x", "y", "said"),
     [
-        ([[0, 1]], [["a"], ["b"]], "1 documents and classes of 2"),
+        ([[0, 1]], [["a"], ["b"]], "X has 1 documents, but y has classes of 2"),
         ([[0, 1], [1]], [["a"], []], "document 1 has no class"),
         ([["a"]], None, "document 0 must be"),
         ([[[0, 1]], [[0, 1, 2]]], None, "2 and 3 kinds"),

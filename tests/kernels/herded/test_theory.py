@@ -155,7 +155,7 @@ def test_more_states_and_sites_that_have_neighbours() -> None:
 
 def test_the_joint_of_sites_in_step_is_wrong_and_their_marginals_are_right() -> None:
     record = ["marginals", gs.recorders.Joint([("0", "1"), ("0", "2")])]
-    with pytest.warns(gs.ConvergenceWarning, match="'0' and '1'.*joint distribution is not sampled"):
+    with pytest.warns(gs.ConvergenceWarning, match="'0' and '1'.*joint distribution is wrong"):
         result = gs.sample(
             fields(0.3, 0.3, 0.7), gs.HerdedGibbs(), sweeps=20_000, record=record, rng=1, chains=1, progress=False
         )

@@ -94,8 +94,8 @@ BAD_LADDERS = [
     ([1.0], "at least two"),
     ([0.0, 0.6, 0.4, 1.0], "must rise"),
     ([0.0, 0.5, 0.5, 1.0], "0.5 follows 0.5"),
-    ([-0.1, 1.0], "-0.1, outside"),
-    ([0.0, 1.2], "1.2, outside"),
+    ([-0.1, 1.0], "-0.1, which is not from 0"),
+    ([0.0, 1.2], "1.2, which is not from 0"),
     ([0.0, 0.9], "must end at 1"),
     ([0.0, float("nan"), 1.0], "numbers from 0 to 1"),
 ]
