@@ -290,7 +290,9 @@ def test_no_guarantee_is_no_silent_guess() -> None:
         how = {"scan": scan, "ridge": 0.01, "rng": 1, **QUIET}
         with pytest.raises(gs.errors.ModelError, match="or give updates= to fit without a guarantee, or give mixing="):
             fit_ising(data, gs.ising_grid((3, 3)), accuracy=0.01, **how)
-        with pytest.warns(gs.ConvergenceWarning, match=r"of 3 gradient steps, no number .* each chain made 270 updates"):
+        with pytest.warns(
+            gs.ConvergenceWarning, match=r"of 3 gradient steps, no number .* each chain made 270 updates"
+        ):
             fit = fit_ising(data, gs.ising_grid((3, 3)), steps=3, step_size=1.0, **how)
         assert "nothing is known about the distance of chains from the model" in fit.statement
 
