@@ -117,7 +117,7 @@ def test_wallclock_finds_the_lengths_of_the_paper() -> None:
     assert found.arrays["segmentation: visits"].sum() == 110
     said = claims("dogs-wallclock")
     assert said["the scan has 16 steps"] == "yes"
-    assert said["estimates keep a bias, within what was allowed"] == "yes"
+    assert said["estimates have a bias, within its bound"] == "yes"
 
 
 def test_the_corner_of_a_grid_lies_between_the_brackets_and_runs_reach_it() -> None:

@@ -75,7 +75,7 @@ class Kernel(ABC):
         Draws estimate probabilities. Draws of a kernel that searches for the best state do not: its runs
         keep that state and refuse to record probabilities or draws.
     joint : bool
-        A step moves all sites together, whatever site it is given: a sweep is one step.
+        A step moves all sites together and ignores the site that it is given: a sweep is one step.
     reads_all : bool
         A sweep reads every factor, so the log-potential of a state costs no more than a sweep.
     reversible : bool

@@ -207,7 +207,7 @@ class Independent(Protocol):
     """A kernel that makes independent draws on some graphs."""
 
     def independent(self, graph: Graph) -> bool:
-        """Whether a sweep ends in an independent draw from the model, whatever its start.
+        """Whether a sweep ends in a draw from the model that does not depend on its start.
 
         Such a run cannot miss a mode: it needs no dispersed-start check, and few draws.
         """

@@ -82,7 +82,7 @@ def metropolised_row(w: Floats, size: Integer, total: float, now: Integer) -> No
 
     P(now -> v) = p_v / (1 - p_now) * min(1, (1 - p_now) / (1 - p_v)) = p_v / max(1 - p_now, 1 - p_v).
     """
-    rest = 0.0  # 1 - p_now as a sum, so that nothing cancels when p_now is close to one
+    rest = 0.0  # 1 - p_now as a sum, to avoid cancellation if p_now is close to one
     for a in range(size):
         if a != now:
             rest += w[a]

@@ -381,7 +381,7 @@ def _judge(problem: Problem, oracle: Exact | Sampled, path: Path, risk: float) -
 
 
 def _choose_step(family: Family, codes: Array | None, ridge: float) -> float:
-    """Return one over the largest eigenvalue of the data's covariance, plus ridge."""
+    """Return one over the sum of the ridge and the largest eigenvalue of the covariance of the data."""
     if codes is None or family.size == 0:
         return _STEP_SIZE
     some = family.statistics(codes[:: max(1, len(codes) * family.size // (1 << 22))])

@@ -3,7 +3,7 @@
 Compiled code that moves many sites, or many chains, at once needs another layout of the model and another memory of
 chains. A batched update defines both in one module of this folder:
 
-* ``prepare`` lays the model out, or returns None where the update does not fit kernel and graph;
+* ``prepare`` lays the model out, or returns None if the update does not fit kernel and graph;
 * ``memory`` allocates the memory of a bundle of chains;
 * ``move`` is compiled: the implementation of :func:`gibbsite.kernels.base.visit` for these arrays, which also
   adds conditionals to the recorded sums;
@@ -58,7 +58,7 @@ class SiteOrder(ABC):
 class PackedModel(NamedTuple):
     """A model laid out for moves of many sites at once."""
 
-    arrays: Any  # what compiled code sees
+    arrays: Any  # the layout, for compiled code
     order: SiteOrder  # the order of the sites
     longest: int  # largest number of sites that move at once
     # constant to be added to log-potentials computed from these arrays, which may differ from that of the graph
@@ -229,7 +229,7 @@ class BatchedUpdate(ABC):
 
     @abstractmethod
     def prepare(self, kernel: Kernel, model: Model, graph: Graph) -> PackedModel | None:
-        """Lay a model out; None where the update does not fit kernel or model."""
+        """Return a model's layout, or None if the update does not fit kernel or model."""
 
     def arrays(self, packed: PackedModel, chains: int) -> Any:
         """Return the arrays of a model for compiled code that moves a bundle of ``chains`` chains."""

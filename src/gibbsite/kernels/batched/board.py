@@ -67,7 +67,7 @@ def toward_neighbours(couplings: Sequence[Floats], shape: Triple, wraps: Triple)
     for axis in range(2, 2 - n_directions(shape) // 2, -1):
         after = np.broadcast_to(couplings[axis], math.prod(shape)).reshape(shape).copy()
         if not wraps[axis]:
-            np.moveaxis(after, axis, 0)[-1] = 0.0  # nothing follows the last layer
+            np.moveaxis(after, axis, 0)[-1] = 0.0  # the last layer has no successor
         yield np.roll(after, 1, axis)
         yield after
 

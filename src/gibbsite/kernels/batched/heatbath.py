@@ -180,7 +180,7 @@ class HeatBath(BatchedUpdate):
 
     @abstractmethod
     def pack(self, model: Model, graph: Graph) -> PackedModel | None:
-        """Lay a model out; None where it does not fit."""
+        """Return a model's layout, or None if the update does not fit it."""
 
     def memory(self, kernel: Kernel, packed: PackedModel, streams: Streams) -> NamedTuple:
         """Allocate buffers for random numbers and log-odds."""

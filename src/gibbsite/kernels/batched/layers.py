@@ -169,7 +169,7 @@ def _row_sums(start: Words32, values: Floats) -> Floats:
 
 
 def _margins(reach: Floats, inputs: Ints) -> Floats32 | None:
-    """Bound the effect of rounding on the draw of each site; None where it is too large.
+    """Bound the effect of rounding on the draw of each site; return None if it is too large.
 
     ``reach`` bounds the log-odds of each site: the sum of the absolute values of its field and couplings. A coupling
     is rounded once and takes part in at most PIECE additions of its piece and one for every piece:

@@ -269,7 +269,7 @@ class BlockGibbs(Kernel):
         return self.plan(graph).sites_of(unit)
 
     def parameters(self, graph: Graph) -> BlockParameters | StripParameters:
-        """Return what compiled code needs to draw the blocks."""
+        """Return the blocks for compiled code."""
         return self.plan(graph).parameters(graph)
 
     def memory(self, graph: Graph, stream: Words64) -> BlockMemory | StripMemory:

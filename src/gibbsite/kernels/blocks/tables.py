@@ -203,7 +203,7 @@ class _Writer:
         scopes: list[list[int]],
         base: int,
     ) -> None:
-        """Write the factors and messages that are multiplied in a table with the axes ``full``."""
+        """Write the factors and messages that are multiplied into a table with the axes ``full``."""
         extents = [self.cards[order[r]] for r in full]
         for f in used:
             held = dict(self._inside(f))

@@ -54,7 +54,8 @@ class Bonds(NamedTuple):
 class Clusters(NamedTuple):
     """Memory of a chain."""
 
-    parent: Ints32  # (sites,): a site of the same cluster with a smaller number; the first site of a cluster is its own
+    # (sites,): a site of the same cluster with a smaller number; the parent of the first site of a cluster is itself
+    parent: Ints32
     # label, drawn: (sites,): labels of the sites in the current state, and in another one
     label: Ints16
     drawn: Ints16

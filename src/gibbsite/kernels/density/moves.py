@@ -188,7 +188,7 @@ class WalkingKernel(Kernel):
     fallible: ClassVar[bool] = True
     #: Whether a step needs the gradient.
     sloped: ClassVar[bool] = False
-    #: Whether a step may reject what it proposes.
+    #: Whether a step may reject its proposal.
     rejects: ClassVar[bool] = True
     #: Name of the size of moves in reports.
     size_name: ClassVar[str] = "scale"

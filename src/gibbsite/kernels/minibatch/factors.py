@@ -272,7 +272,7 @@ class MinibatchKernel(Kernel):
         return Batched(np.zeros(states), np.zeros(states), np.zeros(4, np.int64))
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
-        """Return means per update, including the warmup: factors in the minibatch, and factors drawn in all."""
+        """Return means per update, including the warmup: factors in the minibatch, and all drawn factors."""
         counts = np.sum([memory.counts for memory in memories], axis=0)
         updates = max(int(counts[UPDATES]), 1)
         found = {"minibatch": counts[KEPT] / updates, "factors": counts[DRAWN] / updates}

@@ -258,7 +258,7 @@ class EstimatingKernel(MinibatchKernel):
 
 
 def estimate_warning(graph: Graph, size: float, power: int, other: str) -> KernelWarning:
-    """Return what is known about the spectral gap of a kernel that uses estimates of the energy."""
+    """Return a warning about the spectral gap of a kernel that uses estimates of the energy."""
     spread = local_energies(graph).total / math.sqrt(size)
     return KernelWarning(
         f"Estimates of the energy have a standard deviation of up to Psi / sqrt(lambda) = {spread:.3g}. "
@@ -310,7 +310,7 @@ class MinGibbs(EstimatingKernel):
         return MinGibbsParameters(estimate_parameters(graph, size))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Return what is guaranteed, and what is not."""
+        """Warn that no spectral gap is guaranteed."""
         size = estimate_size("minibatch of MinGibbs", self.minibatch, graph)
         return (estimate_warning(graph, size, 6, "plain Gibbs"),)
 
@@ -381,7 +381,7 @@ class DoubleMinGibbs(EstimatingKernel):
         return DoubleMinParameters(proposal_parameters(graph, first), estimate_parameters(graph, second))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
-        """Return what is guaranteed, and what is not."""
+        """Warn that no spectral gap is guaranteed."""
         second = estimate_size("second of DoubleMinGibbs", self.second, graph)
         return (estimate_warning(graph, second, 4, "MGPMH"),)
 

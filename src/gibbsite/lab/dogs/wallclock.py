@@ -288,9 +288,7 @@ def _claims(arrays: Mapping[str, Array], trials: list[Trial], segmentation: Mapp
             f"{min(early):.2f} to {max(early):.2f} times, with {1e9 * step:.0f} ns a step",
             min(early) > 1 or (None if max(early) > 1 else False),
         ),
-        Claim(
-            "estimates keep a bias, within what was allowed", f"in {sum(within)} of {len(within)} trials", all(within)
-        ),
+        Claim("estimates have a bias, within its bound", f"in {sum(within)} of {len(within)} trials", all(within)),
         Claim(
             "segmentation: 110 steps by doubling",
             f"{segmentation['bisected']} by bisection, {segmentation['doubled']} by doubling",

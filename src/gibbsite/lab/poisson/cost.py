@@ -199,7 +199,7 @@ def _each(arrays: Mapping[str, Array]) -> Table:
             cells += [f"{found[k]:.3g} / {1e6 * seconds[k]:.3g} us" for k in (0, -1)]
         rows.add(name, *cells)
     head = ("method", *(f"{axis} = {values[k]:g}" for axis, values in VALUES.items() for k in (0, -1)))
-    return Table("Factors an update looks at, and its time", head, rows)
+    return Table("Factors that an update draws, and its time", head, rows)
 
 
 def _claims(slopes: Mapping[tuple[str, str], list[float | None]], arrays: Mapping[str, Array]) -> Table:
@@ -251,7 +251,7 @@ def draw(findings: Findings, figure: Figure) -> None:
             axes.set_xticks(arrays[axis], [f"{value:g}" for value in arrays[axis]])
             others = ", ".join(f"{a} = {value:g}" for a, value in BASE.items() if a != axis)
             tidy(axes, f"{what} of an update ({others})", axis)
-    panels[0, 0].set_ylabel("factors looked at", fontsize=8, color=INK)
+    panels[0, 0].set_ylabel("factors drawn", fontsize=8, color=INK)
     panels[1, 0].set_ylabel("seconds", fontsize=8, color=INK)
     panels[0, 1].legend(fontsize=6.5, frameon=False, loc="upper left", ncols=2)
 

@@ -52,7 +52,7 @@ def split_label(label: str) -> tuple[str, str]:
 
 
 def find_fault(labels: Sequence[str], scheme: str = "bio") -> tuple[int, str] | None:
-    """Return the first position whose label violates a scheme, and what is wrong; None if there is none."""
+    """Return the first position whose label violates a scheme, with a description; None if all labels are valid."""
     check_scheme(scheme)
     before = "O"
     for at, label in enumerate(labels):
