@@ -222,6 +222,7 @@ def bits_of_all(x: Ints8, neighbour: Words32, e: Integer, size: Integer, degree:
 def _move_colors(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    """Draw positions color by color: those with thresholds first, then the others."""
     where, stop, turn, team = span.where, span.stop, span.turn, span.team
     words, odds, key = memory.words[team.member], memory.room[team.member], memory.key
     for c in range(arrays.color_start.size - 1):

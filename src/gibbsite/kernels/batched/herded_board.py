@@ -289,6 +289,7 @@ def _herd_single(arrays: Any, row: Row, j: Integer, x: Ints8, workspace: HerdedW
 def _move_counted(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    """Herd the sites of a board, row by row of one color."""
     where, stop, team = span.where, span.stop, span.team
     board, member = arrays.board, team.member
     room = Room(memory.room.seen[member], memory.room.up[member], memory.room.part[member])

@@ -40,6 +40,7 @@ class SelectedMemory(NamedTuple):
 def _move_selected(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    """Herd positions color by color."""
     where, stop, team = span.where, span.stop, span.team
     for c in range(arrays.color_start.size - 1):
         start, end = _U(arrays.color_start[c]), _U(arrays.color_start[c + 1])

@@ -350,6 +350,7 @@ def _draw_again(
 def _move_layers(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    """Draw both layers in all chains, tile by tile."""
     where, stop = span.where, span.stop
     chains, room = _U(arrays.chains), memory.room
     for layer in range(2):

@@ -133,6 +133,7 @@ def _unknown(arrays: ReplicatedGraph, x: Ints8) -> float:
 def _move_replicas(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    """Draw positions in all chains, color by color: those with thresholds first, then the others."""
     where, stop, turn = span.where, span.stop, span.turn
     colored, chains = arrays.colored, _U(arrays.chains)
     for c in range(colored.color_start.size - 1):

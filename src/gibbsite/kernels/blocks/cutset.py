@@ -144,6 +144,7 @@ class CutsetGibbs(Kernel):
         return float(self.width), int(self.cutsets)
 
     def _make_plan(self, graph: Graph) -> CutsetPlan:
+        """Find the cutsets, and lay out the tables of the other sites."""
         arrays: TableGraph = as_tables(graph).arrays
         near, ties = find_interactions(arrays), tie_sites(arrays)
         width, cutsets = self._checked()

@@ -135,6 +135,7 @@ class BlockGibbs(Kernel):
         return _PLANS.find(key, lambda: self._make_plan(graph))
 
     def _make_plan(self, graph: Graph) -> BlockPlan | StripPlan:
+        """Find the blocks and their orders of elimination, and lay out their tables."""
         strips = self._find_strips(graph)
         if strips is not None and (self.blocks == "trees" or strips.whole_log2 > self._whole_log2):
             return strips

@@ -233,6 +233,7 @@ def _address(p: StripFactors, g: LatticeGraph) -> Any:
 def _visit(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    """Draw the halves of a span of visits, shared by the threads of a team."""
     for k in range(span.where, span.stop):
         rng, key = bits(rng)  # the same key for all members of the team
         task = StripTask(_U(site_at(schedule, span.order, k)), key, cond, keep, span.team)

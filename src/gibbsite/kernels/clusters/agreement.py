@@ -94,6 +94,7 @@ def _find_or_say_why(graph: Graph) -> Agreements | str:
 
 
 def _find(graph: Graph) -> Agreements:
+    """Find agreements, relabel states so that all pairs agree, and collect the weights of single sites."""
     model = graph.require_model()
     cells = Cells.collect(model)
     pairs = _merge(_collect(model, cells), model)

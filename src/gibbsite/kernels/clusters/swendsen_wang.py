@@ -319,6 +319,7 @@ def _put_odds(arrays: Any, bonds: Bonds, memory: Clusters, i: Integer, cond: Flo
 def _step(
     parameters: Bonds, arrays: Any, memory: Clusters, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Draw bonds, then a label for every cluster."""
     bonds, parent, label = parameters, memory.parent, memory.label
     read_labels(bonds, x, label)
     rng = draw_bonds(bonds, memory, rng)

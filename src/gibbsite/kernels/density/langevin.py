@@ -207,6 +207,7 @@ def _share(g: float, times: float) -> str:
 def _move_mala(
     params: MalaParameters, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Make a step of MALA."""
     if is_stuck(memory) or not arrive_sloped(arrays, memory, x):
         return rng
     n = x.size
@@ -251,6 +252,7 @@ def _move_mala(
 def _move_ula(
     params: UlaParameters, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Make a step of ULA."""
     if is_stuck(memory) or not arrive_sloped(arrays, memory, x):
         return rng
     there, noise = memory.there, memory.noise

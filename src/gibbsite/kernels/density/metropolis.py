@@ -330,6 +330,7 @@ def _go_round(arrays: Any, place: Floats, n: Integer) -> None:
 def _move_together(
     params: Any, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Propose a move of all coordinates, and accept or reject it."""
     if is_stuck(memory) or not begin(params.judge, arrays, memory, x):
         return rng
     for k in range(x.size):
@@ -344,6 +345,7 @@ def _move_together(
 def _move_alone(
     params: Any, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Propose a move of coordinate i, and accept or reject it."""
     whole = is_whole(arrays)
     if is_stuck(memory) or (whole and not arrive(arrays, memory, x)):
         return rng
@@ -372,6 +374,7 @@ def _move_alone(
 def _move_as_proposed(
     params: Any, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Propose a move by functions of a user, and accept or reject it."""
     n = x.size
     here, there, words = memory.here, memory.there, memory.words
     if is_stuck(memory) or not begin(params.judge, arrays, memory, x):

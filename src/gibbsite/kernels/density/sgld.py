@@ -346,6 +346,7 @@ def batch_gradient(parameters: SgldParameters, arrays: DataGraph, memory: Batch)
 def _move_sgld(
     params: SgldParameters, arrays: Any, memory: Batch, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Make a step of SGLD."""
     moves = memory.moves
     if is_stuck(moves):
         return rng

@@ -109,6 +109,7 @@ def _look(arrays: Any, memory: MoveMemory, x: Floats, i: Integer, v: Any) -> flo
 def _slice(
     params: Any, arrays: Any, memory: MoveMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Draw coordinate i by slice sampling."""
     whole = is_whole(arrays)
     if is_stuck(memory) or (whole and not arrive(arrays, memory, x)):
         return rng

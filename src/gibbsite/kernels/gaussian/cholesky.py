@@ -116,6 +116,7 @@ def _factorise(arrays: GaussianGraph) -> FactorParameters:
 def _draw_all(
     params: FactorParameters, arrays: Any, memory: Draw, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Draw all sites independently of their state."""
     n, width, y = x.size, params.width, memory.y
     for k in range(n):
         j = n - 1 - k
@@ -247,6 +248,7 @@ class BlockedGaussianGibbs(Kernel):
 def _step_block(
     params: Any, arrays: Any, memory: BlockMemory, x: Floats, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Draw a block given the other sites."""
     first, factor, at, work = params.start[i], params.factor, params.place[i], memory.work
     size = params.start[i + 1] - first
     for k in range(size):  # forward: z - L^-1 Q_bo (x_o - mean_o), with L^-1 row by row

@@ -127,6 +127,7 @@ def _spare(key: Words32, turn: Integer, position: Integer) -> Words:
 def _walk_colors(
     params: Any, arrays: Any, schedule: Phased, memory: Any, x: Array, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    """Draw the sites of one color after another, shared by the threads of a team."""
     stop, turn, team = span.stop, span.turn, span.team
     words, key = memory.words[team.member], memory.key
     begin = span.where

@@ -122,6 +122,7 @@ class ConditionalGibbs(Kernel):
 def _step(
     params: Any, arrays: Any, memory: ConditionalsMemory, x: Array, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Draw a block by its function, or a site without a function by slice sampling."""
     if memory.trouble[0] != 0:
         return rng
     if arrays.address[i] == 0:

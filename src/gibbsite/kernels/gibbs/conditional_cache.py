@@ -96,6 +96,7 @@ def find_blankets(graph: Graph, own: bool) -> Blankets:
 
 
 def _number(graph: Graph, own: bool) -> Blankets:
+    """Assign rows to the configurations of the sites that have the fewest, as far as the cache allows."""
     n, cards = graph.n_sites, graph.cards.astype(np.int64)
     site, member = _dependences(graph, own)
     numbers = 2.0 * cards

@@ -136,6 +136,7 @@ def _step_categorical(
 def _step_running(
     params: GibbsParameters, arrays: Any, memory: Running, x: Ints16, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Draw a site by its running log-weights."""
     size, total = running_weights(arrays, memory, x, i)
     old = x[i]
     rng = _draw(params, arrays, memory.work, size, total, x, i, rng, cond, keep)
@@ -148,6 +149,7 @@ def _step_running(
 def _step_remembered(
     params: Any, arrays: Any, memory: Remembered, x: Ints16, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Draw a site by its cached conditional; compute and cache the conditional if it is new."""
     row = np.uintp(0)
     if memory.place[i] > 0:
         row = find_row(memory, x, i)

@@ -172,6 +172,7 @@ def _first(parameters: HerdedParameters, memory: HerdedMemory, key: Any, a: Inte
 def _step_binary(
     params: Any, arrays: Any, memory: HerdedMemory, x: Ints8, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Set a two-state site by the weight of its current key."""
     ledger = memory.ledger.weight
     ahead = i + _AHEAD
     if ahead + _ONE < _U(memory.place.size):
@@ -229,6 +230,7 @@ def _draw_within(parameters: HerdedParameters, entry: Any, rng: Words) -> tuple[
 def _step_categorical(
     params: Any, arrays: Any, memory: HerdedMemory, x: Ints16, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Set a site with any number of states by the weights of its current key."""
     p, weight = memory.work, memory.ledger.weight
     size, total = weights(arrays, x, i, p)
     if total <= 0.0:  # no state is possible: the site does not move

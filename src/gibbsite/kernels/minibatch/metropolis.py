@@ -246,6 +246,7 @@ class PoissonMH(MinibatchMetropolis):
 def _weigh_by_poisson(
     judge: ByPoisson, arrays: ContinuousGraph, memory: MoveMemory, x: Floats, rng: Words
 ) -> tuple[Words, Any, Any]:
+    """Return the gain of a proposed place from a Poisson minibatch."""
     there, drawn, tau, bounds = memory.there, judge.drawn, judge.tau, judge.drawn.bounds
     if not inside(arrays, there):
         return rng, 0.0, -math.inf
@@ -350,6 +351,7 @@ class TunaMH(MinibatchMetropolis):
 def _weigh_by_length(
     judge: ByLength, arrays: ContinuousGraph, memory: MoveMemory, x: Floats, rng: Words
 ) -> tuple[Words, Any, Any]:
+    """Return the gain of a proposed place from a minibatch of TunaMH."""
     there, drawn = memory.there, judge.drawn
     if not inside(arrays, there):
         return rng, 0.0, -math.inf

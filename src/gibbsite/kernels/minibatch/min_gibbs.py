@@ -163,6 +163,7 @@ def propose(proposal: ProposalParameters, arrays: Any, memory: Any, x: Codes, i:
 def _step_mgpmh(
     params: MgpmhParameters, arrays: Any, memory: Batched, x: Codes, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Propose a value from a minibatch, and accept it by all factors of the site."""
     memory.counts[UPDATES] += 1
     old = np.uintp(x[i])
     rng = propose(params.proposal, arrays, memory, x, i, rng)
@@ -390,6 +391,7 @@ class DoubleMinGibbs(EstimatingKernel):
 def _step_double(
     params: Any, arrays: Any, memory: Estimated, x: Codes, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Propose a value from a minibatch, and accept it by estimates of the energy."""
     memory.counts[UPDATES] += 1
     rng = know_energy(params.energy, x, memory.known, memory.counts, rng)
     old = np.uintp(x[i])

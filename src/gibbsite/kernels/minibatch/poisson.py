@@ -258,6 +258,7 @@ class LocalMinibatchGibbs(MinibatchKernel):
 def _step_local(
     parameters: LocalParameters, arrays: Any, memory: Subset, x: Codes, i: Integer, rng: Words, cond: Floats, keep: bool
 ) -> Words:
+    """Draw a site from a random subset of its factors."""
     memory.counts[UPDATES] += 1
     w, rows = memory.work, parameters.rows
     many, size = np.int64(rows.degree[i]), np.int64(parameters.size)

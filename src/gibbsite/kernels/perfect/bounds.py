@@ -96,6 +96,7 @@ def _noise(u: float) -> float:
 
 @inlined
 def _sweep_both(model: IsingGraph, bounds: PairBounds, key: np.uint64, time: Integer) -> Integer:
+    """Make a sweep of the lowest and the highest state; return the number of sites at which they differ."""
     low, high, apart = bounds.low, bounds.high, np.int64(0)
     spare = 0.0
     for site in range(low.size):
@@ -123,6 +124,7 @@ def _sweep_both(model: IsingGraph, bounds: PairBounds, key: np.uint64, time: Int
 
 @inlined
 def _sweep_one(model: IsingGraph, x: Ints8, key: np.uint64, time: Integer) -> None:
+    """Make a sweep of a single state."""
     spare = 0.0
     for site in range(x.size):
         i = np.intp(site)
@@ -239,6 +241,7 @@ def come_from_sets(model: TableGraph, bounds: SetBounds, key: np.uint64, span: I
 
 @inlined
 def _draw_set(model: TableGraph, bounds: SetBounds, i: Integer, key: np.uint64, time: Integer) -> None:
+    """Update the set of a site, given the sets of the other sites."""
     size, first = np.int64(model.card[i]), model.offset[i]
     bound_weights(model, bounds, i)
     possible, top = np.uint64(0), -np.inf

@@ -254,6 +254,7 @@ def _ladders(memories: Sequence[PairedMemory]) -> list[TemperedMemory]:
 def _visit(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Array, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    """Move both ladders by a span of visits, and exchange clusters at the end of a sweep."""
     own, one, other, y = params.ladder, memory.one, memory.other, memory.state
     if x.size > 0 and y[0] < 0:  # not set yet
         for i in range(x.size):

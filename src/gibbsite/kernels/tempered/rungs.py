@@ -233,6 +233,7 @@ class TemperedParameters(NamedTuple):
 def _visit(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Array, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    """Move the replicas of all rungs by a span of visits, and make swaps at the end of a sweep."""
     rungs, team = memory.gain.size, span.team
     if memory.counts[BEGUN] == 0:
         if team.member == 0:

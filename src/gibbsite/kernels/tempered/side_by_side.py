@@ -125,6 +125,7 @@ def lanes_for(rungs: int) -> int:
 def _visit(
     params: Any, arrays: Any, schedule: Any, memory: Any, x: Ints8, span: Span, rng: Words, cond: Any, keep: bool
 ) -> Words:
+    """Move all lanes by a span of visits, and make swaps at the end of a sweep."""
     work, rungs = memory.work, memory.gain.size
     lanes = _U(work.beta.size)
     _begin(params, memory, x)

@@ -62,6 +62,7 @@ def _table(lengths: Any, bounds: dict[str, Floats]) -> Table:
 
 
 def _claims(lengths: Any, bounds: dict[str, Floats]) -> Table:
+    """Compare the claims of the source with the findings."""
     uniform, systematic, once, often = (bounds[name] for name in LOOKS)
     gain = np.median(systematic / once, axis=0)
     hundred = lengths[gain >= 100.0]

@@ -99,6 +99,7 @@ def _biases(arrays: dict[str, Array], chains: int) -> Table:
 
 
 def _claims(arrays: dict[str, Array], chains: int) -> Table:
+    """Compare the claims of the source with the findings."""
     bias, systematic = arrays["bias of DoGS"], arrays["bias of systematic"]
     error = np.sqrt(np.maximum(bias, 1 / chains) / chains)
     worse = (bias[1:] - bias[0]) / np.hypot(error[1:], error[0])

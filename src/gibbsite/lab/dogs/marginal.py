@@ -117,6 +117,7 @@ def _claims(
     arrays: Mapping[str, Array],
     chains: int,
 ) -> Table:
+    """Compare the claims of the source with the findings."""
     uniform, systematic, once, often = (curves[scan] for scan in dobrushin.LOOKS)
     late = looked >= SIDE * SIDE
     share = (np.log(systematic / once) / np.log(systematic / often))[late]

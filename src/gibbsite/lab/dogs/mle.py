@@ -233,6 +233,7 @@ def _fits(arrays: Mapping[str, Array]) -> Table:
 
 
 def _claims(arrays: Mapping[str, Array]) -> Table:
+    """Compare the claims of the source with the findings."""
     rows: list[Claim] = []
     for side in SIDES:
         when = {m: first_below(arrays[f"{side}: errors, {m}"], arrays[f"{side}: updates, {m}"]) for m in METHODS}

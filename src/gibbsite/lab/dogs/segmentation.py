@@ -197,6 +197,7 @@ def _mean(values: Floats) -> tuple[float, float]:
 
 
 def _with_error(values: Floats) -> str:
+    """Return a mean with its standard error as text."""
     mean, error = _mean(values)
     return f"{mean:.4f} ({error:.4f})"
 

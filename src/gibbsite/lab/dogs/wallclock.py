@@ -255,6 +255,7 @@ def _segmentation(found: Mapping[str, Any]) -> Table:
 
 
 def _claims(arrays: Mapping[str, Array], trials: list[Trial], segmentation: Mapping[str, Any]) -> Table:
+    """Compare the claims of the source with the findings."""
     sixteen = [float(np.mean(arrays[f"{kind}: doubled"] == 16)) for kind in KINDS]
     largest = max(trial.side for trial in trials)
     big = [trial for trial in trials if trial.side == largest]

@@ -230,6 +230,7 @@ def _skip_chain(
 
 
 def _claims(arrays: dict[str, Any], viterbi: tuple[float, float, float]) -> list[Claim]:
+    """Compare the claims of the source with the findings."""
     herded, gibbs = arrays["herded Gibbs"], arrays["annealed Gibbs"]
     last = herded[-1, 0, 0], gibbs[-1, :, 0].mean()
     # for equal computation: the longest annealed runs against the longest herded run that takes no more time

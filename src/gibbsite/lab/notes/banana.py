@@ -175,6 +175,8 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def _claims(arrays: dict[str, Array], refused: str | None) -> Table:
+    """Compare the claims of the source with the findings."""
+
     def off(name: str) -> float:
         gap = arrays[f"{name}: means"] - arrays["truth"]
         return float(np.abs(gap / arrays[f"{name}: errors"]).max())

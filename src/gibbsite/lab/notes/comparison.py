@@ -256,6 +256,8 @@ def _summary(targets: dict[str, Target], found: dict[tuple[str, str], Efficiency
 
 
 def _claims(found: dict[tuple[str, str], Efficiency]) -> Table:
+    """Compare the claims of the source with the findings."""
+
     def span(name: str) -> tuple[float, float]:
         shares = [e.per_draw for (_, method), e in found.items() if method == name]
         return min(shares), max(shares)

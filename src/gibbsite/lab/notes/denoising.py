@@ -163,6 +163,7 @@ def _table(name: str, image: Bools, noisy: int, arrays: dict[str, Array]) -> Tab
 
 
 def _claims(names: list[str], arrays: dict[str, Array], gap: float) -> Table:
+    """Compare the claims of the source with the findings."""
     k, one = COUPLINGS.index(COUPLING), COUPLINGS.index(1.0)
     rows: list[Claim] = [
         Claim(

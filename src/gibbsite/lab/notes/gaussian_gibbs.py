@@ -148,11 +148,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def _show(value: float, error: float) -> str:
+    """Return a value with its standard error as text."""
     digits = max(2, 1 - math.floor(math.log10(error)))
     return f"{value:.{digits}f} ({error:.{digits}f})"
 
 
 def _claims(arrays: dict[str, Array], farthest: float) -> Table:
+    """Compare the claims of the source with the findings."""
     target = gs.Gaussian(covariance=TARGETS["page 6"], names=["z1", "z2"])
     listed = []
     known = True

@@ -161,6 +161,8 @@ def _flows(arrays: dict[str, Array]) -> Table:
 
 
 def _claims(arrays: dict[str, Array]) -> Table:
+    """Compare the claims of the source with the findings."""
+
     def compared(name: str) -> tuple[str, Any]:
         found, error, exact = arrays[f"{name}: correlation"]
         return f"{found:.4f} ({error:.4f}), exactly {exact:.4f}", abs(found - CORRELATION) < 6.0 * error

@@ -259,6 +259,7 @@ def _table(listed: list[Case], found: dict[str, Array], rows: int) -> Table:
 
 
 def _claims(listed: list[Case], found: dict[str, Array], rows: int) -> Table:
+    """Compare the claims of the source with the findings."""
     sgld = np.array([case.kind in _KINDS for case in listed])
     off = np.abs(found["measured"] - found["predicted"]) / found["error"]
     means = found["bias"] / found["error of bias"]

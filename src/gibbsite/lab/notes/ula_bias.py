@@ -143,6 +143,7 @@ def _table(arrays: dict[str, Array], draws: int) -> Table:
 
 
 def _claims(arrays: dict[str, Array], halved: float, draws: int) -> Table:
+    """Compare the claims of the source with the findings."""
     off = np.abs(arrays["variance"] - arrays["corrected"]) / arrays["error"]
     wrong = np.abs(arrays["variance"] - arrays["printed"]) / arrays["error"]
     g, s2 = STEPS[0], VARIANCE

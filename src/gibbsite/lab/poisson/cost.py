@@ -203,6 +203,7 @@ def _each(arrays: Mapping[str, Array]) -> Table:
 
 
 def _claims(slopes: Mapping[tuple[str, str], list[float | None]], arrays: Mapping[str, Array]) -> Table:
+    """Compare the claims of the source with the findings."""
     by_degree = {name: slopes[name, "factors"][1] or 0.0 for name in METHODS}
     by_energy = {name: slopes[name, "factors"][2] or 0.0 for name in METHODS}
     time = slopes["Poisson-Gibbs", "seconds"][1] or 0.0

@@ -148,6 +148,7 @@ def _table(name: str, rows: int, seen: dict[str, Seen], largest: float) -> Table
 
 
 def _claims(tables: list[Table]) -> Table:
+    """Compare the claims of the source with the findings."""
     apart = [value for table in tables for value in table.column(APART) if isinstance(value, float)]
     cost = {str(row[0]): float(str(row[4])) for row in tables[0].rows}
     best = min(cost, key=lambda name: cost[name])

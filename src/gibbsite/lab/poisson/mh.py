@@ -53,6 +53,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
 
 
 def _claims(truth: Floats, trials: Mapping[str, mixture.Trial], each: float) -> Table:
+    """Compare the claims of the source with the findings."""
     far = {name: mixture.variation(mixture.histogram(trial.draws), truth) for name, trial in trials.items()}
     first = trials["Poisson-MH"]
     return compare_claims(

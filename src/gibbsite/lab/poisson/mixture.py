@@ -234,6 +234,7 @@ def tell_trials(truth: Floats, trials: Mapping[str, Trial], everything: str, eac
 
 
 def _claims(truth: Floats, trials: Mapping[str, Trial], largest: float, each: float, share: float) -> Table:
+    """Compare the claims of the source with the findings."""
     far = {name: variation(histogram(trial.draws), truth) for name, trial in trials.items()}
     centre, half = (np.arange(CELLS) + 0.5) * 2.0 * EDGE / CELLS - EDGE, CELLS // 2
     tops = [np.unravel_index(part.argmax(), part.shape) for part in (truth[:, half:], truth[:, :half])]

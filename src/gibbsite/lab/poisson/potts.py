@@ -137,6 +137,7 @@ def _costs(
 
 
 def _claims(arrays: occupancy.Arrays, reports: Mapping[str, Mapping[str, float]], largest: float) -> Table:
+    """Compare the claims of the source with the findings."""
     end = int(arrays["Gibbs: updates"][-1])
     last = {name: occupancy.last_error(arrays, name) for name in reports}
     poisson = [f"Poisson-Gibbs {size}" for size in ("0.1 L^2", "L^2", "5 L^2")]

@@ -175,6 +175,7 @@ def _costs(arrays: occupancy.Arrays, reports: Mapping[str, Mapping[str, float]])
 def _claims(
     arrays: occupancy.Arrays, reports: Mapping[str, Mapping[str, float]], largest: Mapping[bool, float], tries: float
 ) -> Table:
+    """Compare the claims of the source with the findings."""
     last = {name: occupancy.last_error(arrays, name) for name in reports}
     each = {name: occupancy.seconds_of_update(arrays, name) for name in reports}
     kept = {name: reports[name]["minibatch"] for name in ("PGDA", UNSHIFTED)}

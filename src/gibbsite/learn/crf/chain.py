@@ -289,11 +289,13 @@ class Chain:
 
 
 def _on_threads(one: Callable[[tuple[int, int]], None], sequences: Sequences, threads: int) -> None:
+    """Apply a function to parts of the sequences on some threads."""
     with Threads(threads) as executor:
         executor.map(one, sequences.parts(PARTS if threads > 1 else 1))
 
 
 def _refuse_impossible(score: Floats) -> None:
+    """Raise an error if a sequence has no allowed labelling."""
     if not np.isfinite(score).all():
         raise ModelError(
             f"no labelling of sequence {int(np.argmin(np.isfinite(score)))} is allowed; allow more pairs of labels."

@@ -90,6 +90,7 @@ class _Judge:
 
 
 def _minimise_smooth(function: Function, start: Floats, iterations: int, judge: _Judge) -> Minimum:
+    """Minimise without an L1 penalty by the L-BFGS of SciPy."""
     from scipy.optimize import minimize
 
     latest: list[Floats] = []
@@ -112,6 +113,7 @@ def _minimise_smooth(function: Function, start: Floats, iterations: int, judge: 
 
 
 def _minimise_in_orthants(function: Function, start: Floats, shrink: Floats, iterations: int, judge: _Judge) -> Minimum:
+    """Minimise with an L1 penalty by OWL-QN."""
     x = np.array(start, np.float64)
     smooth, gradient = function(x)
     value, slope = smooth + _penalty(x, shrink), _pseudo(x, gradient, shrink)
