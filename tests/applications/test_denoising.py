@@ -169,7 +169,7 @@ def test_whole_numbers_of_any_type_are_8_or_16_bits() -> None:
 def test_grey_floats_on_another_scale_are_refused(scale: float) -> None:
     slope = scale * np.linspace(0.0, 1.0, 60)[:, None] * np.ones(60)
     y = slope + np.random.default_rng(1).normal(0, 0.1 * scale, slope.shape)
-    with pytest.raises(gs.errors.ModelError, match="taken as between 0 and 1; give means, the values of black and"):
+    with pytest.raises(gs.errors.ModelError, match="expected between 0 and 1; give means, the values of black and"):
         run(y, levels=5)
     assert run(y, levels=5, means=(0, scale)).means == (0, scale)
     assert run(y / scale, levels=5).means == (0, 1)

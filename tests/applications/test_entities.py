@@ -76,7 +76,7 @@ def test_files_of_both_formats_are_read(tmp_path: Path) -> None:
     conll = write(tmp_path / "b.txt", "-DOCSTART- -X- -X- O\n\nU.N. NNP I-NP I-ORG\nsays VBZ I-VP O\n")
     for scheme in ("iob1", "io"):
         assert read_columns(conll, scheme=scheme)[0].sentences[0].labels == ["B-ORG", "O"]
-    with pytest.raises(gs.errors.FormatError, match=r"b\.txt:3: 'I-ORG' follows 'O'.*say which scheme"):
+    with pytest.raises(gs.errors.FormatError, match=r"b\.txt:3: 'I-ORG' follows 'O'.*name the scheme"):
         read_columns(conll)
     packed = tmp_path / "c.tsv.gz"
     packed.write_bytes(gzip.compress(b"Rome\tS-LOC\nis\tO\n"))
@@ -88,7 +88,7 @@ def test_files_of_both_formats_are_read(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("a\tO\nb\n", ":2: 'b' has no label"),
-        ("a\tO\nb\tO\tx\n", ":2: 3 columns where lines before have 2"),
+        ("a\tO\nb\tO\tx\n", ":2: 3 columns, but earlier lines have 2"),
         ("a\tO\nb\tI-PER\nc\tB-LOC\n", ":2: 'I-PER' follows 'O'"),
         ("a\tB-X\n\nc\tPERSON\n", ":3: the label 'PERSON' is neither"),
         ("a\tB-X\nb\tS-Y\n", ":2: 'S-Y' follows 'B-X', whose span has not ended"),
@@ -113,10 +113,10 @@ def test_a_few_faults_of_a_large_file_are_a_warning(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("word", "template:1: 'word' is no attribute with a place"),
+        ("word", "template:1: 'word' is not an attribute with a place"),
         ("word[0]\nlowr[1]", "template:2: .*lower"),
         ("word[2..1]", "places go from low to high"),
-        ("lower[0..1] & word[0]", "one place each"),
+        ("lower[0..1] & word[0]", "must have a single place"),
         ("# nothing", "has no line"),
     ],
 )
@@ -241,9 +241,9 @@ def test_models_survive_their_file(linked: EntityRecognizer, tmp_path: Path) -> 
     assert (third.chain.x == again.chain.x).all()
     data = (tmp_path / "a.ner").read_bytes()
     for wrong, said in (
-        (b"hello", "no model of gibbsite ner"),
+        (b"hello", "not a model of gibbsite ner"),
         (pack_archive({"kind": "gibbsite ner", "format": 9}, {}), "version 9"),
-        (pack_archive({"kind": "gibbsite segment", "format": 1}, {}), "no model of gibbsite ner"),
+        (pack_archive({"kind": "gibbsite segment", "format": 1}, {}), "not a model of gibbsite ner"),
         (data[:-5] + b"xxxxx", "damaged"),
         (data[:2000], "damaged"),
     ):
@@ -303,5 +303,5 @@ def test_iob1_takes_labels_that_begin_entities_and_says_its_own_name(tmp_path: P
     (document,) = read_columns(path, scheme="iob1")
     assert document.sentences[0].labels == ["B-PER", "I-PER", "B-PER", "O", "B-LOC"]
     path.write_text("Anna\tI-PER\nSmith\tE-PER\n")
-    with pytest.raises(gs.errors.FormatError, match="no label of the scheme iob1"):
+    with pytest.raises(gs.errors.FormatError, match="not a label of the scheme iob1"):
         read_columns(path, scheme="iob1")

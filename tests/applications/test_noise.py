@@ -69,7 +69,7 @@ def test_what_has_no_answer_is_refused() -> None:
         estimate_sigma(np.zeros((2, 9)))
     with pytest.raises(ModelError, match="too small"):
         estimate_flip(np.ones((2, 2)))
-    with pytest.raises(ModelError, match="no two levels"):
+    with pytest.raises(ModelError, match="two levels cannot be distinguished"):
         estimate_two_levels(np.ones((9, 9)))
 
 

@@ -76,7 +76,7 @@ def test_floats_between_0_and_255(run: Any) -> None:
     assert answer["error"]["wrong"] < 0.2 * answer["error"]["wrong_before"]
     code, _, err = run("float.tif", "-o", "grey.tif", "--levels", "4")
     assert code == 2
-    assert "taken as between 0 and 1; give --means" in err
+    assert "expected between 0 and 1; give --means" in err
     assert not Path("grey.tif").exists()
 
 

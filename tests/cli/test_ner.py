@@ -95,12 +95,12 @@ def test_mistakes_are_answered_in_one_sentence(model: str, tmp_path: Path) -> No
     assert not (tmp_path / "x.ner").exists()
     bad.write_text("just\nwords\n", encoding="utf-8")
     assert "bad.tsv:1: 'just' has no label" in fails("score", model, str(bad))
-    assert "no model of gibbsite ner" in fails("tag", str(bad), str(plain))
+    assert "not a model of gibbsite ner" in fails("tag", str(bad), str(plain))
     assert "there is no such file" in fails("tag", "missing.ner", str(plain))
     assert "--sweeps has no effect with --method viterbi" in fails(
         "tag", model, "-", "--method", "viterbi", "--sweeps", "5", text="a"
     )
-    assert "renamed by OLD=NEW" in str(run("train", str(bad), "-o", str(tmp_path / "x"), "--map", "a").exception)
+    assert "renamed as OLD=NEW" in str(run("train", str(bad), "-o", str(tmp_path / "x"), "--map", "a").exception)
 
 
 def test_classes_with_other_names_are_reported(model: str, tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_pickled_chains_go_on_bit_by_bit(name: str, chains: int) -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(gs.errors.ModelError, match="have not moved yet"):
+    with pytest.raises(gs.errors.ModelError, match="have not made a sweep yet"):
         gs.PersistentChains(SPINS, chains=3).result()
     with pytest.raises(gs.errors.ModelError, match="chains must be a whole number"):
         gs.PersistentChains(SPINS, chains=0)

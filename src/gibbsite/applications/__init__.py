@@ -1,4 +1,4 @@
-"""Whole jobs from data to answer, built on the public parts of gibbsite.
+"""Complete applications, from data to answer, built on the public parts of gibbsite.
 
 ``denoising`` restores images, ``entities`` finds names in text, ``logistic`` prepares Bayesian logistic
 regressions of a million rows, ``segmentation`` labels the pixels of images, ``dimod_sampler`` implements the

@@ -42,24 +42,25 @@ class Denoised:
     Attributes
     ----------
     image : array
-        Most probable value of every pixel, of the kind of the noisy image.
+        Most probable value of every pixel, in the type of the noisy image.
     probability : float array
-        Two levels: posterior probability of the bright one. More levels: expected value of each pixel, in
-        the units of the image.
+        For two levels, the posterior probability of the bright one; for more, the expected value of each pixel in the
+        units of the image.
     method : str
         The method used.
     sigma, flip : float or None
         The noise level, given or estimated; the other one is None.
     means : tuple of float
-        The dark and the bright level; with more than two, the lowest and the highest.
+        The dark and the bright level; if there are more than two, the lowest and the highest.
     error : dict or None
-        If a clean image was given: ``mean_squared`` error of ``probability``, with dark at 0 and bright at 1;
-        share ``wrong`` of pixels of ``image`` (grey: not at the level nearest to the clean one); and both
-        ``_before``, of the noisy image: for two levels, every pixel set to the nearer one.
+        If a clean image was given: the ``mean_squared`` error of ``probability``, with dark at 0 and bright at 1; the
+        share ``wrong`` of wrong pixels of ``image`` (for grey images, pixels that are not at the level nearest to the
+        clean value); and the same figures of the noisy image, ``mean_squared_before`` and ``wrong_before``, with every
+        pixel set to the nearer level if there are two.
     model : FactorGraph
         The posterior.
     result : Result, MeanFieldResult or None
-        The run behind the average. A few sweeps from the noisy image do not converge, so there is no verdict.
+        The run behind the average. It has no verdict, because a few sweeps from the noisy image do not converge.
     seconds : float
         Time taken.
     """
@@ -128,45 +129,46 @@ def denoise(
     Parameters
     ----------
     image : array (height, width)
-        bool; uint8 or uint16, black is 0, also as whole numbers of another type; other numbers, around 0 and
-        1 unless ``means`` or the image itself says otherwise. Coloured images are refused (files are read as
-        grey, see :func:`read_image`).
+        An array of bool, of 8- or 16-bit whole numbers in any type with black at 0, or of floats, which are expected to
+        lie around 0 and 1 unless ``means`` is given or estimated. Coloured images are refused (files are read as grey,
+        see :func:`read_image`).
     sigma : float, optional
-        Standard deviation of Gaussian noise, in the units of the image: where ``means`` is (-1, 1) it is that
-        of the literature.
+        Standard deviation of Gaussian noise, in the units of the image. With ``means`` of (-1, 1) it is the sigma of
+        the literature.
     flip : float, optional
         Probability, in (0, 0.5), that a pixel of a two-valued image was flipped. If neither is given, the
         noise is estimated: flips if the image has two values, otherwise sigma.
     means : pair of float, optional
-        What dark and bright pixels would be without noise; with ``levels``, the lowest and highest level. By
-        default 0 and 1 for floats; for two levels of 8- or 16-bit numbers they are estimated, because noise
-        in files is cut off at black and white, and so they are for floats whose mean or contrast is not that
-        of an image between 0 and 1; for more levels they are black and white, and such floats are refused.
+        Values of dark and bright pixels without noise; with ``levels``, the lowest and highest level. By default, they
+        are 0 and 1 for floats. For two levels they are estimated if pixels are 8- or 16-bit numbers, because noise in
+        files is clipped at black and white, or if pixels are floats whose mean or contrast is impossible for an image
+        between 0 and 1. For more levels they are black and white, and such floats are refused.
     coupling : float
-        J, how much equal neighbours are preferred: their log-odds grow by 2 J each.
+        J, the strength of the preference for equal neighbours: each one adds 2 J to the log-odds of its level.
     levels : int, optional
         Number of equidistant grey levels; two by default.
     prior : {"potts", "truncated-linear"}
-        For grey levels: all different neighbours cost the same, or in proportion to their difference, up to
+        For grey levels: unequal neighbours cost the same whatever their difference, or in proportion to it, up to
         ``truncation``.
     truncation : int, optional
-        Number of levels from which on differences cost no more; a quarter of the levels by default.
+        Difference of levels at which the cost stops growing; a quarter of the levels by default.
     method : str or Kernel, optional
-        "herded-shared", "herded", "herded-site": herded Gibbs sampling, weights told apart by the number of bright
-        neighbours, by all neighbours, or by pixel alone; "gibbs"; "mean-field", in place, and "mean-field-parallel";
-        "icm": uphill to the next maximum; "annealed": Gibbs sampling at temperatures falling from 1 to 0, the best
-        image seen; or a kernel. By default "herded-shared" for two levels and "herded-site" for more.
+        "herded-shared", "herded", "herded-site": herded Gibbs sampling with a weight for each number of bright
+        neighbours, for each configuration of the neighbours, or for each pixel; "gibbs"; "mean-field", in place, and
+        "mean-field-parallel"; "icm": ascent to the nearest local maximum; "annealed": the best image seen in Gibbs
+        sampling at temperatures that fall from 1 to 0; or a kernel. By default "herded-shared" for two levels and
+        "herded-site" for more.
     sweeps : int
-        Sweeps; all are averaged, there is no warmup.
+        Number of sweeps, all of which are averaged; there is no warmup.
     scan : Scan, optional
-        Order of the pixels, one color of a checkerboard after the other by default.
+        Order of the pixels; by default, one color of a checkerboard after the other.
     start : "noisy", "random" or array
-        Start at the noisy image, every pixel by itself; at random; or at an image like the noisy one. Mean
-        field has a start of its own instead of the first and the last.
+        Start at the nearest level of every noisy pixel, at random, or at a given image like the noisy one. Mean field
+        uses its own start instead of "noisy" or an image.
     damping : float
         Step of mean field, in (0, 1].
     average_states : bool
-        Average the states of a sampler instead of the probabilities they are chosen by.
+        Average the states of a sampler instead of their conditional probabilities.
     rng : int, Generator or SeedSequence, optional
         Seed; herded methods do not need it.
     reference : array (height, width), optional
@@ -180,9 +182,9 @@ def denoise(
 
     Notes
     -----
-    Estimates: two levels from mean products of pixels side by side (:func:`estimate_two_levels`,
-    :func:`estimate_flip`); sigma with given means from the mean square; sigma of grey images from the median
-    of their roughness (:func:`estimate_sigma`), the error of setting grey values to levels added to it.
+    Two levels are estimated from mean products of adjacent pixels (:func:`estimate_two_levels`, :func:`estimate_flip`),
+    sigma with given means from the mean square, and sigma of grey images from the median of their roughness
+    (:func:`estimate_sigma`) plus the error of rounding grey values to levels.
 
     Examples
     --------
@@ -251,7 +253,7 @@ def _pose(
         )
     if ends is None and not (pixels.counted or may_lie_between(pixels.values, 0.0, 1.0)):
         raise ArgumentError(
-            f"the image has values from {pixels.low:.4g} to {pixels.high:.4g}, and grey values are taken as "
+            f"the image has values from {pixels.low:.4g} to {pixels.high:.4g}, and grey values are expected "
             f"between 0 and 1; give {argument('means')}, the values of black and white."
         )
     low, high = ends or (0.0, pixels.top)
@@ -292,7 +294,7 @@ def _pose_two(
         spins = _as_spins(values, low, high)
         half = 0.5 * (high - low)
         if sigma is None:
-            around = "the given means" if ends else "0 and 1, as pixels in that range are taken to do"
+            around = "the given means" if ends else "0 and 1, which is assumed for pixels in that range"
             sigma = half * sigma_around(spins, around)
         strength = (half / sigma) ** 2
         shown = np.array([0.0, pixels.top]) if pixels.counted else np.array([low, high])

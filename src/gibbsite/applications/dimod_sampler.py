@@ -1,4 +1,4 @@
-"""The sampler interface of dimod, for programs that use BQMs and sample sets.
+"""A sampler with the interface of dimod, for programs that use BQMs and sample sets.
 
 Each read is the result of a separate chain: the best state of an annealed chain, or the last state at a given inverse
 temperature. dimod is imported when a sampler is created.
@@ -89,11 +89,11 @@ class DimodSampler:
             at first and none at the end.
         beta : float, optional
             Sample at this inverse temperature instead of annealing: each read is the state of a chain after
-            ``num_sweeps`` from a random state, for ``p(x) ~ exp(-beta * E(x))`` if these are enough.
+            ``num_sweeps`` from a random state, distributed as ``p(x) ~ exp(-beta * E(x))`` if there are enough sweeps.
         initial_state : mapping, optional
-            Variable -> value, where all reads start; at random by default.
+            Start of all reads, variable -> value; random by default.
         seed : int, Generator or SeedSequence, optional
-            Repeats reads exactly.
+            Seed; equal seeds give equal reads.
         threads : int, optional
             Number of threads; the reads do not depend on it.
         progress : optional
@@ -114,7 +114,7 @@ class DimodSampler:
         reads, sweeps = check_integer("num_reads", num_reads, 1), check_integer("num_sweeps", num_sweeps, 1)
         if beta is not None and beta_range is not None:
             raise ArgumentError("give beta_range to anneal or beta to sample at one temperature, not both.")
-        # the temperatures of the annealing are those of the energy itself
+        # annealing uses inverse temperatures of the energy itself
         model = gs.formats.from_bqm(bqm, beta=1.0 if beta is None else beta)
         if not model.n_sites:
             return _sample_set(np.zeros((reads, 0), np.int8), bqm, {})
@@ -155,11 +155,11 @@ def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
     Parameters
     ----------
     draws : Result, Inference, SearchResult or int array (..., sites)
-        A result with draws of all sites (``record="draws"``), or with a best state, which is a single row
-        then; an answer of ``gs.infer(model, "MAP")``, a row for each of its best states; or state codes such
-        as ``gs.solve_exact(model, task="PR").draw(100)`` gives.
+        A result with draws of all sites (``record="draws"``) or with a best state, which gives a single row; an answer
+        of ``gs.infer(model, "MAP")``, which gives a row for each of its best states; or state codes, such as those of
+        ``gs.solve_exact(model, task="PR").draw(100)``.
     model : FactorGraph or dimod.BinaryQuadraticModel
-        The model that was sampled, or the BQM it was made from, whose energies are reported.
+        The model that was sampled, or the BQM from which it was made and whose energies are reported.
     beta : float
         Inverse temperature: the energy of a model is ``-log_potential / beta``.
 
@@ -220,7 +220,7 @@ def _outcomes(recording: Recording, best: bool) -> Array:
 
 
 def _inverse_temperatures(model: gs.FactorGraph, given: Any, sweeps: int) -> Floats:
-    """Return an inverse temperature for each sweep, each the same multiple of the one before."""
+    """Return an inverse temperature for each sweep, in geometric progression."""
     if given is None:
         found = temperature_range(gs.graphs.compile_graph(model))
         hot, cold = 1.0 / found.hot, 1.0 / found.cold

@@ -1,4 +1,4 @@
-"""Images: files of all formats of Pillow, such as PNG, JPEG and TIFF, and conversion of pixels to numbers."""
+"""Image files in all formats of Pillow, such as PNG, JPEG and TIFF, and conversion of pixels to numbers."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _load(path: PathLike, convert: Callable[[Any], T]) -> T:
     except IsADirectoryError:
         raise FormatError("this is a directory; expected an image file.", name) from None
     except pillow.UnidentifiedImageError:
-        raise FormatError("this is not an image, or of an unknown format.", name) from None
+        raise FormatError("this is not an image, or its format is unknown.", name) from None
     except pillow.DecompressionBombError:
         raise FormatError("the image is too large.", name) from None
     # Pillow's plugins raise many kinds of errors for damaged files
@@ -204,7 +204,7 @@ def write_image(image: Array, path: PathLike) -> None:
 
 
 def encode_image(image: Array, path: PathLike) -> bytes:
-    """Return the bytes of the file :func:`write_image` writes."""
+    """Return the content of the file that :func:`write_image` writes."""
     pillow, name = need_pillow(), os.fspath(path)
     suffix = ".png" if path == "-" else os.path.splitext(name)[1].lower()
     kind = pillow.registered_extensions().get(suffix)
@@ -235,7 +235,7 @@ class Pixels:
 
     @cached_property
     def top(self) -> float:
-        """The value of white: the largest 8- or 16-bit number if pixels are such numbers, of any type; otherwise 1."""
+        """The value of white: the largest 8- or 16-bit number if pixels are such numbers, in any type; otherwise 1."""
         if self.kind in (np.uint8, np.uint16):
             return float(np.iinfo(self.kind).max)
         for white in (255.0, 65535.0):
@@ -245,7 +245,7 @@ class Pixels:
 
     @property
     def counted(self) -> bool:
-        """Whether pixels are 8- or 16-bit numbers, which are cut off at black and white."""
+        """Whether pixels are 8- or 16-bit numbers, which are clipped at black and white."""
         return self.top > 1.0
 
     @property
@@ -256,13 +256,13 @@ class Pixels:
 
     @property
     def pair(self) -> tuple[float, float]:
-        """The two values of a two-valued image; if there is only one, it and a second level."""
+        """The two values of a two-valued image; if there is only one, that value and a second level."""
         if self.low < self.high:
             return self.low, self.high
         return (0.0, self.top) if self.low in (0.0, self.top) else (self.low - 1.0, self.low)
 
     def like(self, values: Floats) -> Array:
-        """Return numbers as pixels of the kind of the image."""
+        """Return numbers as pixels in the type of the image."""
         if self.kind == np.bool_:
             return values > 0.5
         if self.kind.kind in "iu":

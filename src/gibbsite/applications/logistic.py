@@ -1,9 +1,9 @@
-"""Bayesian logistic regression of very many rows: box priors, and control variates for small minibatches.
+"""Bayesian logistic regression on millions of rows: box priors, and control variates for small minibatches.
 
 The log-likelihood is its parabola at the mode plus a remainder of each row. The parabola is one factor, known exactly
 from one pass over the data. The remainder of a row is of third order in the distance from the mode, so its bound on the
 box of the posterior is tiny, and minibatch kernels evaluate few rows: L is the sum of the bounds. Nothing is
-approximated; the parabola only determines what is summed up in advance.
+approximated; the parabola only determines which part of the sum is computed in advance.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LogisticRegression:
     plain : ContinuousModel
         The same density, with one factor for each row in full.
     mode, covariance : arrays
-        Where the likelihood is largest, and the inverse of its curvature there.
+        The mode of the likelihood, and the inverse of its curvature at the mode.
     """
 
     model: gs.ContinuousModel
@@ -78,7 +78,8 @@ def logistic_regression(
     Raises
     ------
     ModelError
-        If the data make no sense, or have no mode inside the box, as where a coefficient separates them.
+        If the data are invalid, or the likelihood has no mode inside the box, for example because a coefficient
+        separates the labels.
 
     Examples
     --------
@@ -110,7 +111,7 @@ def logistic_regression(
 
 
 def _rest(signed: Floats, mode: Floats) -> gs.factors.FunctionFactors:
-    """Return the remainder of each row without its parabola at the mode."""
+    """Return the remainder of each row beyond its parabola at the mode."""
 
     def farthest(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         across = p[:, :-1]
@@ -118,7 +119,7 @@ def _rest(signed: Floats, mode: Floats) -> gs.factors.FunctionFactors:
         return ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1)
 
     def bounds(p: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        # Taylor's rest: a sixth of a third derivative times the cube of the distance
+        # Taylor's remainder: a sixth of the third derivative times the cube of the distance
         far = np.maximum(*np.abs(farthest(p, low, high)))
         most = _THIRD / 6.0 * far**3
         return -most, most
@@ -154,7 +155,7 @@ def _read(rows: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Floats]:
         row = int(np.argwhere(~np.isfinite(data))[0, 0])
         raise ModelError(f"row {row} of the data has an entry that is not finite.")
     if not np.isin(given, (-1, 0, 1)).all() or np.unique(given).size != 2:
-        raise ModelError("the labels of a logistic regression must be two of -1, 0 and 1, and both occur.")
+        raise ModelError("the labels of a logistic regression must be 0 and 1, or -1 and 1, and both must occur.")
     return data, data * np.where(given > 0, 1.0, -1.0)[:, None]
 
 
@@ -234,7 +235,7 @@ def quadratic_factor(
 
 
 def logistic_rest(value: Floats, parameters: Floats) -> Any:
-    """Return log(1 / (1 + exp(-t))) less its parabola at t0: t = p . x, parameters are p and t0."""
+    """Return log(1 / (1 + exp(-t))) minus its parabola at t0, where t = p . x; the parameters are p and t0."""
     n = value.size
     t = 0.0
     for k in range(n):
@@ -242,7 +243,7 @@ def logistic_rest(value: Floats, parameters: Floats) -> Any:
     t0 = parameters[n]
     d = t - t0
     s = 1.0 / (1.0 + np.exp(t0))
-    if abs(d) < 0.05:  # the difference of large terms would lose digits: the series
+    if abs(d) < 0.05:  # use the series, because the difference of large terms would lose digits
         c = s * (1.0 - s)
         third = c * (1.0 - 2.0 * s)
         fourth = -c * (1.0 - 6.0 * c)

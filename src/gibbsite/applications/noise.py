@@ -29,8 +29,8 @@ _SMALLEST = 1e-2  # least sigma
 def estimate_flip(spins: Floats) -> float:
     """Estimate the probability with which pixels of a two-valued image were flipped.
 
-    With x the clean and y the seen pixels in {-1, +1}, the mean of ``y_i y_j`` is (1 - 2P)^2 that of
-    ``x_i x_j``, which tends to one as j comes closer to i.
+    With x the clean and y the noisy pixels in {-1, +1}, the mean of ``y_i y_j`` is (1 - 2P)^2 times that of ``x_i
+    x_j``, which tends to one as j approaches i.
 
     Parameters
     ----------
@@ -59,9 +59,9 @@ def estimate_flip(spins: Floats) -> float:
 def estimate_two_levels(image: Floats) -> tuple[float, float, float]:
     """Estimate the dark and the bright level of a two-level image, and the noise around them.
 
-    Mean, variance and third central moment of the clean image determine its two levels and their shares.
-    The noise has the rest of the variance; in a picture that is not of two levels, it is at least the
-    distance of the pixels from the nearer one.
+    Mean, variance and third central moment of the clean image determine its two levels and their shares. The noise
+    accounts for the rest of the variance. In a picture that does not have two levels, it is at least the distance of
+    the pixels from the nearer level.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def estimate_two_levels(image: Floats) -> tuple[float, float, float]:
     variance = _product_at_no_distance(rest, 2)
     if variance <= 1e-9 * total or total == 0.0:
         raise ArgumentError(
-            f"no two levels can be made out in the image; give {argument('means')} and {argument('sigma')}, "
+            f"two levels cannot be distinguished in the image; give {argument('means')} and {argument('sigma')}, "
             "or use a less noisy image."
         )
     skewness = _product_at_no_distance(rest, 3) / variance**1.5
@@ -104,9 +104,9 @@ def estimate_two_levels(image: Floats) -> tuple[float, float, float]:
 def may_lie_between(image: Floats, low: float, high: float) -> bool:
     """Return whether an image may be noise around levels between two bounds.
 
-    The mean of the clean image lies between them, and its variance is at most that of pixels that are at one
-    bound or the other, half of them each; the extrapolation of products to no distance is at most 1.5 times
-    that. Six standard errors are to spare: a probability below 1e-8 to reject a picture between the bounds.
+    The mean of the clean image lies between them. Its variance is at most that of an image with half of the pixels at
+    each bound, and the extrapolation of products to distance zero is at most 1.5 times as large. A margin of six
+    standard errors makes the probability of rejecting a picture between the bounds smaller than 1e-8.
     """
     mean, total = float(image.mean()), float(image.var())
     slack = _STANDARD_ERRORS * math.sqrt(total / image.size)
@@ -123,7 +123,7 @@ def may_lie_between(image: Floats, low: float, high: float) -> bool:
 def find_two_levels(image: Floats) -> tuple[float, float, float]:
     """Return the two levels of an image and the noise around them; refuse an image that has no two levels.
 
-    Where the estimates for independent noise do not fit, a scan may still fall into dark and bright.
+    If the estimates for independent noise do not fit, the pixels of a scan may still fall into dark and bright ones.
     """
     low, high, sigma = estimate_two_levels(image)
     try:
@@ -139,9 +139,9 @@ def find_two_levels(image: Floats) -> tuple[float, float, float]:
 def check_two_levels(image: Floats, low: float, high: float) -> None:
     """Refuse an image that is not noise around two levels.
 
-    Around two levels, the mean square distance of pixels from the nearer one is at most the variance of the
-    noise, which is what the image varies by beyond its products of different pixels. More than that by 3 % of
-    the squared difference of the levels (a uniform gradient has 7 %) and six standard errors is refused.
+    If there are two levels, the mean squared distance of pixels from the nearer one is at most the variance of the
+    noise, which is the variance of the image minus the extrapolated products of different pixels. Images are refused
+    that exceed it by 3 % of the squared difference of the levels (a uniform gradient has 7 %) plus six standard errors.
 
     Examples
     --------
@@ -171,17 +171,17 @@ def check_two_levels(image: Floats, low: float, high: float) -> None:
 def split_two_levels(image: Floats) -> tuple[float, float, float] | None:
     """Return the levels of an image that falls into dark and bright pixels, and the spread around them.
 
-    A scan has little noise, but its paper and ink vary from place to place, which neighbouring pixels share:
-    :func:`estimate_two_levels` takes that for a part of the clean image. Here the threshold that leaves the
-    least variance on its two sides [1]_ divides the pixels, and their means are the levels.
+    A scan has little noise, but its paper and ink vary from place to place. Neighbouring pixels share this variation,
+    so :func:`estimate_two_levels` mistakes it for a part of the clean image. Here the pixels are divided by the
+    threshold with the least variance on its two sides [1]_, and the means of the two parts are the levels.
 
     ``image`` (height, width): the image.
 
     Returns
     -------
     (float, float, float) or None
-        Dark level, bright level, sigma; None if the variance within the two parts is more than 5 % of the
-        squared difference of the levels, of which a uniform gradient has 8 % and a normal law 14 %.
+        Dark level, bright level, sigma; None if the variance within the two parts is more than 5 % of the squared
+        difference of the levels, of which a uniform gradient has 8 % and a normal distribution 14 %.
 
     References
     ----------
@@ -205,7 +205,7 @@ def split_two_levels(image: Floats) -> tuple[float, float, float] | None:
 
 
 def sigma_around(spins: Floats, levels: str = "the given means") -> float:
-    """Return the noise around -1 and +1: the mean square is that of the noise plus one."""
+    """Return the noise around -1 and +1, from the mean square, which is that of the noise plus one."""
     excess = float(np.mean(spins**2)) - 1.0
     if excess <= 0.0:
         raise ArgumentError(
@@ -219,9 +219,9 @@ def sigma_around(spins: Floats, levels: str = "the given means") -> float:
 def estimate_sigma(image: Floats) -> float:
     """Estimate the noise of a grey image from its roughness.
 
-    The difference of two Laplacians [1]_ is blind to planes and edges along the axes and turns noise of
-    standard deviation sigma into such of 6 sigma. The median of its absolute values, which few edges do not
-    move, gives sigma; where more than half of the picture is without any noise, the mean does.
+    The difference of two Laplacians [1]_ vanishes on planes and on edges along the axes, and turns noise of standard
+    deviation sigma into noise of 6 sigma. Sigma follows from the median of its absolute values, which is robust to
+    edges, or from the mean if more than half of the picture has no noise at all.
 
     Parameters
     ----------

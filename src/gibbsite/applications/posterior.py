@@ -1,8 +1,8 @@
 """The posterior of a clean image given a noisy one, and averages over it.
 
-Two levels, x in {-1, +1}: log p(x | y) = J sum_(i~j) x_i x_j + sum_i h_i x_i, so that the log-odds of
-x_i = +1 are 2 J sum_j x_j + 2 h_i. Gaussian noise around -1 and +1 gives h = y / sigma^2, flips with
-probability P give h = y log((1 - P) / P) / 2.
+Two levels, x in {-1, +1}: log p(x | y) = J sum_(i~j) x_i x_j + sum_i h_i x_i, so the log-odds of x_i = +1 are 2 J sum_j
+x_j + 2 h_i. Gaussian noise around -1 and +1 gives h = y / sigma^2, flips with probability P give h = y log((1 - P) / P)
+/ 2.
 
 More levels l: the unary term is -(y_i - l)^2 / (2 sigma^2), and neighbours that are d levels apart get
 2 J (1 - min(d, T) / T). T = 1 is the Potts prior, the same for two levels as above.
@@ -93,7 +93,7 @@ def average(
         return field.cells, field
     if method == "icm":
         if start is None:
-            raise ArgumentError("icm goes uphill from the noisy image or a given one, not from a random start.")
+            raise ArgumentError("icm starts from the noisy image or a given one, not from a random image.")
         return _indicators(model, climb(model, start.ravel())), None
     kernel = _kernel(method, sweeps) if isinstance(method, str) else method
     averages = gs.Marginals(rao_blackwell=False if states else None, batches=False)
@@ -109,7 +109,7 @@ def average(
             length=read_length(sweeps=sweeps, warmup=0),
         )
         recording = record_chains(setup, threads=read_threads(None), progress=show)
-    # without a verdict, which would take longer than these few sweeps
+    # without a verdict, which would take longer than the few sweeps
     result = make_result(recording)
     if not kernel.estimates:
         return _indicators(model, result.best_x), result

@@ -34,7 +34,7 @@ def unpack(
     def fail(reason: str) -> FormatError:
         return FormatError(f"the model is damaged: {shortened(reason)}; fetch or train it again.", name)
 
-    other = FormatError(f"this is no model of gibbsite {kind}; make one with: gibbsite {kind} train.", name)
+    other = FormatError(f"this is not a model of gibbsite {kind}; make one with: gibbsite {kind} train.", name)
     if not data.startswith(MAGIC):
         raise other
     with open_archive(data, fail) as archive:
@@ -52,7 +52,7 @@ def unpack(
         except ModelError as error:  # the header is well-formed but contradicts itself
             raise fail(str(error).rstrip(".")) from None
         for unexpected in set(archive.names) - set(wanted):
-            raise fail(f"it has an array {unexpected!r:.80}, which no such model has")
+            raise fail(f"it has an unexpected array {unexpected!r:.80}")
         return header, archive.admit(wanted)
 
 

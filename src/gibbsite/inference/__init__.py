@@ -1,4 +1,4 @@
-"""``gibbsite.infer``: a question about a model, answered by the method that fits.
+"""``gibbsite.infer``, which answers a question about a model by the method that fits.
 
 ``asking`` chooses a method, ``methods`` lists them and checks arguments, ``solving`` answers by one of them, ``trying``
 tries several in turn, and ``answer`` is the answer. The methods themselves are imported when they are used.

@@ -1,10 +1,9 @@
-"""``gibbsite.recommend``: every method that applies to a target is tried for a short time.
+"""``gibbsite.recommend``, which tries every method that applies to a target for a short time.
 
-Methods are compared by effective draws per second, of the site or state that has fewest, after a warmup of their own. A
-rate that was measured on the target itself says more than any table. What is timed is a whole run on one thread, warmup
-included, after a short one that compiles. Effective draws are the smallest over all means and standard deviations (of
-states: probabilities), from the diagnostics of the run. They do not show a bias: if the truth is known, the largest
-deviation from it is given, too.
+Methods are compared by effective draws per second, measured on the target itself. A whole run on one thread is timed,
+warmup included, after a short run that compiles. The number of effective draws is the smallest one over all means and
+standard deviations (for states, probabilities), from the diagnostics of the run. It does not show a bias, so the
+largest deviation from the truth is given, too, if the truth is known.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ _SHORT = 50  # sweeps of the run that compiles
 
 @dataclass(frozen=True)
 class Efficiency:
-    """How well a kernel has worked on a model.
+    """The efficiency of a kernel on a model.
 
     Attributes
     ----------
     n_draws, effective : int, float
-        Draws of all chains after the warmup, and the number of independent draws of equal value for the mean or
-        standard deviation that is known worst.
+        Draws of all chains after the warmup, and the number of independent draws that would give the same error of the
+        least accurate mean or standard deviation.
     seconds : float
         Time of the run, warmup included.
     rhat : float
@@ -79,7 +78,7 @@ class Efficiency:
 
     @property
     def converged(self) -> bool:
-        """Whether the chains agree, which the other numbers require."""
+        """Whether the chains agree; the other numbers are valid only if they do."""
         return self.rhat <= 1.01
 
 
@@ -101,12 +100,12 @@ def measure_efficiency(
     model, kernel
         What to measure.
     sweeps, warmup, chains, rng
-        As in :func:`gibbsite.sample`; a warmup of a fifth of the sweeps by default, in which kernels learn.
-        With ``sweeps=None`` the run takes the ``seconds`` given, a tenth of them for the warmup.
+        As in :func:`gibbsite.sample`; a warmup of a fifth of the sweeps by default, in which kernels learn. With
+        ``sweeps=None`` the run takes ``seconds``, a tenth of them for the warmup.
     truth : mapping, optional
-        Site, a number -> its mean and standard deviation.
+        Mapping from sites that are numbers to their mean and standard deviation.
     **how
-        Passed to :func:`gibbsite.sample`, as ``scan`` or ``start``.
+        Passed to :func:`gibbsite.sample`, such as ``scan`` or ``start``.
 
     Returns
     -------
@@ -127,7 +126,7 @@ def measure_efficiency(
         sample(model, kernel, **{**how, "sweeps": _SHORT, "warmup": _SHORT})
         result = sample(model, kernel, sweeps=sweeps, warmup=warmup, **how)
     verdict, numbers = result.diagnostics, np.flatnonzero(model.domains.numbers)
-    # chains that never moved agree with each other, but know nothing
+    # chains that never moved agree with each other, but carry no information
     means = [result.marginals[model.sites[i]] for i in numbers.tolist()]
     stuck = any(each.get("sd") == 0.0 or each.get("resultant") == 1.0 for each in means)
     off = bias = None
@@ -147,7 +146,7 @@ def measure_efficiency(
     )
 
 
-_AGREE = 1.1  # R-hat above which chains disagree
+_AGREE = 1.1  # chains disagree if R-hat is larger
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,7 @@ class Advice:
 
     @property
     def kernel(self) -> Kernel:
-        """Its kernel."""
+        """The kernel of the best method."""
         return self.best.kernel
 
     def table(self) -> str:
@@ -261,10 +260,10 @@ def _try(model: Model, candidate: Candidate, seconds: float, chains: int, rng: A
     except GibbsiteError as reason:
         return replace(candidate, note=str(reason))
     if found.rhat <= _AGREE:
-        # conditionals that are the same in every draw, such as one half by symmetry, give marginals at once and say
-        # nothing about how the chain moves: no draw counts for more than one
+        # conditionals that are equal in all draws, such as one half by symmetry, have infinite effective size, which
+        # says nothing about mixing; so no draw counts for more than one
         return replace(candidate, rate=min(found.effective, found.n_draws) / found.seconds)
-    # chains that disagree give no rate: each of them is worth one draw
+    # if chains disagree, each of them counts as one draw
     return replace(candidate, rate=chains / found.seconds, note=f"R-hat {in_words(found.rhat, '.2f')}")
 
 

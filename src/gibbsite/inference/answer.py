@@ -1,4 +1,4 @@
-"""An answer of :func:`gibbsite.infer`, and its lines of text."""
+"""The answer of :func:`gibbsite.infer`, and its text."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Inference(Answer):
 
     @property
     def plan(self) -> dict[str, Any]:
-        """All that decided the numbers, as plain data."""
+        """Everything that determined the numbers, as plain data."""
         plan: Any = self.result.plan
         return plan if isinstance(plan, dict) else {**plan.to_dict(), "sweeps": self.diagnostics.n_draws * plan.thin}
 
@@ -294,7 +294,7 @@ def _marginal_lines(
 
 
 def _log_z_lines(answer: Inference, before: Model | None) -> Iterator[str]:
-    """Yield the log-partition function, and bounds of it that are certain."""
+    """Yield the log-partition function and its certain bounds."""
     log_z = answer.log_z
     if log_z is None or not math.isfinite(log_z):
         yield f"log Z   no {answer.kind} known"
@@ -313,7 +313,7 @@ def _log_z_lines(answer: Inference, before: Model | None) -> Iterator[str]:
 
 
 def is_network(model: Any) -> bool:
-    """Whether a model without evidence is a Bayesian network: then Z is the probability of evidence.
+    """Tell whether a model without evidence is a Bayesian network, so that Z is the probability of evidence.
 
     Examples
     --------
@@ -331,7 +331,7 @@ def is_network(model: Any) -> bool:
 
 
 def _state_lines(answer: Inference, sites: Sequence[str] | None, most: int | None, more: str) -> Iterator[str]:
-    """Yield the best states side by side, the best one first, with log-potentials and how often they were found."""
+    """Yield the best states side by side, with log-potentials and the numbers of chains that found them."""
     evidence = answer.model.evidence
     whole = list(sites or answer.ranked[0].assignment)
     names = whole if most is None else whole[:most]
@@ -359,7 +359,7 @@ def _state_lines(answer: Inference, sites: Sequence[str] | None, most: int | Non
 
 
 def _finders(answer: Inference, found: int | None) -> str:
-    """Return how many chains have found a state; a search may combine it from states of several."""
+    """Return the text on how many chains have found a state, or that it was combined from states of several."""
     if found is None:
         return ""
     if found == 0:
@@ -368,7 +368,7 @@ def _finders(answer: Inference, found: int | None) -> str:
 
 
 def _probability(log: float) -> str:
-    """Return a probability, which may be too small for a float, from its logarithm."""
+    """Return a probability as text, given its logarithm, even if it is too small for a float."""
     return f"{math.exp(log):.6g}" if log > math.log(_LEAST) else f"exp({log:.6g})"
 
 

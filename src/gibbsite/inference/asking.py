@@ -1,4 +1,4 @@
-"""``gibbsite.infer``: choose a method, answer the question, and give the reason for the method."""
+"""``gibbsite.infer``, which chooses a method, answers the question, and gives the reason for the choice."""
 
 from __future__ import annotations
 
@@ -86,8 +86,7 @@ def infer(
         Budget; 10 seconds by default. A search with that default ends earlier if all chains agree.
     criteria : Criteria, optional
         The accuracy, 0.01 by default, the sites that are asked for (MAR), and whether chains from dispersed starts are
-        compared with a run. Sampling ends as soon as the answer is known to the accuracy, and is
-        called converged only then.
+        compared with a run. Sampling ends as soon as the answer has this accuracy, and is called converged only then.
     best : int
         How many of the best states to give (MAP): the most probable ones in order if the model is solved exactly,
         otherwise distinct local maxima that "annealed" has seen.
@@ -144,7 +143,7 @@ def infer(
     if seconds is not None and not (is_number(seconds) and 0 < seconds < math.inf):
         raise ArgumentError(f"{argument('seconds')} must be a positive number, got {describe(seconds)}.")
     check_model(model, task, method)
-    model = cast("FactorGraph", model)  # what a stored model lacks of one was refused
+    model = cast("FactorGraph", model)  # arguments that stored models do not support were refused above
     begun = time.monotonic()
     given = {**run, "seconds": seconds, "sweeps": sweeps}
     given = {name: value for name, value in given.items() if value is not None}
@@ -178,7 +177,7 @@ def infer(
     if chosen == "exact" and method == "auto":
         try:
             solved = solve(question, chosen)
-        except MemoryError:  # other processes may have taken it meanwhile
+        except MemoryError:  # other processes may have allocated it in the meantime
             chosen, reason = OTHERWISE[task], f"an exact solution did not fit into memory: {reason}"
     if chosen == "exact":
         reason = with_unused(reason, given)

@@ -1,4 +1,4 @@
-"""Many models in one call: hundreds of small ones at little more than the cost of their updates."""
+"""Sampling of many models in one call, with little overhead for hundreds of small models."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def sample_models(
     criteria: Criteria | None = None,
     progress: Any = None,
 ) -> list[Result]:
-    """Sample from many models; each result is that of a run of its own.
+    """Sample from many models; each result equals that of a separate run.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def sample_models(
     criteria : Criteria, optional
         As in :func:`gibbsite.sample`, without an accuracy: each run uses its whole budget.
     rng : int, Generator, SeedSequence, or a sequence of one seed for each model
-        A single one is the seed of the seeds. The seed of model k is ``results[k].plan.entropy``:
+        A single seed generates one for each model. The seed of model k is ``results[k].plan.entropy``:
         ``gs.sample(models[k], ..., rng=results[k].plan.entropy)`` gives the same numbers.
 
     Returns
@@ -178,7 +178,7 @@ def _read_seeds(rng: Any, many: int) -> list[int]:
 
 
 def _run(driver: Driver) -> None:
-    """Make the warmup and the draws of one model; on the thread that calls."""
+    """Run the warmup and the draws of one model on the calling thread."""
     budget = driver.setup.budget
     assert budget is not None and budget.draws is not None and budget.warmup is not None
     if budget.warmup:

@@ -1,18 +1,18 @@
-"""Do conditionals belong to one joint distribution? Asked of functions that draw, with its log-density.
+"""Tests of whether conditionals, given as functions that draw, are those of a joint log-density.
 
-At random places each block is drawn many times. Given the rest of such a draw, a coordinate of the block
-should follow the density along its own axis: its distribution function, by integration, makes it uniform,
-whatever the other coordinates are (states are spread over the step of their code), and normal scores of that
-standard normal. Five tests of every site ask whether they are, all of exact or bounded level:
+At random places each block is drawn many times. Given the rest of such a draw, a coordinate of the block should follow
+the density along its own axis. Its distribution function, found by integration, then maps it to a uniform number for
+any values of the other coordinates (states are spread over the step of their code), whose normal score is standard
+normal. Five tests of every site, all of exact or bounded level, check this:
 
 * the sum over places of squared means of scores, times the number of draws: chi-squared;
-* the sum of all squared scores, chi-squared: too wide or too narrow;
-* the same for every place by itself, for widths that are wrong in different ways;
+* the sum of all squared scores: chi-squared, against widths that are too large or too small;
+* the same for every place separately, against widths whose errors cancel between places;
 * the largest distance of the empirical from the uniform distribution function, over all draws, and at each
   place: at most 2 exp(-2 n distance^2), by the inequality of Dvoretzky, Kiefer and Wolfowitz [1]_.
 
-For the same tests the smallest deviation is computed that they would have noticed: that a test was not failed
-says that larger ones are absent, and nothing about smaller ones.
+The smallest deviations that these tests would detect are computed, too: passing excludes larger deviations, but not
+smaller ones.
 
 References
 ----------
@@ -49,13 +49,13 @@ _NODES = 100  # of the integral over each side of a value
 _PANELS = 16  # of equal width, between the smallest and the largest value
 _SHARES = 8  # of the values, between which there are more panels
 _PANEL_NODES = 6  # of the integral from the last point to a bound
-_FAR = 60.0  # log-density below its maximum that is as good as nothing
-_STEPS = 80  # of growing length, to where that is so
-_AT_A_TIME = 8  # of these steps
+_FAR = 60.0  # a log-density lower than its maximum by this is negligible
+_STEPS = 80  # largest number of steps, of growing length, to such a place
+_AT_A_TIME = 8  # number of these steps that are evaluated together
 _WARMUP = 20  # sweeps before the first place
 _MOST_DRAWS = 10**7
 _QUIET_SECONDS = 2.0  # before the first line about progress
-_LEAST = 1e-12  # nearer to 0 or 1 a distribution function is rounding
+_LEAST = 1e-12  # closer to 0 or 1, a distribution function is dominated by rounding
 
 
 class Deviations(NamedTuple):
@@ -64,11 +64,11 @@ class Deviations(NamedTuple):
     Attributes
     ----------
     mean : float
-        Of the mean, in standard deviations; the root mean square over places.
+        Deviation of the mean, in standard deviations (root mean square over places).
     sd : float
-        Of the standard deviation, relative.
+        Relative deviation of the standard deviation.
     distance : float
-        Largest difference of distribution functions; of states, of the probability of the first few.
+        Largest difference of distribution functions; for states, of their cumulative probabilities.
     """
 
     mean: float
@@ -83,7 +83,7 @@ class Compatibility:
     Attributes
     ----------
     verdict : {"compatible", "incompatible", "undecided"}
-        Whether deviations as large as ``tolerance`` are excluded, one was found, or more draws are needed.
+        Whether deviations as large as ``tolerance`` are excluded, a deviation was found, or more draws are needed.
     p_values : dict
         Smallest p-value of each site, times the number of all tests (Bonferroni).
     worst : str
@@ -91,8 +91,8 @@ class Compatibility:
     evidence : str
         What is wrong with it, empty if nothing was found.
     detects : Deviations
-        The smallest deviations that would have been found, with probability ``power``. Those of mean and
-        standard deviation are exact for normal conditionals, otherwise they are about normal scores.
+        The smallest deviations that would have been found with probability ``power``. Those of mean and standard
+        deviation are exact for normal conditionals, and otherwise refer to normal scores.
     tolerance, power, false_alarm : float
         As asked for.
     n_draws, needed : int
@@ -152,28 +152,28 @@ def check_conditionals(
     model : Conditionals
         With ``log_density``.
     tolerance : float
-        The deviation that must not go unnoticed: of a mean, in standard deviations, of a standard deviation,
-        relative, and of a distribution function; see :class:`Deviations`.
+        The deviation that must be detected, of a mean (in standard deviations), of a standard deviation (relative) and
+        of a distribution function; see :class:`Deviations`.
     places : int
-        Random places: where the conditionals themselves lead to from the start.
+        Number of random places, which are reached from the start by the conditionals themselves.
     draws : int, optional
         Draws of every block at each place; by default as many as the tolerance needs.
     false_alarm : float
-        How likely conditionals that are right are called incompatible, at most.
+        Largest probability of calling correct conditionals incompatible.
     power : float
-        How likely a deviation as large as the tolerance is found, at least.
+        Smallest probability of detecting a deviation as large as the tolerance.
     start : array (n,), optional
         A place to begin at.
     rng : int or Generator
         Seed.
     progress : optional
-        None or True: a line on stderr where it takes longer than two seconds; False: silent; a function: called
+        None or True: a line on stderr if the check takes longer than two seconds; False: silent; a function: called
         with a ``Status``.
 
     Returns
     -------
     Compatibility
-        True in conditions if it is "compatible"; ``print`` shows the verdict in a sentence.
+        Its truth value is whether it is "compatible"; ``print`` shows the verdict in a sentence.
 
     Raises
     ------
@@ -241,13 +241,13 @@ def _check_numbers(tolerance: Any, places: Any, draws: Any, false_alarm: Any, po
             raise ArgumentError(f"{argument(name)} must be a whole number of at least 1, got {value!r}.")
 
 
-# ---- what tests say, and what they can see
+# ---- tests and the deviations that they detect
 
 
 class _Scores(NamedTuple):
-    """Normal scores of all draws of a site (places, draws), where they were drawn, and whether it has states.
+    """Normal scores of all draws of a site (places, draws), the places, and whether the site has states.
 
-    ``impossible`` tells of a draw where the density is zero; empty if there was none.
+    ``impossible`` describes a draw at which the density is zero; it is empty if there was none.
     """
 
     score: Floats
@@ -257,7 +257,7 @@ class _Scores(NamedTuple):
 
 
 def _judge(found: _Scores) -> list[tuple[float, str]]:
-    """Return the p-value of every test of a site, and what it says, with room for the name of the site."""
+    """Return the p-value and the message of every test of a site; messages are formats for the name of the site."""
     from scipy import special, stats
 
     z = found.score
@@ -303,7 +303,7 @@ def _distance(z: Floats) -> float:
 
 
 def _detectable(places: int, draws: int, level: float, power: float) -> Deviations:
-    """Return the deviations that tests of a level find with a given probability."""
+    """Return the deviations that tests of a given level detect with a given probability."""
     from scipy import optimize, stats
 
     total = places * draws
@@ -317,7 +317,7 @@ def _detectable(places: int, draws: int, level: float, power: float) -> Deviatio
 
 
 def _draws_needed(tolerance: float, places: int, level: float, power: float) -> int:
-    """Return how many draws at each place find deviations as large as the tolerance."""
+    """Return the number of draws at each place that suffices to detect deviations as large as the tolerance."""
     low, high = 1, 2
     while max(_detectable(places, high, level, power)) > tolerance:
         low, high = high, 2 * high
@@ -334,12 +334,12 @@ def _draws_needed(tolerance: float, places: int, level: float, power: float) -> 
     return high
 
 
-# ---- draws, and where they lie in the law of the density
+# ---- draws, and their positions in the distribution function of the density
 
 
 @compiled
 def _fill_draws(address: int, x: Floats, out: Floats, words: Words64) -> int:
-    """Draw a block many times; return how often it went well."""
+    """Draw a block many times; return the number of successful draws."""
     many, count = out.shape
     for k in range(many):
         if np.isnan(call_at(address, x, 0, x.size, out, k * count, count, words)):
@@ -421,7 +421,7 @@ class _Examination:
                 self.x[sites] = self._draw(block, sites, 1)[0]
 
     def _draw(self, block: int, sites: Ints32, many: int) -> Floats:
-        """Draw a block; refuse what is no value of its sites."""
+        """Draw a block; refuse invalid values of its sites."""
         graph, out = self.arrays, np.zeros((many, sites.size))
         names = self.model.domains.scope_text(sites)
         place, words = self.x.copy(), self.words.copy()
@@ -441,7 +441,7 @@ class _Examination:
             row, k = (int(n) for n in np.argwhere(~inside)[0])
             name = self.model.domains.names[int(sites[k])]
             raise ModelError(
-                f"the conditional of {names} returned {out[row, k]:g} for {name!r}, which cannot be, "
+                f"the conditional of {names} returned {out[row, k]:g} for {name!r}, which is not a possible value, "
                 f"given {self.model.place_text(self.x)}."
             )
         return out
@@ -461,9 +461,9 @@ class _Examination:
         return logs
 
     def _places_in_law(self, sites: Ints32, drawn: Floats, k: int) -> tuple[Floats, str | None]:
-        """Return where drawn values lie in the law of their coordinate given all others, numbers in (0, 1).
+        """Return the conditional distribution functions, in (0, 1), of drawn values given all other coordinates.
 
-        The second value tells of a draw where the density is zero, None if there is none.
+        The second value describes a draw at which the density is zero; it is None if there is none.
         """
         site, values = int(sites[k]), drawn[:, k]
         if sites.size == 1 and not self.arrays.card[site]:
@@ -475,7 +475,7 @@ class _Examination:
         u, logs = np.empty(len(drawn)), np.empty(len(drawn))
         axes: dict[bytes, Floats] = {}
         for row, each in enumerate(drawn):
-            if time.monotonic() - self.begun - self.told > 1.0:  # laws of blocks take long
+            if time.monotonic() - self.begun - self.told > 1.0:  # blocks take long
                 self.again()
             there = self.x.copy()
             there[sites] = each
@@ -501,8 +501,8 @@ class _Examination:
     def _law(self, place: Floats, site: int, values: Floats) -> tuple[Panels, Floats]:
         """Return the density along an axis, and the masses beyond its first and last panel, up to finite bounds.
 
-        The first panels are as wide as a share of the range of the values, or hold a share of them. Farther away they
-        grow.
+        Panels near the values are a fixed share of their range wide, or contain a fixed share of them; farther away
+        they grow.
         """
         low, high = float(values.min()), float(values.max())
         knots = [np.linspace(low, high, _PANELS + 1), np.quantile(values, np.linspace(0.0, 1.0, _SHARES + 1))]
@@ -536,7 +536,7 @@ class _Examination:
         self.x[site] = np.interp(self.generator.random() * upto[-1], upto, panels.edges)
 
     def _place_in_law(self, place: Floats, site: int) -> tuple[float, float]:
-        """Return where the value at a place lies in the law of its coordinate, and the log-density there."""
+        """Return the conditional distribution function of a coordinate at its value, and the log-density there."""
         at = float(place[site])
         low, high = (float(np.append(at, self._reach(place, site, at, side))[-1]) for side in (-1.0, 1.0))
         nodes, weights = quadrature(_NODES)
@@ -551,11 +551,11 @@ class _Examination:
     def _reach(self, place: Floats, site: int, at: float, side: float) -> Floats:
         """Return values on one side of a value (-1 below, 1 above), beyond which there is hardly any mass.
 
-        They are in the order in which they move away.
+        They are in order of increasing distance.
         """
         bound = self.arrays.low[site] if side < 0 else self.arrays.high[site]
         points = at + side * 1e-3 * (1.0 + abs(at)) * 1.5 ** np.arange(_STEPS)
-        points = points[side * (bound - points) > 0]  # not the bound itself, where it may be infinite
+        points = points[side * (bound - points) > 0]  # excluding the bound itself, at which the density may be infinite
         top = -math.inf
         for first in range(0, points.size, _AT_A_TIME):
             logs = self._logs(place, site, points[first : first + _AT_A_TIME])

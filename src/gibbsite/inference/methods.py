@@ -1,4 +1,4 @@
-"""The methods of :func:`gibbsite.infer`, what they answer, the arguments they take, and checks of all these.
+"""The methods of :func:`gibbsite.infer`: their tasks and arguments, and checks of these.
 
 The command line reads its choices here, so methods are imported when they are used.
 """
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 TASKS = ("MAR", "MAP", "PR", "MMAP")
 _DECLARED = [one for one in read_declarations("kernels") if "methods" in one]
-#: What each method of weighted draws answers.
+#: Tasks of each method of weighted draws.
 WEIGHTED: dict[str, tuple[str, ...]] = {
     one["method"]: one["tasks"] for one in read_declarations("inference/importance") if "method" in one
 }
-#: What each method answers; those that :func:`solve` does not name sample with the kernel registered for them.
+#: Tasks of each method; methods that :func:`solve` does not name sample with the kernel registered for them.
 METHODS: dict[str, tuple[str, ...]] = {
     "auto": TASKS,
     "exact": TASKS,
@@ -34,8 +34,8 @@ METHODS: dict[str, tuple[str, ...]] = {
     "bp": ("MAR", "MAP", "PR"),
     "proved": ("MAP",),
 }
-#: The kernel, and its parameters, of each method that samples. "annealed" is a search, whose kernel is named here for
-#: messages.
+#: The kernel, and its parameters, of each method that samples. "annealed" is a search; its kernel is used in messages
+#: only.
 KERNELS: dict[str, tuple[str, dict[str, Any]]] = {
     name: (one["class"], one.get("arguments", {}).get(name, {})) for one in _DECLARED for name in one["methods"]
 }
@@ -53,7 +53,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "mean-field": (*_BUDGET, "parallel", "damping", "start", "tolerance", "rng"),
     "bp": (*_BUDGET, "kind", "schedule", "damping", "weight", "tolerance"),
 }
-# What "auto" does if an exact solution does not fit.
+# The methods that "auto" uses if an exact solution does not fit.
 OTHERWISE = {"MAR": "gibbs", "MAP": "annealed", "PR": "tempered", "MMAP": "annealed"}
 # Arguments that do not concern how to sample: with no others, "auto" tries several methods.
 OF_ANY_METHOD = {"seconds", "rng", "threads"}
@@ -61,7 +61,7 @@ DEFAULT_SECONDS = 10.0
 
 
 def known_methods() -> dict[str, tuple[str, ...]]:
-    """Return what each method answers, those of kernels that users have registered included."""
+    """Return the tasks of each method, including those of kernels that users have registered."""
     registry = sys.modules.get("gibbsite.kernels.registry")
     own = () if registry is None else registry.loaded_kernels()
     more = {name: tasks for one in own for name, tasks in one.methods.items() if name not in METHODS}
@@ -69,7 +69,7 @@ def known_methods() -> dict[str, tuple[str, ...]]:
 
 
 def is_weighted(method: Any) -> bool:
-    """Whether a method draws from a proposal, and weighs."""
+    """Tell whether a method uses weighted draws."""
     if isinstance(method, str):
         return method in WEIGHTED
     from gibbsite.inference.importance import ImportanceProposal
@@ -109,7 +109,7 @@ def check_arguments(
 
 
 def check_exact(exact: Any, method: str | Kernel | ImportanceProposal) -> None:
-    """Refuse exact=False except for "auto", the only method that may choose not to solve exactly."""
+    """Refuse exact=False except for "auto", the only method to which it applies."""
     if not isinstance(exact, bool):
         raise ArgumentError(f"{argument('exact')} must be True or False, got {exact!r}.")
     if exact or method == "auto":
@@ -122,7 +122,7 @@ def check_exact(exact: Any, method: str | Kernel | ImportanceProposal) -> None:
 
 
 def _no_use(name: str, method: str | Kernel | ImportanceProposal) -> str:
-    """Return the message on an argument that a method does not use."""
+    """Return the message about an argument that a method does not use."""
     if method in ("auto", "annealed", "proved"):
         return (
             f"{argument(name)} belongs to sampling runs, and this is a search for the best state; leave it "
@@ -149,7 +149,7 @@ def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:
     chains = check_integer("chains", given.get("chains", 4), 1)
     read_threads(given.get("threads"))
     read_checkpoint(given.get("checkpoint"))
-    if not isinstance(given.get("rng"), np.random.Generator):  # reading one would advance it
+    if not isinstance(given.get("rng"), np.random.Generator):  # reading a generator would advance it
         read_entropy(given.get("rng"))
     if "scan" in given:
         from gibbsite.inference.sampling import check_parts
@@ -167,13 +167,13 @@ def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:
 
 
 def with_unused(reason: str, given: dict[str, Any]) -> Text:
-    """Name the arguments that were not used in the reason for not sampling; a time limit was used to decide."""
+    """Add the unused arguments to the reason for not sampling; a time limit counts as used."""
     unused = [argument(name) for name in given if name != "seconds"]
     return Text(f"{reason}; {', '.join(unused)} not used" if unused else reason)
 
 
 def is_stored(model: Any) -> bool:
-    """Whether a model stays in its files."""
+    """Tell whether a model stays in its files."""
     from gibbsite.models.stored import StoredPairs
 
     return isinstance(model, StoredPairs)
@@ -193,7 +193,7 @@ def _check_stored(task: str, method: str | Kernel | ImportanceProposal) -> None:
 
 
 def read_best(best: Any, task: str, method: str | Kernel | ImportanceProposal, search: bool = True) -> int:
-    """Return how many best states are asked for; only a search, or an exact solution, has more than one."""
+    """Return the number of best states asked for; only a search or an exact solution has more than one."""
     from gibbsite._common.arguments import check_integer
 
     many = check_integer("best", best, 1)

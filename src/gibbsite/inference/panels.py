@@ -1,8 +1,9 @@
-"""The distribution function of a density on a line, from few values of its logarithm.
+"""Distribution functions of densities on a line, from few values of their logarithm.
 
 The line is cut into panels. In each of them the logarithm is a polynomial through five equidistant points, compared
-with the density at four points between them. Where the two differ by more than a small share of all mass, the panel
-is cut in half. Values in a panel then cost integrals of polynomials, and no further values of the density.
+with the density at four points between them. Where the two differ by more than a small share of all mass, the panel is
+cut in half. Values of the distribution function then only need integrals of these polynomials, and no further values of
+the density.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ import numpy as np
 
 from gibbsite._common.arrays import Bools, Floats
 
-_ERROR = 1e-6  # of all mass, that a panel may be wrong before it is cut in half for the last time
-_MOST_POINTS = 6000  # of a density that is rough everywhere
+_ERROR = 1e-6  # largest error of a panel, as a share of all mass, that is not reduced by cutting it in half
+_MOST_POINTS = 6000  # limit for densities that are rough everywhere
 _NODES = 8  # of integrals of polynomials
 _AT = np.linspace(0.0, 1.0, 5)
 
 
 def _basis(t: Floats) -> Floats:
-    """Return the polynomials of Lagrange for the five points of a panel, at places between 0 and 1 (last axis)."""
+    """Return the Lagrange polynomials for the five points of a panel, at places between 0 and 1 (last axis)."""
     columns = []
     for k in range(5):
         others = np.delete(_AT, k)
@@ -36,7 +37,7 @@ _BETWEEN = _basis((_AT[1:] + _AT[:-1]) / 2)
 
 @functools.cache
 def quadrature(many: int) -> tuple[Floats, Floats]:
-    """Return nodes and weights of Gauss and Legendre.
+    """Return the nodes and weights of Gauss-Legendre quadrature.
 
     Examples
     --------
@@ -57,7 +58,7 @@ class Panels(NamedTuple):
 
     @property
     def edges(self) -> Floats:
-        """Where panels begin, and where the last one ends."""
+        """The edges of the panels."""
         return np.append(self.points[:, 0], self.points[-1, -1])
 
     def below(self, values: Floats) -> tuple[Floats, Bools]:
@@ -76,14 +77,14 @@ def _integrate(logs: Floats, width: Floats, share: Floats, top: float) -> Floats
     nodes, weights = quadrature(_NODES)
     t = share[:, None] * (0.5 + 0.5 * nodes)
     inside = (_basis(t) * logs[:, None, :]).sum(axis=-1)
-    # between points a polynomial may be larger than the logarithm ever is
+    # limited, because between points a polynomial may exceed the logarithm
     inside = np.minimum(inside, logs.max(axis=1, keepdims=True) + 1.0) - top
     found: Floats = 0.5 * width * share * (np.exp(inside) @ weights)
     return found
 
 
 def find_panels(log_density: Callable[[Floats], Floats], edges: Floats) -> Panels | None:
-    """Cut a line into panels in which the logarithm of a density is known, beginning with given ones.
+    """Refine given panels of a line until the logarithm of a density is accurate in each of them.
 
     Returns None if the density is zero at all points.
 
@@ -132,7 +133,7 @@ def find_panels(log_density: Callable[[Floats], Floats], edges: Floats) -> Panel
 
 
 def _compare(logs: Floats, seen: Floats, width: Floats, top: float) -> Floats:
-    """Return about how much mass of each panel its polynomial is wrong by."""
+    """Return the approximate error of the mass of each panel due to its polynomial."""
     with np.errstate(invalid="ignore", over="ignore"):
         apart = np.abs(np.exp(logs @ _BETWEEN.T - top) - np.exp(seen - top)).max(axis=1)
     largest = np.exp(np.maximum(logs.max(axis=1), seen.max(axis=1)) - top)

@@ -1,4 +1,4 @@
-"""``gibbsite.perfect_draws``: independent draws of a model, without bias."""
+"""``gibbsite.perfect_draws``, which makes independent draws from a model without bias."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng:
     Raises
     ------
     SamplingError
-        If a draw takes more sweeps; ``error.result`` has the draws before it, if any.
+        If a draw takes more sweeps; ``error.result`` has the earlier draws, if any.
 
     See Also
     --------
@@ -67,7 +67,7 @@ def perfect_draws(model: FactorGraph, n: int, *, sweeps: int | None = None, rng:
         model, kernel, None, keep_marginals("draws", kernel), rng=rng, length=read_length(sweeps=count, warmup=0)
     )
     try:
-        with whole_runs_only():  # there is no verdict, which would be about marginals
+        with whole_runs_only():  # without a verdict, which would be about marginals
             recording = record_chains(setup, threads=read_threads(None), progress=choose_progress(False))
     except SamplingError as wrong:
         wrong.result = None if wrong.recording is None else make_result(wrong.recording)

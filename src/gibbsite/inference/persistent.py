@@ -1,4 +1,4 @@
-"""Chains that go on where they were: for training loops, and anything else that runs in pieces."""
+"""Chains that continue from call to call, for training loops and other work in pieces."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PersistentChains:
     model : Model
         The model; :meth:`reweight` changes its weights.
     kernel : Kernel, optional
-        How a site moves; as in :func:`gibbsite.sample`.
+        The algorithm that updates a site, as in :func:`gibbsite.sample`.
     chains : int
         Number of chains.
     scan, start, threads : optional
@@ -50,8 +50,7 @@ class PersistentChains:
         Seed. As long as weights do not change, the states are those of one run of :func:`gibbsite.sample`
         with this seed, without warmup, and as many sweeps as all calls together.
     record : optional
-        What to record of the latest call, as in :func:`gibbsite.sample`; marginals by default, without means
-        of batches.
+        What to record of the latest call, as in :func:`gibbsite.sample`; by default marginals without batch means.
 
     See Also
     --------
@@ -60,7 +59,7 @@ class PersistentChains:
 
     Notes
     -----
-    Chains are pickled with everything they need to go on bit for bit.
+    Pickled chains continue bit for bit.
 
     References
     ----------
@@ -100,7 +99,7 @@ class PersistentChains:
         self._latest = self._total = self._epoch = 0
 
     def _begin(self) -> Driver:
-        """Make the chains as they are before the first sweep."""
+        """Return the chains in their state before the first sweep."""
         model, entropy, start = self._given
         setup = prepare(model, *self._asked, rng=entropy, start=start, tune=False)
         refuse_meetings(setup)
@@ -119,14 +118,14 @@ class PersistentChains:
         return self._total
 
     def run(self, sweeps: int = 1, *, model: Model | None = None) -> PersistentChains:
-        """Move all chains on.
+        """Advance all chains.
 
         Parameters
         ----------
         sweeps : int
-            By how many sweeps.
+            Number of sweeps.
         model : Model, optional
-            The model to go on in, as :meth:`reweight` makes it; the present one by default.
+            The model with which to continue, such as a reweighted one; the present one by default.
 
         Returns
         -------
@@ -150,7 +149,7 @@ class PersistentChains:
         return self
 
     def reweight(self, **weights: Any) -> PersistentChains:
-        """Give named groups of factors new weights, as ``model.reweight`` does; states stay where they are.
+        """Give named groups of factors new weights, as ``model.reweight`` does, and keep the states.
 
         Returns
         -------
@@ -167,31 +166,31 @@ class PersistentChains:
         check_parts(model, None, None)
         driver, old = self._driver, self._driver.setup
         if not np.array_equal(model.cards, old.model.cards):
-            raise ArgumentError("Chains can only go on in a model of the same sites with as many states each.")
+            raise ArgumentError("Chains can only continue with a model that has the same sites and numbers of states.")
         self._epoch += 1
         setup = replace(lay_out_chains(model, *self._asked), entropy=old.entropy, starts=old.starts, start=old.start)
-        if _arrangement(setup) != _arrangement(old):  # chains are laid out anew, with new random numbers
+        if _arrangement(setup) != _arrangement(old):  # the layout changes, and with it the random numbers
             starts = tuple(driver.states_by_chain())
             self._driver = Driver(replace(setup, starts=starts), first=self._epoch * len(starts))
             self._driver.setup = setup
             return
         driver.adopt(setup)
         driver.arrays = [setup.layout.arrays(size) for size in driver.sizes]
-        if isinstance(setup.layout, PlainLayout):  # memories must not remember the old weights
+        if isinstance(setup.layout, PlainLayout):  # memories must not keep values computed from the old weights
             for k, state in enumerate(driver.states):
                 if is_rebuildable(state.memory):
                     driver.states[k] = state._replace(memory=setup.kernel.memory(setup.graph, state.rng))
                 elif isinstance(setup.kernel, Stateful):
                     setup.kernel.forget(state.memory)
 
-    # ---- what there is
+    # ---- states and results
 
     @property
     def states(self) -> Array:
-        """Where the chains are (chains, sites): codes of states, or numbers.
+        """The states of the chains (chains, sites): codes of states, or numbers.
 
-        It can be set, to all that ``start=`` of :func:`gibbsite.sample` takes: one state for all chains, or a
-        row for each. Chains go on from there with new random numbers.
+        It can be set to anything that ``start=`` of :func:`gibbsite.sample` accepts: one state for all chains, or a row
+        for each. Chains then continue from there with new random numbers.
 
         Examples
         --------
@@ -213,7 +212,7 @@ class PersistentChains:
 
     @property
     def labels(self) -> Array:
-        """Where the chains are (chains, sites), as labels of states."""
+        """The states of the chains (chains, sites), as labels."""
         codes, model = self.states, self.model
         if model.domains.numbers.any():
             return codes
@@ -232,13 +231,13 @@ class PersistentChains:
         return SiteTable(self.model.domains, cells, graph.binary, True, seen)
 
     def pair_moments(self, pairs: Any = "edges") -> tuple[Ints32, Floats]:
-        """Return pairs of sites, and the mean product of their labels over the chains as they stand.
+        """Return pairs of sites, and the mean product of their labels over the current states of the chains.
 
         Parameters
         ----------
         pairs : array (m, 2) or "edges"
-            The pairs; "edges" takes every pair that shares a factor of two sites. Where labels are not
-            numbers, codes are multiplied.
+            The pairs; "edges" means every pair that shares a factor of two sites. If labels are not numbers, codes are
+            multiplied.
         """
         found = read_pairs(self.model, pairs)
         values = self.labels
@@ -248,11 +247,11 @@ class PersistentChains:
     def result(self) -> Result:
         """Return the latest call as a result of sampling, with what was recorded."""
         if not self._latest:
-            raise ArgumentError("The chains have not moved yet; call run() first.")
+            raise ArgumentError("The chains have not made a sweep yet; call run() first.")
         recording = replace(self._driver.recording(), seconds=float("nan"), report={}, memories=(), kept={})
         return make_result(recording).judged(look="off")
 
-    # ---- keeping
+    # ---- pickling
 
     def __getstate__(self) -> dict[str, Any]:
         arrays: dict[str, Array] = {}
@@ -289,7 +288,7 @@ def refuse_meetings(setup: Setup) -> None:
 
 
 def _arrangement(setup: Setup) -> tuple[Any, ...]:
-    """Return what decides how states are laid out; orders follow from the structure of the model."""
+    """Return the properties that determine the layout of states."""
     layout, graph = setup.layout, setup.graph
     structure = None if isinstance(layout, PlainLayout) else id(graph.shared)
     return type(layout), layout.name, layout.width, graph.kind, structure

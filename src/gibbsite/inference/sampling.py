@@ -1,4 +1,4 @@
-"""``gibbsite.sample``: the whole way from a model to a result."""
+"""``gibbsite.sample``, which goes all the way from a model to a result."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def sample(
         always kept, because the verdict is about them, unless only the best state is asked for;
         ``gs.Marginals(sites=["A"])`` keeps those of some sites, which is faster for large models.
     criteria : Criteria, optional
-        How accurate the marginals are to be, of which sites, and whether chains from dispersed starts are
-        compared with the run: ``gs.Criteria(accuracy=0.01)`` ends the run as soon as it has converged and four
-        standard errors of every marginal are at most 0.01.
+        The accuracy of the marginals, the sites that are asked for, and whether chains from dispersed starts are
+        compared with the run: ``gs.Criteria(accuracy=0.01)`` ends the run as soon as it has converged and four standard
+        errors of every marginal are at most 0.01.
     checkpoint : path or Checkpoint, optional
         File to save the run to at intervals; ``gs.Checkpoint(path, resume=True)`` continues from it.
     threads : int, optional
@@ -103,8 +103,8 @@ def sample(
     Raises
     ------
     SamplingError
-        If steps went wrong, as where a function of the user returned NaN; ``error.result`` has what was
-        recorded before.
+        If a step failed, for example because a user's function returned NaN; ``error.result`` has what was recorded
+        before.
 
     Warns
     -----
@@ -133,7 +133,7 @@ def sample(
     threads = read_threads(threads)
     if criteria.accuracy is not None and kernel is not None and not kernel.estimates:
         raise IncompatibleError(
-            f"{type(kernel).__name__} estimates no probabilities, so there is no error to stop at; leave out "
+            f"{type(kernel).__name__} estimates no probabilities, so a run cannot end at an accuracy; leave out "
             f"{argument('accuracy')}."
         )
     length = read_length(sweeps, seconds, warmup)
@@ -154,7 +154,7 @@ def sample(
 
             asked = clock()
             executor = stack.enter_context(find_executor(on))
-            begun += clock() - asked  # starting a cluster takes no time of the budget
+            begun += clock() - asked  # the time for starting a cluster does not count
         if saving is not None and saving.stored is not None:
             rng, length = saving.continued(rng, length)
         setup = prepare(
@@ -202,7 +202,7 @@ def try_out(
 ) -> Result:
     """Sample for a short time, to see how well a kernel works; only the cheap checks of the verdict are made.
 
-    An interrupt raises KeyboardInterrupt, because half of a trial says nothing about the kernel.
+    An interrupt raises KeyboardInterrupt, because an incomplete trial is not informative.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def record_chains(
     Parameters
     ----------
     setup : Setup
-        What runs.
+        The run, as :func:`prepare` returns it.
     threads : int
         Threads of this process.
     progress : Progress
@@ -281,7 +281,7 @@ def record_chains(
 
 
 def check_parts(model: Any, kernel: Any, scan: Any) -> None:
-    """Refuse what is no model, kernel or scan."""
+    """Refuse arguments that are not a model, a kernel or a scan."""
     from gibbsite.models import Model
 
     if not isinstance(model, Model):

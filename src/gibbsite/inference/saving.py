@@ -1,4 +1,4 @@
-"""``gs.save`` and ``gs.load``: answers and scans on disk, each as one archive of arrays and a JSON header."""
+"""``gs.save`` and ``gs.load``, which keep answers and scans on disk as archives of arrays and a JSON header."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _READERS = {
     "gibbsite answer": (1, "gibbsite.results.answer", "read_answer"),
     "gibbsite scan": (2, "gibbsite.inference.influence.optimise", "read_stored"),
 }
-# Exceptions of building an object from inconsistent data.
+# Exceptions raised when an object is built from inconsistent data.
 _INCONSISTENT = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError)
 
 

@@ -1,4 +1,4 @@
-"""One method and its answer; best states found by a search or by any run, proved and counted."""
+"""Answers by a single method, and best states of searches and runs."""
 
 from __future__ import annotations
 
@@ -22,10 +22,16 @@ if TYPE_CHECKING:
     from gibbsite.results.verdict.criteria import Criteria
     from gibbsite.sampling.length import Steps, Sweeps
 
-_PILOT_SHARE, _AGREE = 0.2, 1.1  # share of a time limit for choosing among kernels, and an R-hat that is good enough
-_BOUND_SHARE = 0.05  # of a time limit, for a bound of log Z by mean field
-_SEARCH_SHARE = 0.5  # of a time limit, for the search before a proof
-_MOST_COUNTED, _MOST_COUNTED_SITES = 1024, 2000  # best states that are counted exactly, and sites then
+_PILOT_SHARE, _AGREE = (
+    0.2,
+    1.1,
+)  # share of a time limit for choosing among kernels, and the largest R-hat that is acceptable
+_BOUND_SHARE = 0.05  # share of a time limit for a bound of log Z by mean field
+_SEARCH_SHARE = 0.5  # share of a time limit for the search before a proof
+_MOST_COUNTED, _MOST_COUNTED_SITES = (
+    1024,
+    2000,
+)  # largest number of best states that are counted exactly, and of sites of such models
 
 
 class Question(NamedTuple):
@@ -75,7 +81,7 @@ def solve(question: Question, method: str | Kernel | ImportanceProposal) -> Any:
     sampled = model if cooling == 1.0 else temper(model, cooling)
     budget: dict[str, Any] = {"sweeps": sweeps, "seconds": seconds}
     drawn = sample(sampled, kernel, criteria=judged_by, progress=progress, **budget, **run)
-    if cooling != 1.0:  # log-potentials are those of the model that was asked about
+    if cooling != 1.0:  # report log-potentials of the original model
         drawn = replace(drawn, bests=drawn.bests / cooling)
     return drawn.judged(task=task, accuracy=criteria.accuracy)
 
@@ -107,7 +113,7 @@ def bound_below(model: FactorGraph, seconds: float | None) -> tuple[float, float
 
 
 def _draw_weighted(question: Question, method: Any) -> WeightedResult | LogZInterval:
-    """Draw until the draws converge or, for log Z, whose bounds improve all the time, until the budget is used."""
+    """Draw until the draws converge or, for log Z, whose bounds keep improving, until the budget is used up."""
     from gibbsite.inference.importance import bound_log_z, sample_weighted
     from gibbsite.inference.importance.base import make_proposal
 
@@ -120,10 +126,10 @@ def _draw_weighted(question: Question, method: Any) -> WeightedResult | LogZInte
 
 
 def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dict[str, Any]) -> Kernel:
-    """Return the kernel that a kernel stands for on a model: of several candidates, the best one in short runs.
+    """Return the best of the candidates of a kernel for a model, compared in short runs.
 
     Effective draws per second decide among candidates whose chains agree. If none do, the largest and the average
-    disagreement about a marginal decide: chains that never move agree on most of them.
+    disagreement about a marginal decide, because chains that never move agree on most marginals.
     """
     from gibbsite.graphs.compile import compile_graph
     from gibbsite.inference.sampling import try_out
@@ -147,7 +153,7 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
 
 
 def _read_messages(run: dict[str, Any], task: str) -> dict[str, Any]:
-    """Return the arguments of belief propagation: maxima are for a most probable state, sums for the rest."""
+    """Return the arguments of belief propagation: kind "max" for a most probable state, otherwise sums."""
     kind = run.get("kind", "max" if task == "MAP" else "sum")
     if (kind == "max") != (task == "MAP"):
         raise ArgumentError(
@@ -158,7 +164,7 @@ def _read_messages(run: dict[str, Any], task: str) -> dict[str, Any]:
 
 
 def count_ties(model: FactorGraph, found: Any) -> dict[str, Any] | None:
-    """Return how many states are as good as the best one, as far as the result shows."""
+    """Return the number of states that are as good as the best one, as far as it is known."""
     from gibbsite.inference.best_states.found import SearchResult
     from gibbsite.inference.exact import ExactResult
 

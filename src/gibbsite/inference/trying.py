@@ -1,10 +1,10 @@
-"""Models that cannot be solved exactly: methods are tried in turn until one converges and a second agrees.
+"""Answers for models that cannot be solved exactly, by trying methods until one converges and a second agrees.
 
-Every method judges its own answer, and the first that converges is taken. Forward draws come first where the factors
-are those of a Bayesian network. Mini-buckets come early where there are many zeros, which trap chains. One block of all
-sites comes before chains of single sites where its tables are small. Replica exchange comes last: it crosses between
-modes that chains of single sites have found. Blocks of some of the sites are not tried: their draws are correlated like
-those of single sites where couplings are strong, and cost more where they are weak.
+Every method judges its own answer, and the first that converges is taken. Forward draws come first if the factors are
+those of a Bayesian network. Mini-buckets come early if there are many zeros, which trap chains. One block of all sites
+comes before single-site chains if its tables are small. Replica exchange comes last, because it crosses between modes.
+Blocks of some of the sites are not tried: their draws are as correlated as those of single sites if couplings are
+strong, and cost more if they are weak.
 """
 
 from __future__ import annotations
@@ -27,18 +27,20 @@ if TYPE_CHECKING:
     from gibbsite.results.answer import Diagnostics
     from gibbsite.results.verdict.convergence import Check
 
-_CHECK_SHARE = 0.2  # of a time limit, which a check may take if the answer itself has taken less
-_LEAST_SHARE = 0.05  # of a time limit, which must be left for another method to be tried
-_HEAVY_TAIL = 0.7  # of weights: from this Pareto k on, their errors mean nothing
+_CHECK_SHARE = 0.2  # share of a time limit that a check may take, even if the answer itself took less
+_LEAST_SHARE = 0.05  # another method is tried only if this share of a time limit is left
+_HEAVY_TAIL = 0.7  # errors of weighted draws are unreliable if Pareto k is larger
 
 
-_MOST_SITES = 20_000  # of models for which other methods than single sites are prepared, which takes long
-_MANY_ZEROS = 0.1  # share of the factors of several sites that have zeros, from which on single sites come later
-_WHOLE_ENTRIES = 2.0**21  # of all tables of a block of all sites, which is drawn in some hundredths of a second
+_MOST_SITES = 20_000  # larger models are only sampled by single sites, because preparing other methods takes long
+_MANY_ZEROS = 0.1  # single sites come later if a larger share of the factors of several sites has zeros
+_WHOLE_ENTRIES = (
+    2.0**21
+)  # largest number of entries of all tables of a block of all sites, which is then drawn in about 0.03 seconds
 
 
 class Attempt(NamedTuple):
-    """A method, the share of the time left that it may take, and why it is tried."""
+    """A method, the share of the remaining time that it may take, and the reason for trying it."""
 
     method: str
     share: float
@@ -46,7 +48,7 @@ class Attempt(NamedTuple):
 
 
 def plan_attempts(model: FactorGraph, task: str = "MAR") -> tuple[Attempt, ...]:
-    """Return the methods to try for marginals, or for log Z (PR), one after the other until one converges.
+    """Return the methods to try in turn for marginals, or for log Z (PR).
 
     Examples
     --------
@@ -62,7 +64,7 @@ def plan_attempts(model: FactorGraph, task: str = "MAR") -> tuple[Attempt, ...]:
     from gibbsite.inference.exact.plan import outline
 
     network = [Attempt("forward", 0.3, "a Bayesian network")] if _is_network(model) else []
-    fits = outline(model).order.total <= _WHOLE_ENTRIES  # mini-buckets need the order of elimination anyway
+    fits = outline(model).order.total <= _WHOLE_ENTRIES  # mini-buckets need the elimination order, too
     whole = [Attempt("blocks", 0.5, "all sites are drawn at once")] if fits else []
     if _share_with_zeros(model) >= _MANY_ZEROS:
         others = [Attempt("mini-bucket", 0.85, "many zeros"), *whole, Attempt("gibbs", 0.3, "single sites")]
@@ -116,7 +118,7 @@ def try_in_turn(question: Question, reason: str) -> tuple[str, str, Any, tuple[f
 
     Returns the method, the reason for it, its answer, and bounds of log Z, which hold whichever method found them.
     Marginals from chains are checked by the next method if time is left, because chains are judged by their agreement
-    alone; weighted draws are judged by what they can have missed.
+    alone; weighted draws are judged by the probability that they may have missed.
     """
     task, seconds = question.task, question.seconds
     assert seconds is not None  # there is a default
@@ -148,7 +150,7 @@ def try_in_turn(question: Question, reason: str) -> tuple[str, str, Any, tuple[f
             now = clock()
             limit = min(seconds - (now - begun), max(now - before, _CHECK_SHARE * seconds))
             if task == "MAR" and number < len(attempts) and needs_check(one) and limit > 0.0:
-                with suppress(GibbsiteError):  # a method that cannot take the model says nothing about the answer
+                with suppress(GibbsiteError):  # a method that does not apply to the model does not affect the answer
                     second = answer(attempts[number], limit)
                     stopped = one.found.interrupted or second.found.interrupted
                     query = question.criteria.query
@@ -174,10 +176,10 @@ def try_in_turn(question: Question, reason: str) -> tuple[str, str, Any, tuple[f
 
 
 def uncertainty(one: Tried, task: str) -> float:
-    """Return how far off an answer may be according to its own method, at most 1 for marginals.
+    """Return the largest error of an answer according to its own method, at most 1 for marginals.
 
-    If the tail of weights is heavy, their errors mean nothing, and the largest probability of states that were not
-    drawn counts.
+    If the tail of weights is heavy, their errors are unreliable, and the largest possible probability of states that
+    were not drawn is returned.
     """
     numbers = one.verdict.figures
     missed = float(numbers["unseen"]) if numbers.get("pareto_k", 0.0) > _HEAVY_TAIL else 0.0
@@ -186,13 +188,13 @@ def uncertainty(one: Tried, task: str) -> float:
 
 
 def standard_error(one: Tried, task: str) -> float:
-    """Return the largest standard error of an answer, infinite if there is none; it decides between equals."""
+    """Return the largest standard error of an answer, infinite if there is none, which breaks ties."""
     error = one.found.log_z_error if task == "PR" else one.verdict.figures.get("mcse_max")
     return float(error) if error is not None and math.isfinite(error) else math.inf
 
 
 def needs_check(one: Tried) -> bool:
-    """Whether a second method has to check an answer: not if draws were independent."""
+    """Tell whether a second method has to check an answer, which is not needed if draws are independent."""
     if is_weighted(one.attempt.method):
         return False
     from gibbsite.results.verdict.convergence import WITHOUT_LOOK
@@ -203,8 +205,7 @@ def needs_check(one: Tried) -> bool:
 def compare_answers(first: Tried, second: Tried, query: Iterable[Any] | None = None) -> Check:
     """Compare marginals with those of a second method: all of them, or those of the sites asked for.
 
-    Two converged answers differ by at most twice the accuracy; otherwise one of them is wrong, and neither can be
-    relied upon.
+    Two converged answers differ by at most twice the accuracy; otherwise one of them is wrong, and neither is reliable.
     """
     from gibbsite.results import compare
     from gibbsite.results.verdict.convergence import Check

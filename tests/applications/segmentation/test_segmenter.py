@@ -198,7 +198,7 @@ def test_a_model_is_the_same_after_saving(tmp_path: Path) -> None:
     with pytest.raises(gs.errors.FormatError, match="damaged"):
         Segmenter.load(tmp_path / "b.seg")
     (tmp_path / "c.seg").write_bytes(b"nothing")
-    with pytest.raises(gs.errors.FormatError, match="no model of gibbsite segment"):
+    with pytest.raises(gs.errors.FormatError, match="not a model of gibbsite segment"):
         Segmenter.load(tmp_path / "c.seg")
 
 
@@ -307,7 +307,7 @@ def test_errors_name_what_is_wrong_with_folders(tmp_path: Path) -> None:
         read_labelled(folder)
     write_folder(folder)
     (folder / "classes.json").write_text("{}")
-    with pytest.raises(gs.errors.FormatError, match="is no list of classes"):
+    with pytest.raises(gs.errors.FormatError, match="is not a list of classes"):
         read_labelled(folder)
     blank = write_folder(tmp_path / "blank", 1)
     pillow.fromarray(np.zeros((213, 320), np.uint8)).save(blank / "p0_GT.png")
@@ -319,5 +319,5 @@ def test_a_class_without_examples_is_refused(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "a", 1)
     shown = set(read_labelled(folder).classes)
     absent = next(name for name in pictures().classes if name not in shown)
-    with pytest.raises(gs.errors.ArgumentError, match="has no example"):
+    with pytest.raises(gs.errors.ArgumentError, match="no label map shows"):
         read_labelled(folder, [absent])

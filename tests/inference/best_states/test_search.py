@@ -352,7 +352,7 @@ def test_a_checkpoint_of_another_layout_is_refused_in_one_sentence(tmp_path: Any
     for layout in (True, LAYOUT + 1):  # the first layout had no array "last", among other things
         kept = {name: part for name, part in arrays.items() if not name.endswith("/last")}
         save_checkpoint(saved, about["plan"], {**about["progress"], "search": layout}, [], kept)
-        with pytest.raises(gs.errors.CheckpointError, match="another version of gibbsite, which kept a search in"):
+        with pytest.raises(gs.errors.CheckpointError, match="another version of gibbsite, which stored a search in"):
             search_best(glass((4, 4), 3), sweeps=100, checkpoint=gs.Checkpoint(saved, resume=True), **given)
 
 

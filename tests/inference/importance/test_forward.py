@@ -232,7 +232,7 @@ def test_weight_bounds_hold_and_are_attained_without_splits() -> None:
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(gs.errors.ModelError, match=r"no Bayesian network: no factor is the conditional table of"):
+    with pytest.raises(gs.errors.ModelError, match=r"not a Bayesian network: no factor is the conditional table of"):
         gs.sample_weighted(gs.ising_grid((2, 2), coupling=0.3), progress=False)
     for wrong in (
         {"draws": 0},

@@ -171,7 +171,7 @@ MODEL = gs.FactorGraph({"a": 2, "b": 2, "c": 2}, [(("a", "b"), [[2, 1], [1, 2]])
         ({"sweeps": 5}, "not both"),
         ({"accuracy": 0.0, "steps": None}, "accuracy"),
         ({"accuracy": "high", "steps": None}, "accuracy"),
-        ({"steps": None}, "for how long"),
+        ({"steps": None}, "Give a length"),
         ({"scan": "systematic"}, "scan"),
         ({"scan": [0, 7]}, "site 7"),
     ],

@@ -276,5 +276,5 @@ def test_bad_requests_end_in_one_line(given: dict[str, object], said: str) -> No
 
 
 def test_vacuous_models_say_why() -> None:
-    with pytest.raises(gs.errors.ModelError, match=r"(best reached|no bound is smaller).*>= 1"):
+    with pytest.raises(gs.errors.ModelError, match=r"(best reached|no scan lowers the bound).*>= 1"):
         gs.dogs(gs.ising_grid((4, 4), coupling=1.0), target=0, accuracy=0.01, steps=2000)

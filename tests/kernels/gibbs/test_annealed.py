@@ -189,7 +189,7 @@ def test_only_the_best_state_and_energies_are_recorded() -> None:
     for record in ("marginals", "draws", "pairs", gs.recorders.Joint([(0, 1)])):
         with pytest.raises(gs.errors.IncompatibleError, match="AnnealedGibbs does not keep the law"):
             gs.sample(MODELS["glass"], kernel, record=record, progress=False)
-    with pytest.raises(gs.errors.IncompatibleError, match="no error to stop at"):
+    with pytest.raises(gs.errors.IncompatibleError, match="cannot end at an accuracy"):
         gs.sample(MODELS["glass"], kernel, criteria=gs.Criteria(accuracy=0.04), progress=False)
 
 

@@ -21,13 +21,13 @@ _SEPARATORS = str.maketrans("", "", ".,-'/&")
 
 
 def shape(word: str) -> str:
-    """Return the kinds of the letters of a word, with runs shortened to two."""
+    """Return the shape of a word: the kind of each letter, with runs shortened to two."""
     letters = "".join("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word[:40])
     return _RUN.sub(r"\1\1", letters)
 
 
 def kind(word: str) -> str:
-    """Return the shape of a word in one word."""
+    """Return the kind of a word: its shape summarised in one term."""
     plain = word.translate(_SEPARATORS)
     if not plain:
         return "sign"
@@ -66,7 +66,7 @@ WORD: dict[str, Callable[[str], Values]] = {
 
 @lru_cache(maxsize=1 << 17)
 def is_capitalised(word: str) -> bool:
-    """Tell whether a word looks like a name: it has a capital, and is more than one letter."""
+    """Tell whether a word looks like a name: it has a capital letter and more than one letter."""
     return len(word) > 1 and any(c.isupper() for c in word) and word[0].isalnum()
 
 

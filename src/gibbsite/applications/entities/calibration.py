@@ -1,4 +1,4 @@
-"""Calibration of the probabilities of entities: how often stated probabilities are right, and a correction of them."""
+"""Calibration of the probabilities of entities: their calibration error, and a correction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BINS = 10  # of equal width
 
 
 def compare(documents: Sequence[Document], tagged: Sequence[Tagged]) -> tuple[Floats, Bools]:
-    """Return the probabilities of all entities found, and whether each agrees with the labels of its document."""
+    """Return the probabilities of all entities found, and whether each one agrees with the labels of its document."""
     stated, right = [], []
     for document, one in zip(documents, tagged, strict=True):
         gold = [set(find_spans(sentence.labels or [])) for sentence in document.sentences]
@@ -43,19 +43,21 @@ def calibration_error(stated: Floats, right: Bools) -> tuple[float, list[dict[st
 
 
 def log_odds(p: Floats) -> Floats:
-    """Return the log-odds of probabilities, those of 0 and 1 finite."""
+    """Return the log-odds of probabilities, clipped so that those of 0 and 1 are finite."""
     inside = np.clip(p, 1e-4, 1.0 - 1e-4)
     return np.log(inside / (1.0 - inside))
 
 
 def learn_correction(stated: Floats, right: Bools) -> Correction:
-    """Return slope and intercept of a logistic regression of being right on the log-odds that were stated."""
+    """Return slope and intercept of a logistic regression of correctness on the stated log-odds."""
     odds, truth = log_odds(stated), right.astype(float)
 
     def loss(x: Floats) -> tuple[float, Floats]:
         z = x[0] * odds + x[1]
         gap = 1.0 / (1.0 + np.exp(-z)) - truth
-        prior = np.array([x[0] - 1.0, x[1]])  # with few entities, probabilities hardly change
+        prior = np.array(
+            [x[0] - 1.0, x[1]]
+        )  # a weak prior, so that probabilities hardly change if there are few entities
         value = float((np.logaddexp(0.0, z) - truth * z).sum() + 2.0 * prior @ prior)
         return value, np.array([gap @ odds, gap.sum()]) + 4.0 * prior
 

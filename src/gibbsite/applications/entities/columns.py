@@ -81,7 +81,7 @@ def read_columns(
             continue
         if len(columns[0]) > _MOST_TOKEN:
             raise FormatError(
-                f"a token of {len(columns[0]):,} characters; expected a token and its label a line.",
+                f"a token of {len(columns[0]):,} characters; expected a token and its label in each line.",
                 source.name,
                 number,
             )
@@ -95,7 +95,7 @@ def read_columns(
             )
         if labelled and len(columns) != width:
             raise FormatError(
-                f"{len(columns)} columns where lines before have {width}; expected as many in every line.",
+                f"{len(columns)} columns, but earlier lines have {width}; expected the same number in every line.",
                 source.name,
                 number,
             )
@@ -107,7 +107,7 @@ def read_columns(
             labels.append(columns[1] if "\t" in line else columns[-1])
     close()
     if not any(document.sentences for document in documents):
-        raise FormatError("the file has no sentence; expected a token a line.", source.name)
+        raise FormatError("the file has no sentence; expected a token in each line.", source.name)
     if labelled:
         _normalise(documents, source.name, classes or {}, scheme)
     return [document for document in documents if document.sentences]
@@ -127,17 +127,17 @@ def _normalise(documents: Iterable[Document], name: str, classes: Mapping[str, s
 
 
 def _judge_faults(sentences: list[Sentence], name: str, scheme: str) -> None:
-    """Refuse labels that violate BIO; a few in a large file are read as scoring programs do, with a warning."""
+    """Refuse labels that violate BIO; a few of them in a large file only give a warning, as in scoring programs."""
     if any(label[:1] in "ES" for s in sentences for label in s.labels or []) and scheme == "bio":
         scheme = "bioes"
     find = _iob1_fault if scheme == "iob1" else partial(find_fault, scheme=scheme)
     faults = [(s, fault) for s in sentences if (fault := find(s.labels or [])) is not None]
     if not faults:
-        raise FormatError(f"the labels do not follow the scheme {scheme}; give another.", name)
+        raise FormatError(f"the labels do not follow the scheme {scheme}; give another scheme.", name)
     sentence, (at, said) = faults[0]
     line = sentence.line + at
     if scheme != "bio" or len(faults) > _RARE * len(sentences) or "neither" in said:
-        raise FormatError(f"{said}; correct the label, or say which scheme this is.", name, line)
+        raise FormatError(f"{said}; correct the label, or name the scheme.", name, line)
     warnings.warn(
         f"{name}:{line}: {said}; {len(faults)} of {len(sentences):,} sentences break BIO; such a label is "
         "taken for the beginning of an entity.",
@@ -156,13 +156,13 @@ def _find_scheme(rows: list[list[str]], given: str | None) -> str | None:
 
 
 def _iob1_fault(row: list[str]) -> tuple[int, str] | None:
-    """Return the first position whose label is not of IOB1, and what is wrong; None if there is none.
+    """Return the first position whose label violates IOB1, and the fault; None if there is none.
 
     In IOB1, B is used only where a span directly follows another one of the same class; elsewhere it is accepted.
     """
     for at, label in enumerate(row):
         if label != "O" and (len(label) < 3 or label[:2] not in ("B-", "I-")):
-            return at, f"{label!r} is no label of the scheme iob1"
+            return at, f"{label!r} is not a label of the scheme iob1"
     return None
 
 
@@ -172,7 +172,7 @@ def read_classes(given: Iterable[str]) -> dict[str, str]:
     for item in given:
         old, equals, new = item.partition("=")
         if not equals or not old:
-            raise ArgumentError(f"a class is renamed by OLD=NEW, got {item!r}.")
+            raise ArgumentError(f"a class is renamed as OLD=NEW, got {item!r}.")
         found[old] = new
     return found
 

@@ -57,7 +57,7 @@ class Sentence:
 
 @dataclass
 class Document:
-    """Sentences that belong together.
+    """A document: its sentences, and its text if known.
 
     Attributes
     ----------

@@ -105,8 +105,8 @@ class _Attribute:
 class Extractor:
     """Turns documents into sequences of features.
 
-    ``template``: the lines of a template; ``lists``: gazetteers, lexicon and clusters; ``names``: features that are
-    known, in the order of their numbers; ``functions``: further attributes: name -> function of (tokens of the
+    ``template`` is the text of a template; ``lists`` holds gazetteers, lexicon and clusters; ``names`` are the known
+    features in the order of their numbers; ``functions`` are further attributes, name -> function of (tokens of the
     sentence, position).
     """
 
@@ -139,8 +139,8 @@ class Extractor:
     def read(self, documents: Sequence[Document], *, grow: bool = False, learning: bool = False) -> Sequences:
         """Return the features of all tokens; each sentence is a sequence.
 
-        ``grow`` adds unknown features. With ``learning``, the documents are those that the lexicon was learnt from, and
-        each document is left out of the counts of its own words.
+        ``grow`` adds unknown features. With ``learning``, the documents are those from which the lexicon was learnt,
+        and the counts for the words of a document leave that document out.
         """
         sentences = [sentence.tokens for document in documents for sentence in document.sentences]
         begin = np.zeros(len(sentences) + 1, np.int64)

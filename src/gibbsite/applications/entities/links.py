@@ -1,8 +1,8 @@
 """Skip-chains: links between equal names of a document share evidence between sentences [1]_.
 
 A link adds ``weights[c]`` to the log-potential if both of its tokens are labelled with class c, where "outside" is a
-class, too. The weights are learnt by maximum likelihood given the chain, on documents that the chain was not learnt
-from: the gradient is the mean number of links of each class in the labels, less that in states of persistent chains
+class, too. The weights are learnt by maximum likelihood given the chain, on documents from which the chain was not
+learnt: the gradient is the mean number of links of each class in the labels, less that in states of persistent chains
 (persistent contrastive divergence [2]_).
 
 References
@@ -69,7 +69,7 @@ def link_model(chain: Chain, sequences: Sequences, pairs: Ints, weights: Floats)
 
 
 def learn_links(chain: Chain, sequences: Sequences, codes: Bytes, pairs: Ints) -> Floats:
-    """Learn the weights of links from labelled documents that the chain was not learnt from.
+    """Learn the weights of links from labelled documents that were not used to learn the chain.
 
     ``chain``: fixed scores of tokens and neighbours; ``sequences``, ``codes``: the documents and their labels;
     ``pairs`` (links, 2): the linked tokens. There is one weight per class, "O" first, averaged over the second half of

@@ -72,8 +72,8 @@ class EntityRecognizer:
     --------
     >>> from gibbsite.applications import EntityRecognizer
     >>> from gibbsite.applications.entities.documents import Document, Sentence
-    >>> told = Sentence(["Anna", "saw", "Rome", "."], ["B-PER", "O", "B-LOC", "O"])
-    >>> recognizer = EntityRecognizer("window", l2=0.01).fit([Document("one", [told])])
+    >>> labelled = Sentence(["Anna", "saw", "Rome", "."], ["B-PER", "O", "B-LOC", "O"])
+    >>> recognizer = EntityRecognizer("window", l2=0.01).fit([Document("one", [labelled])])
     >>> [(e.label, e.start, e.end) for e in recognizer.tag("Anna saw Rome.").entities]
     [('PER', 0, 4), ('LOC', 9, 13)]
     """
@@ -133,7 +133,9 @@ class EntityRecognizer:
             raise ModelError("there is nothing to learn from: the documents have no sentence.")
         for document in documents:
             if any(sentence.labels is None for sentence in document.sentences):
-                raise ModelError(f"the document {document.name!r} has no labels; give a token and its label a line.")
+                raise ModelError(
+                    f"the document {document.name!r} has no labels; give a token and its label in each line."
+                )
         rest = documents[::_HELD_OUT]
         half = [document for k, document in enumerate(documents) if k % _HELD_OUT]
         if (self.links or self.calibrate) and half:

@@ -21,7 +21,7 @@ _REPEATS = 1000
 class Figures:
     """Precision, recall and F1, with 95 % intervals from resampled documents."""
 
-    precision: float  # 0 if nothing was found, and recall 0 if there is nothing to find
+    precision: float  # 0 if nothing was found; likewise recall is 0 if there is nothing to find
     recall: float
     f1: float
     intervals: dict[str, tuple[float, float]]  # figure -> (low, high)
@@ -30,7 +30,7 @@ class Figures:
     right: int  # number of entities that were found and are right
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the figures as plain data."""
         return asdict(self) | {"intervals": {name: list(pair) for name, pair in self.intervals.items()}}
 
 
@@ -55,7 +55,7 @@ class Score:
         }
 
     def text(self) -> str:
-        """Return tables for people."""
+        """Return the figures as text tables."""
         lines = [f"{'':14}precision           recall              F1                     true  found"]
         for name, one in [*self.classes.items(), ("all", self.total)]:
             cells = [
@@ -85,7 +85,7 @@ def score_labels(
     Parameters
     ----------
     true, found : labels by document, sentence and token
-        Of any scheme. An entity is right if its place and its class are.
+        Labels of any scheme. An entity is right if both its place and its class are right.
     repeats : int
         Number of bootstrap samples of documents; 0: no intervals.
     rng : int
@@ -142,7 +142,7 @@ def _compare_shapes(true: Any, found: Any) -> None:
                 f"{argument(name)} must be the labels by document, sentence and token, got {describe(labels)}."
             )
     if shapes[0] != shapes[1]:
-        raise ArgumentError("true and found must have as many documents, sentences and labels as each other.")
+        raise ArgumentError("true and found must have the same numbers of documents, sentences and labels.")
 
 
 def _confuse(here: set[Span], there: set[Span], confusion: dict[tuple[str, str], int]) -> None:

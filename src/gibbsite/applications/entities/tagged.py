@@ -28,9 +28,9 @@ class Entity:
     label : str
         Its class.
     probability : float or None
-        That exactly these tokens are an entity of this class.
+        The probability that exactly these tokens are an entity of this class.
     error : float or None
-        Standard error of the probability where it was sampled; 0 where it is exact.
+        Standard error of the probability if it was sampled; 0 if it is exact.
     sentence, first, last : int
         Its sentence, and its tokens first, ..., last - 1 there.
     """
@@ -163,8 +163,8 @@ _STYLE = "\n".join(
 
 
 def _escape(text: str) -> str:
-    """Return a text for a page; control characters, which pages must not hold, are written out."""
-    return html.escape(escaped(text, keep="\n\r\t\u061c\u200e\u200f"))  # texts may run from right to left
+    """Return a text for an HTML page, with control characters escaped."""
+    return html.escape(escaped(text, keep="\n\r\t\u061c\u200e\u200f"))  # marks of text direction are kept
 
 
 def _html(tagged: Sequence[Tagged]) -> str:

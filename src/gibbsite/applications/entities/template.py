@@ -76,7 +76,7 @@ def parse_template(text: str, source: str = "template", functions: Iterable[str]
             match = _PART.fullmatch(word.strip())
             if match is None:
                 raise FormatError(
-                    f"{word.strip()!r:.80} is no attribute with a place, such as lower[-2..2].", source, number
+                    f"{word.strip()!r:.80} is not an attribute with a place, such as lower[-2..2].", source, number
                 )
             name, low, high = match[1], int(match[2]), int(match[3] or match[2])
             if name not in known:
@@ -87,11 +87,11 @@ def parse_template(text: str, source: str = "template", functions: Iterable[str]
                 )
             parts.append([(name, offset) for offset in range(low, high + 1)])
         if len(parts) > 1 and any(len(part) > 1 for part in parts):
-            raise FormatError("attributes that are taken together have one place each.", source, number)
+            raise FormatError("each attribute of a conjunction must have a single place.", source, number)
         for line_ in [Line((one,)) for one in parts[0]] if len(parts) == 1 else [Line(tuple(p[0] for p in parts))]:
             found[line_] = None
     if not found:
-        raise FormatError("the template has no line; expected some such as word[0].", source)
+        raise FormatError("the template has no line; expected lines such as word[0].", source)
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""Segmentation of images: a label for every pixel.
+"""Segmentation of images, which assigns a label to every pixel.
 
 ``scribbles`` extends scribbled labels to all pixels: it reads the scribbles (``strokes``), computes unary terms from
 colours and distances (``unary``), and samples a Potts field (``field``), coarse to fine or on superpixels

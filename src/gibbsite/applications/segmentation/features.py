@@ -103,7 +103,7 @@ def _patch_means(image: Array) -> Array:
 
 
 def _hues(bins: Positions, chroma: Floats) -> Floats32:
-    """Return smoothed histograms of hues, weighted by chroma, of length one where there is enough of it."""
+    """Return smoothed histograms of hues, weighted by chroma, with norm one unless chroma is low."""
     high, wide = bins.shape[0] // STRIDE, bins.shape[1] // STRIDE
     square = np.add.outer(wide * (np.arange(bins.shape[0]) // STRIDE), np.arange(bins.shape[1]) // STRIDE)
     counts = np.bincount((HUES * square + bins).ravel(), chroma.ravel(), HUES * high * wide)

@@ -1,4 +1,4 @@
-"""The Potts field of an image: neighbours prefer the same label, less so across an edge of colours.
+"""The Potts field of an image: neighbours prefer equal labels, more weakly across colour edges.
 
 For the labels x of pixels (or superpixels) i,
 
@@ -54,7 +54,7 @@ def grid_neighbourhood(free: Bools, neighbours: int) -> Neighbourhood:
             y, x = row + sign * down, column + sign * right
             inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
             here, there = sites[inside], (y * width + x)[inside]
-            if sign < 0:  # pairs of free pixels were found from their first pixel
+            if sign < 0:  # pairs of free pixels were already found from their first pixel
                 beyond = ~is_free[there]
                 here, there = here[beyond], there[beyond]
             kept[there] = True
@@ -124,5 +124,5 @@ def natural_coupling(unary: Array, weights: Array, pairs: Ints32) -> float:
     return float(np.clip(strength, *_NATURAL))
 
 
-#: Bounds of an automatic coupling: within them, regions form and chains still move.
+#: Bounds of an automatic coupling, between which regions form and chains still move.
 _NATURAL = (0.2, 4.0)

@@ -87,7 +87,7 @@ def read_labelled(folder: PathLike, classes: Sequence[str] | None = None) -> Lab
     """
     place = Path(folder)
     if not place.is_dir():
-        raise FormatError("there is no such folder." if not place.exists() else "this is no folder.", str(place))
+        raise FormatError("there is no such folder." if not place.exists() else "this is not a folder.", str(place))
     photographs = sorted(
         path for path in place.iterdir() if path.suffix.lower() in SUFFIXES and not path.stem.endswith(_TRUTH)
     )
@@ -120,11 +120,12 @@ def read_map(path: PathLike) -> Ints:
         with pillow.open(path) as image:
             if image.mode not in ("P", "L", "1", "I", "I;16"):
                 raise FormatError(
-                    f"a label map has one number a pixel (a palette, or grey), this one is {image.mode}.", str(path)
+                    f"a label map has one number for each pixel (a palette, or grey), but this one is {image.mode}.",
+                    str(path),
                 )
             return np.asarray(image).astype(np.int64)
     except pillow.UnidentifiedImageError:
-        raise FormatError("this is not an image, or of an unknown format.", str(path)) from None
+        raise FormatError("this is not an image, or its format is unknown.", str(path)) from None
     except (OSError, SyntaxError, ValueError, EOFError) as reason:
         raise FormatError(f"the label map cannot be read: {reason}.", str(path)) from None
 
@@ -141,7 +142,7 @@ def _read_names(place: Path, seen: Ints) -> tuple[dict[int, str], dict[int, Any]
         colours = {int(one["index"]): [int(c) for c in one["rgb"]] for one in entries if "rgb" in one}
         used = said.get("used", said.get("v1_nine_classes"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as reason:
-        raise FormatError(f"this is no list of classes: {reason!r:.80}.", str(found)) from None
+        raise FormatError(f"this is not a list of classes: {reason!r:.80}.", str(found)) from None
     return names, colours, used
 
 
@@ -157,9 +158,7 @@ def _choose(names: dict[int, str], used: list[str] | None, seen: Ints, classes: 
             if name not in number:
                 raise ArgumentError(unknown("class", name, tuple(number)))
             if number[name] not in present:
-                raise ArgumentError(
-                    f"{argument('classes')}: {name!r} has no example, no label map shows it; leave it out."
-                )
+                raise ArgumentError(f"{argument('classes')}: no label map shows {name!r}; leave it out.")
         chosen = [number[name] for name in classes]
     if not chosen:
         raise ModelError("no label map shows any class; there is nothing to learn or to compare with.")
@@ -168,7 +167,7 @@ def _choose(names: dict[int, str], used: list[str] | None, seen: Ints, classes: 
 
 @dataclass(frozen=True, eq=False)
 class HammingScore:
-    """Labelled pixels, and how many of them have which label.
+    """Counts of labelled pixels by true class and assigned label.
 
     Attributes
     ----------

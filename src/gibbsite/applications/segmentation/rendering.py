@@ -70,7 +70,7 @@ class Outputs(NamedTuple):
 
 @checked
 def make_legend(names: Sequence[str], colours: Any = None) -> Legend:
-    """Return names of labels with colours.
+    """Make the legend of an image: names of labels with their colours.
 
     Parameters
     ----------
@@ -138,13 +138,13 @@ def write_segmentation(
     path : str or path
         The label image, a PNG file; the other files are named after it.
     labels : integer array (height, width)
-        Labels 0, 1, ...; a negative one is none.
+        Labels 0, 1, ...; negative values mean no label.
     legend : Legend
         Their names and colours.
     certainty : float array (height, width), optional
-        Between 0 and 1; no such file without it.
+        Values between 0 and 1 for the map of certainty, which is written only if they are given.
     image : uint8 array (height, width, 3), optional
-        What was segmented, for the overlay; no such file without it.
+        The image that was segmented, for the overlay, which is written only if it is given.
 
     Returns
     -------

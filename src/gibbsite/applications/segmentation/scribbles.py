@@ -201,7 +201,7 @@ def segment_scribbles(
         Number of sweeps at each level; all of them are averaged. The start is the label of each pixel that is best
         without its neighbours.
     average_states : bool
-        Take the most frequent label, instead of that with the largest mean conditional probability.
+        Take the most frequent label, instead of the one with the largest mean conditional probability.
     background : str, optional
         The colour of the background of the scribbles, as "#rrggbb".
     largest : int
@@ -320,7 +320,7 @@ def _solve_levels(
             found = enlarge(solved.labels, marks.shape)
             certainty = enlarge(solved.certainty, marks.shape)
             wrong = (marks >= 0) & (marks != found)
-            if wrong.any():  # a scribble that is lost at coarser levels
+            if wrong.any():  # a scribble was lost at coarser levels
                 free |= enlarge(border_band(halve_scribbles(np.where(wrong, 1, 0))), marks.shape)
         drawn = marks >= 0
         found[drawn], certainty[drawn] = marks[drawn], 1.0
@@ -366,7 +366,7 @@ def _solve_regions(
     models = ColourModels.learn(lab, places, scribbles, labels)
     unary = settings.colour * models.log_densities(colours, mean_of_regions(places, regions))
     unary += settings.proximity * log_proximity(around, colours, known, labels)
-    alone = np.arange(np.count_nonzero(known < 0))  # superpixels have no rows: each one is a block
+    alone = np.arange(np.count_nonzero(known < 0))  # superpixels have no rows, so each one is a block
     solved = _solve(around, colours, known, unary[known < 0], settings.coupling, alone, settings)
     each, sure = known.copy(), np.ones(known.size, np.float32)
     each[known < 0], sure[known < 0] = solved.labels, solved.certainty

@@ -77,7 +77,7 @@ class Segmentation:
 
 @checked
 class Segmenter:
-    """Learns classes from images of which only the sets of classes are known, and labels other images.
+    """A segmenter that learns classes from images whose sets of classes are known, and labels other images.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Segmenter:
     # ---- learning
 
     def fit(self, images: LabelledImages, described: Sequence[features.Descriptors] | None = None) -> Segmenter:
-        """Learn from images, of whose label maps the set of classes is used, unless a coupling is learnt.
+        """Learn from images; only the set of classes of each label map is used, unless a coupling is learnt.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class Segmenter:
         return Segmentation(labels, certainty, self.classes, found, method, time.perf_counter() - begun)
 
     def score(self, images: LabelledImages, method: str = "systematic", **how: Any) -> HammingScore:
-        """Label images and count the pixels whose label is not that of their label map.
+        """Label images, and count the pixels whose labels differ from their label maps.
 
         Classes of the images that were not learnt count as wrong; ``how`` is passed to :meth:`segment`.
         """

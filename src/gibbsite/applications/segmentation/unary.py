@@ -53,7 +53,7 @@ def to_lab(pixels: Array) -> Floats32:
 
 #: Largest number of scribbled pixels that are kept for a label.
 MOST_SEEDS = 128
-#: Share of outliers, colours of any kind.
+#: Share of outliers, whose colours are arbitrary.
 OUTLIERS = 1e-3
 #: Volume of the colours of a screen in L*a*b*.
 VOLUME = 8.2e5

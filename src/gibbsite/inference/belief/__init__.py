@@ -1,4 +1,4 @@
-"""Belief propagation: messages between factors and sites are updated until they agree.
+"""Belief propagation, which updates messages between factors and sites until they agree.
 
 ``layout`` has the arrays, ``messages`` computes a message, ``schedule`` the order of updates, ``lattice`` sweeps
 binary lattices, ``readout`` computes log-partition functions, states and joint probabilities from messages, and

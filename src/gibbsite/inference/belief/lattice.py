@@ -1,9 +1,9 @@
-"""Messages on binary lattices, one line at a time: a two-state message is a single number, its odds.
+"""Messages on binary lattices, updated line by line; a two-state message is a single number, its odds.
 
 A message along an edge of coupling J, from a site whose field and other messages give odds c, has the odds (w c + 1) /
 (c + w) with w = exp(2 J). A missing edge has coupling zero and odds one, so that every axis is treated as periodic. A
 pass goes through the lines of the last axis: first the messages along the line, in both directions, then those to the
-next line (and plane), which are independent of each other. A sweep is a pass forward and one back.
+next line (and plane), which are independent of each other. A sweep is a forward and a backward pass.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _renew_line(g: OddsLattice, at: Integer, damping: float) -> None:
 def _renew_across(
     g: OddsLattice, at: Integer, edge: Integer, w: Floats, messages: Floats, into: Floats, damping: float
 ) -> None:
-    """Update the messages of a line to a neighbouring one, from everything but the messages that come from there."""
+    """Update the messages of a line to a neighbouring line, excluding the messages that come from that line."""
     n = np.uintp(g.size_2)
     last = n - np.uintp(1)
     for t in range(n):

@@ -1,13 +1,13 @@
 """Sites, factors and the messages between them, as arrays, and the powers of factors.
 
-A message belongs to an *edge*, from a factor to one of its sites. Edges are numbered by site, so that those of a site
+A message belongs to an *edge* from a factor to one of its sites. Edges are numbered by site, so that those of a site
 are contiguous. Factors over the same sites are merged into one, because two of them would form a cycle that the model
 does not have. Tables are stored as T^(1 / power), as messages need them: power one is belief propagation, other powers
 are its fractional and tree-reweighted variants.
 
 The powers of tree-reweighted messages come from forests: sets of factors through which no cycle passes. Forests are
-grown one after the other, each with the factors first that have been in the fewest, until every factor has been in some
-[1]_. Every site of a tree is its root equally often.
+grown one after the other, trying first the factors that have been in the fewest forests, until every factor has been in
+one [1]_. Every site of a tree is its root equally often.
 
 References
 ----------
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MessageGraph(NamedTuple):
-    """The edges along which messages go, and the tables that they are computed from.
+    """The edges along which messages are sent, and the tables from which they are computed.
 
     Site i has ``card[i]`` states, cells from ``offset[i]`` on, and the edges ``start[i]`` to ``start[i + 1]``. Edge e
     joins ``site[e]`` and ``factor[e]``; ``stride[e]`` is the stride of the site in the table, and the message begins
@@ -82,7 +82,7 @@ class MessageGraph(NamedTuple):
 
 
 def lay_out(graph: Graph, model: FactorGraph) -> tuple[MessageGraph, float]:
-    """Return the messages of a model, and the constant that the log-potentials of the arrays leave out.
+    """Return the message graph of a model, and the constant that the log-potentials of the arrays omit.
 
     Raises :class:`SupportError` if propagation of zeros leaves a site without a state.
     """
@@ -142,7 +142,7 @@ def merge_equal_scopes(tables: TableGraph) -> TableGraph:
         keep[[one for one in group if one != head]] = False
     kept = np.repeat(keep, width)
     log_value = np.concatenate(logs)
-    # strides of those that are kept stay what they were: tables are in the order of their members
+    # the strides of the kept factors do not change, because tables are in the order of their members
     return tables._replace(
         member=tables.member[kept],
         stride=tables.stride[kept],
@@ -174,12 +174,12 @@ def raise_to(graph: MessageGraph, power: Floats) -> MessageGraph:
 
 
 def sealed(graph: MessageGraph) -> MessageGraph:
-    """Return the same arrays, contiguous and read-only, so that they have the one type that code is compiled for."""
+    """Return the same arrays, contiguous and read-only, so that their type is the one for which code is compiled."""
     parts: Any = tuple(np.ascontiguousarray(part).copy() for part in graph)
     return seal(MessageGraph(*parts))
 
 
-_FORESTS, _ENTRIES = 16, 5_000_000  # least number of forests, unless they take more steps than this together
+_FORESTS, _ENTRIES = 16, 5_000_000  # least number of forests, unless they take more than this number of steps in total
 
 
 class ForestShares(NamedTuple):
@@ -283,7 +283,7 @@ def count_shares(graph: MessageGraph, grove: Grove, lead: Floats, root: Floats) 
 
 @inlined
 def _share_tree(graph: MessageGraph, grove: Grove, begin: Integer, end: Integer, lead: Floats, root: Floats) -> None:
-    """Count, from the sizes of subtrees, how often a root lies on which side of a factor."""
+    """Count from the sizes of subtrees how often the root lies on each side of a factor."""
     total = end - begin
     for t in range(total):
         i = grove.sites[end - 1 - t]
@@ -293,7 +293,7 @@ def _share_tree(graph: MessageGraph, grove: Grove, begin: Integer, end: Integer,
             lead[e] += grove.size[i] / total
             up = _parent(graph, grove, e)
             grove.size[graph.site[up]] += grove.size[i]
-            # the share of the parent is what all members below it leave
+            # the parent gets the share that the members below it leave
             lead[up] -= grove.size[i] / total
     for t in range(total):
         i = grove.sites[begin + t]
@@ -306,7 +306,7 @@ def _share_tree(graph: MessageGraph, grove: Grove, begin: Integer, end: Integer,
 
 @inlined
 def _parent(graph: MessageGraph, grove: Grove, e: Integer) -> Integer:
-    """Return the edge of the same factor that it was found from: the only one whose site was not found through it."""
+    """Return the edge through which a factor was found, the only one whose site was not found through the factor."""
     f = graph.factor[e]
     up = e
     for m in range(graph.member_start[f], graph.member_start[f + 1]):

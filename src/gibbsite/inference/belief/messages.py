@@ -1,9 +1,9 @@
-"""Messages between factors and sites, and how one of them is computed from the others.
+"""Messages between factors and sites, and the computation of a message from the others.
 
-The message of factor f to site i is the sum (or maximum), over the states of the other members j of f, of T_f^(1 /
-c_f) times q_jf, where q_jf = b_j / m_fj, and the belief b_j is the product of the unary weights of j and of all
-incoming messages m_gj^c_g; c is the power of a factor, one for plain belief propagation [1]_. Beliefs are stored and
-follow every message, so that a message costs as much as its table, however many neighbours a site has.
+The message of factor f to site i is the sum (or maximum), over the states of the other members j of f, of T_f^(1 / c_f)
+times q_jf, where q_jf = b_j / m_fj, and the belief b_j is the product of the unary weights of j and of all incoming
+messages m_gj^c_g; c is the power of a factor, one for plain belief propagation [1]_. Beliefs are stored and follow
+every message, so that the cost of a message is that of its table, for any number of neighbours of the site.
 
 Numbers are weights of at most one, or logarithms if a weight of a possible state would become so small that products
 might underflow. Impossible states have belief zero and are skipped; after propagation of zeros, every possible state
@@ -27,8 +27,8 @@ from gibbsite.graphs.elimination.rings import cancel, join
 from gibbsite.inference.belief.layout import MessageGraph
 
 ONE = np.uintp(1)
-LEAST = 1e-100  # of the weights of possible states in a message, where the largest is one
-LEAST_BELIEF = 1e-150  # the same for beliefs
+LEAST = 1e-100  # least weight of a possible state in a message, whose largest weight is one
+LEAST_BELIEF = 1e-150  # the corresponding limit for beliefs
 
 
 class PlainMessages(NamedTuple):
@@ -90,7 +90,7 @@ def new_messages(graph: MessageGraph, logs: bool) -> Messages:
 
 @generic
 def renew(ring: Any, graph: MessageGraph, state: Messages, e: Integer, damping: float) -> float:
-    """Compute the message of an edge again; return its change before damping, -1 if numbers are too small."""
+    """Update the message of an edge; return its change before damping, -1 if numbers are too small."""
     raise NotImplementedError
 
 

@@ -2,9 +2,9 @@
 
 A message summarises what a factor implies about one of its sites, given all its other sites. On a tree messages
 converge after one sweep, and beliefs are exact marginals. With cycles they may converge to beliefs that are often good,
-or not at all; the fixed points are those of Bethe's free energy [1]_. Fractional messages count each factor with
-a power [2]_; with powers from forests the free energy is concave, its maximum is unique, and it is an upper bound of
-the log-partition function [3]_. Maxima instead of sums look for a most probable state.
+or not at all; the fixed points are those of Bethe's free energy [1]_. Fractional messages count each factor with a
+power [2]_; with powers from forests the free energy is concave, its maximum is unique, and it is an upper bound of the
+log-partition function [3]_. With maxima instead of sums, messages search for a most probable state.
 
 References
 ----------
@@ -48,10 +48,10 @@ KINDS = ("sum", "max", "tree-reweighted", "fractional")
 SCHEDULES = ("residual", "sweep")
 # Small models run without the compiler: steps of plain Python per entry of a table, and the usual number of sweeps.
 _STEPS_PER_ENTRY, _USUAL_SWEEPS = 5.0, 30
-_ROUNDING = 16  # passes after which beliefs are computed anew
-_KEPT = 1e6  # entries that a sweep reads, up to which a model is laid out once
-_CAREFUL = 0.1  # share of the tolerance that estimated changes must be below: estimates may be too small
-_AT_ONCE = 20_000  # updates between checks of the time
+_ROUNDING = 16  # passes after which beliefs are recomputed
+_KEPT = 1e6  # layouts of models are cached if a sweep reads at most this number of entries
+_CAREFUL = 0.1  # estimated changes must be below this share of the tolerance, because they may be too small
+_AT_ONCE = 20_000  # updates between checks of the clock
 
 
 @checked
@@ -109,7 +109,7 @@ def belief_propagation(
     Warns
     -----
     ConvergenceWarning
-        If messages have not converged, or the decoded state is impossible.
+        If the messages have not converged, or the decoded state is impossible.
 
     See Also
     --------
@@ -161,7 +161,7 @@ def belief_propagation(
 
 
 class _Settings(NamedTuple):
-    """What decides the numbers, and the time limit."""
+    """The settings that determine the numbers, and the time limit."""
 
     kind: str
     schedule: str
@@ -197,14 +197,14 @@ def _read_settings(
 
 
 def _describe(digest: str, how: _Settings) -> dict[str, Any]:
-    """Return everything that decides the numbers."""
+    """Return all settings that determine the numbers."""
     settings = {name: value for name, value in how._asdict().items() if name != "seconds"}
     return {"gibbsite": package_version(), "method": "bp", "model": digest, **settings}
 
 
 @dataclass
 class _Run:
-    """Messages during the iteration, as weights while these do not underflow, otherwise as logarithms."""
+    """Messages during the iteration, as weights until these underflow, and then as logarithms."""
 
     graph: MessageGraph
     ring: PlainMessages | LogMessages
@@ -258,7 +258,7 @@ class _LaidOut(NamedTuple):
 
 
 def _lay_out_once(model: FactorGraph, graph: Graph) -> _LaidOut:
-    """Lay a model out, and keep small layouts for the next call."""
+    """Lay a model out, and cache small layouts."""
     messages, constant = lay_out(graph, model)
     messages, entries = sealed(messages), _count_entries(messages)
     with interpreted(_STEPS_PER_ENTRY * entries):
@@ -360,14 +360,14 @@ def _settle(run: _Run, once: bool, begun: float, show: Progress, interrupt: Any)
             return residual
         if made >= how.max_iterations or interrupt.up or elapsed >= how.seconds:
             return residual
-        if mode != ALL:  # all are computed once more when no change is expected
+        if mode != ALL:  # all messages are computed once more when no change is expected
             mode = NOTED if mode == SOME and done < count else SOME
         if passes % _ROUNDING == 0:
             gather_beliefs(run.ring, run.graph, run.state)
 
 
 def _as_odds(graph: Graph, how: _Settings) -> OddsLattice | None:
-    """Return the lattice whose sweeps go line by line, if the model is one and the settings allow it."""
+    """Return the model as a lattice that can be swept line by line, or None if model or settings do not allow that."""
     if graph.kind != "lattice" or how.schedule != "sweep" or how.weight != 1.0:
         return None
     if how.kind not in ("sum", "fractional") or not graph.n_sites:

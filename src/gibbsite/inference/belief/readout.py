@@ -1,8 +1,8 @@
 """Answers from messages: log-partition functions, a state, and joint probabilities of sites that share a factor.
 
-With unnormalised beliefs b_i of sites and b_f = T_f^(1 / c_f) prod_i b_i / m_fi of factors, the model is prod_f
-b_f^c_f prod_i b_i^(1 - sum_f c_f), whatever the messages. If beliefs agree on the sites, the log-partition function of
-Bethe and its fractional variants is the sum of the logarithms of their totals with these powers [1]_.
+With unnormalised beliefs b_i of sites and b_f = T_f^(1 / c_f) prod_i b_i / m_fi of factors, the model is prod_f b_f^c_f
+prod_i b_i^(1 - sum_f c_f) for any messages. If beliefs agree on the sites, the log-partition function of Bethe and its
+fractional variants is the sum of the logarithms of their totals with these powers [1]_.
 
 The upper bound holds for any messages. Let forests of factors be drawn such that factor f is in one with probability
 c_f, and with site i towards the root with probability c_fi; r_i is the probability that i is a root. The entropy of any
@@ -11,11 +11,12 @@ distribution is at most sum_i r_i H(x_i) + sum_fi c_fi H(x_f | x_i) [2]_. Split 
     phi_fi = c_fi (log T_f / c_f + sum_(j != i) log q_jf - log M_fi),
     psi_i = the rest, which depends on x_i alone,
 
-where M_fi is the message that q gives: then max_p E[phi_fi] + c_fi H(x_f | x_i) = 0, and log Z is at most sum_i r_i
+where M_fi is the message computed from q. Then max_p E[phi_fi] + c_fi H(x_f | x_i) = 0, and log Z is at most sum_i r_i
 log sum exp(psi_i / r_i). At a fixed point psi_i = r_i log b_i, and this is the value of [3]_.
 
-A state is decoded from max-product messages site by site, in breadth-first order, each given those decided before. On
-a tree the state is a most probable one, ties or not, because messages from undecided parts carry the best continuation.
+A state is decoded from max-product messages site by site, in breadth-first order, each given those decided before. On a
+tree the state is a most probable one, even with ties, because messages from undecided parts contain the best
+continuation.
 
 References
 ----------
@@ -130,7 +131,7 @@ def decode(ring: LogMessages, graph: MessageGraph, state: Messages, sites: Ints,
                 score[a] += state.fresh[a]
         best: Integer = np.uintp(0)
         for a in range(size):
-            # where those decided before leave nothing possible, the belief decides
+            # if the earlier decisions leave no possible state, the belief decides
             if score[a] > score[best]:
                 best = a
         if score[best] == -np.inf:

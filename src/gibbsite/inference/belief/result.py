@@ -1,4 +1,4 @@
-"""What belief propagation answers."""
+"""The answer of belief propagation."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class BeliefResult(Approximation):
     residual : float
         Largest change of a message in the last pass over all of them; messages have a maximum of one.
     tolerance : float
-        Smaller changes count as none.
+        Changes up to this size count as converged.
     exact : bool
-        There is no cycle, and messages have settled: all answers are exact up to rounding.
+        True if there is no cycle and messages have converged, so that all answers are exact up to rounding.
     codes : int array, optional
-        The state that maxima were decoded to (kind "max").
+        The state decoded from the maxima (kind "max").
 
     Examples
     --------
@@ -108,12 +108,12 @@ class BeliefResult(Approximation):
 
     @property
     def assignment_codes(self) -> Ints | None:
-        """The state that maxima were decoded to, as codes (kind "max")."""
+        """The state decoded from the maxima, as codes (kind "max")."""
         return self.codes
 
     @property
     def assignment(self) -> dict[str, Any] | None:
-        """The state that maxima were decoded to, by name and label, observed sites included (kind "max")."""
+        """The state decoded from the maxima, by name and label, observed sites included (kind "max")."""
         if self.codes is None:
             return None
         named = {name: self.model.labels(i)[int(self.codes[i])] for i, name in enumerate(self.model.sites)}
@@ -147,8 +147,7 @@ class BeliefResult(Approximation):
             )
         if self.kind == "max" and self.log_potential == -np.inf:
             reasons.append(
-                "the state that was decoded is impossible; search for a possible one with "
-                f"{argument('method', 'annealed')}."
+                f"the decoded state is impossible; search for a possible one with {argument('method', 'annealed')}."
             )
         bound = "upper bound" if self.kind == "tree-reweighted" else "approximation"
         kind = "best found" if self.kind == "max" else bound if self.task == "PR" else "approximation"

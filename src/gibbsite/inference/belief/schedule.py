@@ -1,13 +1,13 @@
-"""The order in which messages are updated, and passes over all of them or those that are expected to change.
+"""The order of message updates, and passes over all messages or over those expected to change.
 
 Sites are numbered by breadth-first search. A factor is found from one of its sites, its parent. A sweep goes through
 the factors from the last to the first and updates the messages to parents, then from the first to the last and updates
 all others, so that every message is updated once. On a tree one sweep suffices.
 
-The expected change of a message is estimated from the changes of the messages that it depends on since it was last
-computed, and from the effect of such changes then. Residual schedules update the messages with the largest expected
-change first [1]_ [2]_; here a pass in the order of a sweep updates those whose expected change is not much smaller
-than the largest, so that information travels along a whole path in one pass.
+The expected change of a message is estimated from the changes, since its last update, of the messages on which it
+depends, and from the effect of such changes at that update. Residual schedules update the messages with the largest
+expected change first [1]_ [2]_; here a pass in the order of a sweep updates those whose expected change is not much
+smaller than the largest, so that information travels along a whole path in one pass.
 
 References
 ----------
@@ -28,15 +28,15 @@ from gibbsite.inference.belief.messages import ONE, Messages, renew
 
 #: Which messages to update: all; all, noting the effect on others; those that are expected to change.
 ALL, NOTED, SOME = 0, 1, 2
-_WORTH = 0.05  # share of the largest expected change above which messages are updated
-_FORGET = 0.6  # least share of a gain that is kept when a smaller one is seen
+_WORTH = 0.05  # messages are updated if their expected change exceeds this share of the largest
+_FORGET = 0.6  # a gain falls at most to this share of itself when a smaller one is observed
 
 
 class Residuals(NamedTuple):
     """Expected changes of messages: ``moved`` times ``gain``.
 
-    ``moved`` (edges,) sums the changes, since a message was computed, of those it depends on; ``gain`` (edges,) is how
-    much it changed then for each unit of ``moved``.
+    ``moved`` (edges,) sums the changes, since the last update of a message, of the messages on which it depends;
+    ``gain`` (edges,) is the change of the message at that update for each unit of ``moved``.
     """
 
     moved: Floats
@@ -62,7 +62,7 @@ def order_messages(graph: MessageGraph) -> tuple[Ints, Ints, bool]:
 def search(graph: MessageGraph, sites: Ints, factors: Ints, parent: Ints, seen: Ints) -> int:
     """Find all sites and factors by breadth-first search; return the number of components.
 
-    ``parent`` is the edge that a factor was found by; ``seen`` must hold -1 for all sites and then all factors.
+    ``parent`` is the edge through which a factor was found; ``seen`` must hold -1 for all sites and then all factors.
     """
     n = graph.card.size
     components, found, listed = 0, 0, 0
@@ -116,7 +116,7 @@ def _note(graph: MessageGraph, residuals: Residuals, e: Integer, change: float, 
     moved, gain = residuals.moved, residuals.gain
     if moved[e] > 0.0:
         gain[e] = max(min(change / float(moved[e]), 1.0), _FORGET * float(gain[e]))
-    moved[e] = (1.0 - damping) * change / gain[e]  # what damping has left out is still to be done
+    moved[e] = (1.0 - damping) * change / gain[e]  # damping has left this part of the change for later
     i, f = np.uintp(graph.site[e]), np.uintp(graph.factor[e])
     power = graph.power[f]
     for k in range(np.uintp(graph.start[i]), np.uintp(graph.start[i + ONE])):

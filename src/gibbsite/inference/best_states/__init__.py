@@ -1,1 +1,1 @@
-"""Best states: the search for a most probable state, its proof by toulbar2, and marginal MAP."""
+"""Best states: search for a most probable state, proofs by toulbar2, and marginal MAP."""

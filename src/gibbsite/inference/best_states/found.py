@@ -1,4 +1,4 @@
-"""The answer of a search for the best state: the states, and how often they were found."""
+"""The answer of a search for the best state: the states, and the number of chains that found each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Assignment(Mapping[str, Label]):
-    """A state by name and label, whose labels are looked up when needed: there is no dictionary of millions of sites.
+    """A state by name and label, whose labels are looked up on demand instead of stored in a dictionary.
 
     Examples
     --------
@@ -58,7 +58,8 @@ class RankedState:
     log_potential : float
         Its log-potential.
     found : int or None
-        How many chains have seen it, or another state of the same log-potential; None if it was solved for.
+        How many chains have seen it, or another state of the same log-potential; None if it comes from an exact
+        solution.
     """
 
     assignment: Mapping[str, Any]
@@ -75,13 +76,13 @@ class SearchResult(Answer):
     codes : int array (states, sites)
         The best states as codes, the best one first; all are local maxima.
     ranked : tuple of RankedState
-        The same by name and label.
+        The best states by name and label.
     bests : float array (chains,)
         Largest log-potential each chain has reached.
     found : int
         How many chains have reached the largest log-potential; 0 if the state was combined from those of several.
     restarts, hits : int
-        Restarts of all chains, and how many of them ended at the largest log-potential by themselves.
+        Restarts of all chains, and how many of them ended at the largest log-potential without recombination.
     sweeps : int
         Largest number of sweeps of a chain: single-site sweeps, and passes over the blocks of a cover or the sites of
         a cutset.
@@ -115,7 +116,7 @@ class SearchResult(Answer):
 
     @property
     def proven(self) -> Proof | None:
-        """What toulbar2 has found out; None if it was not asked or did not run."""
+        """What toulbar2 has found out; None if no proof was asked for or it did not run."""
         return None if isinstance(self.proof, str) else self.proof
 
     @property
@@ -137,7 +138,7 @@ class SearchResult(Answer):
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
-        """How often the best state was found; where a proof was asked for, what is proved."""
+        """How often the best state was found, or what is proved if a proof was asked for."""
         if self.proof is not None:
             return self._judge_proof(self.proof)
         reasons: tuple[str, ...] = ()
@@ -158,7 +159,7 @@ class SearchResult(Answer):
         return Diagnostics("best found", not reasons, reasons, figures, text)
 
     def _judge_proof(self, proof: Proof | str) -> Diagnostics:
-        """Return the verdict on a state that toulbar2 was to prove best."""
+        """Return the verdict on a state for which a proof was asked for."""
         if isinstance(proof, str):
             return Diagnostics("best found", False, (f"{proof}.",), {"bound": None}, f"no proof: {proof}")
         bounded = math.isfinite(proof.bound)

@@ -2,7 +2,7 @@
 
 The other sites are summed out one after another, smallest table first. This leaves a model of the sites to maximise
 over, whose log-potential is the logarithm of their joint probability times the partition function of the whole model.
-Its best state is solved for, or searched for by annealing, like that of any other model.
+Its best state is found exactly or by annealing, like that of any other model.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Table = tuple[tuple[int, ...], Floats]  # sites in rising order, log-potentials
 
-#: Most entries of a table over sites to maximise over, or while one site is summed out.
+#: Largest table, over sites to maximise over or while a site is summed out.
 MOST_ENTRIES = 1 << 22
 
 
@@ -63,7 +63,7 @@ def sum_out(model: FactorGraph, keep: Sequence[str]) -> FactorGraph:
         if i in gone:
             continue
         now = _cost(tables, touching, cards, i)
-        if now != cost:  # it has changed since
+        if now != cost:  # the cost has changed since it was queued
             heapq.heappush(heap, (now, i))
             continue
         if cost > math.log2(MOST_ENTRIES) + 1e-9:
@@ -119,7 +119,7 @@ def _add(
 
 
 def _cost(tables: dict[int, Table], touching: list[set[int]], cards: list[int], i: int) -> float:
-    """Return log2 of the entries of the table that summing out a site takes."""
+    """Return log2 of the entries of the table needed to sum out a site."""
     scope = {i}.union(*(tables[f][0] for f in touching[i]))
     return sum(math.log2(cards[j]) for j in scope)
 

@@ -3,14 +3,14 @@
 A block is drawn jointly from its conditional at temperature T, which is the model with all log-potentials divided by T
 (:mod:`gibbsite.kernels.blocks.filtering`), or put into its best state given the rest
 (:mod:`gibbsite.kernels.blocks.filtering`). Blocks hold most of the sites of a sparse model, so that few sweeps lead to
-another region, and sites that zeros tie together move together.
+another region, and sites that zeros tie to each other move together.
 
 A cutset is a set of sites without which the others form a block of small width. Each of its sites is drawn with the
-whole block summed out, then the block given the cutset (:mod:`gibbsite.kernels.blocks.messages`). A site that zeros
-tie to many others thus changes together with all of them; draws of blocks would need one block for all of them.
+whole block summed out, then the block given the cutset (:mod:`gibbsite.kernels.blocks.messages`). A site that zeros tie
+to many others thus changes together with all of them, which draws of blocks could only do with one block for all.
 
 Covers of blocks and cutsets are drawn at random, one after the other: the first ones are found quickly, and a site that
-one of them cuts moves freely in another.
+is cut in one moves freely in another.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from gibbsite.kernels.blocks.messages import DRAW, collapse
 from gibbsite.kernels.blocks.tables import BlockTables, find_interactions, lay_out_blocks
 
 MOST_COVERS, MOST_CUTSETS = 6, 6  #: of a search
-# log2 of the most entries of a table, by the most sites for which it holds: a sweep takes milliseconds.
+# Largest number of sites, and log2 of the largest table for it, such that a sweep takes milliseconds.
 _WIDTHS = ((4_000, 12.0), (10_000, 10.0), (math.inf, 8.0))
 _MOST_SITES = 30_000  # finding blocks takes long in larger models
 _MOST_PAIRS = 32  # per site: blocks of denser models hold few of their sites
@@ -63,9 +63,9 @@ class Cover:
 
 
 class BlockMoves:
-    """Moves of whole blocks of sites: covers of a model by blocks, and the arrays that draws and climbs need.
+    """Moves of whole blocks of sites: covers of a model by blocks, and the arrays for draws and hill climbing.
 
-    Climbs replace the log-weight of a zero by ``-price``.
+    Hill climbing replaces the log-weight of a zero by ``-price``.
     """
 
     def __init__(self, graph: Graph, price: float) -> None:
@@ -85,7 +85,7 @@ class BlockMoves:
         score_state(self.firm, x)
 
     def add_cover(self) -> None:
-        """Find another cover; always the same ones in the same order."""
+        """Find another cover; the sequence of covers is deterministic."""
         number, n = len(self.covers), self.arrays.card.size
         log2 = next(width for most, width in _WIDTHS if n <= most)
         log2 = max(log2, math.log2(float(self.arrays.card.max(initial=1))) * 2.0)
@@ -107,7 +107,7 @@ class BlockMoves:
         return make_workspace(cover.tables, self.arrays, cover.pool)
 
     def cooled(self, inverse: float, price: float, plain: bool = True) -> TableGraph:
-        """Return the model at an inverse temperature, its zeros at a price, which may be infinite."""
+        """Return the model at an inverse temperature, with zeros at a price, which may be infinite."""
         unary, logs = (inverse * np.maximum(part, -price) for part in (self.arrays.log_unary, self.arrays.log_value))
         changed: dict[str, Any] = {"log_unary": unary, "log_value": logs}
         if plain:
@@ -123,7 +123,7 @@ class BlockMoves:
         draw_blocks(self.draw, tables, arrays, work, x)
 
     def climb(self, x: Array, works: list[BlockWorkspace]) -> float:
-        """Climb by blocks until no cover gains anything; return the log-potential, with zeros at their price."""
+        """Climb by blocks until no cover improves the state; return the log-potential, with zeros at their price."""
         value = float(score_state(self.firm, x))
         idle, turn = 0, 0
         while idle < len(self.covers):
@@ -151,9 +151,9 @@ def find_block_moves(graph: Graph, price: float) -> BlockMoves | None:
     return BlockMoves(graph, price)
 
 
-# log2 of the most entries of a table: a cutset site is drawn in microseconds, and few sites are cut.
+# log2 of the largest table, such that a cutset site is drawn in microseconds and few sites are cut.
 _WIDTH = 6.0
-_MOST_CUT_SITES = 10_000  # larger models have more cutset sites than can be gone through again and again
+_MOST_CUT_SITES = 10_000  # larger models have too many cutset sites for repeated sweeps
 _LEAST_REST = 0.7  # share of the sites that must be left to be summed out
 
 
@@ -166,7 +166,7 @@ class Cutset:
 
 
 class CutsetMoves:
-    """Cutsets of a model, and what is needed to move along them.
+    """Cutsets of a model, and the arrays for moving along them.
 
     ``width`` is log2 of the most entries of a table; at least the two largest sites fit together.
     """
@@ -182,7 +182,7 @@ class CutsetMoves:
         ask_collapse(parameters, work, x, DRAW, 0, 0)  # compiled or loaded now
 
     def add(self) -> None:
-        """Find another cutset; always the same ones in the same order."""
+        """Find another cutset; the sequence of cutsets is deterministic."""
         blocks, number = self.blocks, len(self.cutsets)
         arrays = blocks.arrays
         n, log_card = arrays.card.size, np.log2(arrays.card)

@@ -1,7 +1,8 @@
-"""A most probable state with its proof: toulbar2 continues from the best state that was found.
+"""Proofs of most probable states by toulbar2, which continues from the best state that was found.
 
 toulbar2 (pytoulbar2, ``pip install gibbsite[proved]``) is a branch-and-bound solver of cost function networks. It runs
-in a process of its own, so that a time limit or Ctrl-C can end it at any time; a state and a bound are known by then.
+in a process of its own, so that a time limit or Ctrl-C can end it at any time; the state and the bound found before are
+kept.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _GRACE = 5.0  # seconds that the process has beyond its own time limit
 
 @dataclass(frozen=True)
 class Proof:
-    """What toulbar2 has found out: the best state known as ``codes``, and whether it is ``proved`` to be the best.
+    """The result of toulbar2: the best known state as ``codes``, and whether it is ``proved`` to be the best.
 
     No state has a log-potential larger than ``bound``, which is infinite if there is no bound, by more than
     ``tolerance``, the error by rounding of costs. ``improved`` tells whether toulbar2 found a better state than it was
@@ -57,7 +58,7 @@ def check_toulbar() -> None:
 
 
 def prove_best(model: FactorGraph, codes: Array | None, *, seconds: float = math.inf, show: Any = None) -> Proof:
-    """Let toulbar2 look for a state better than one that is known, if any, or prove that there is none.
+    """Run toulbar2 to find a better state than the known one, if any, or to prove that there is none.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def prove_best(model: FactorGraph, codes: Array | None, *, seconds: float = math
 
 
 def _as_costs(arrays: TableGraph, offset: float) -> tuple[dict[str, Any], float, float]:
-    """Return the model as costs, the log-potential of cost zero, and how far rounding can be off."""
+    """Return the model as costs, the log-potential of cost zero, and the largest error by rounding."""
     width = arrays.member_start.astype(np.int64)
     n, count = arrays.card.size, arrays.table.size
     sizes = np.ones(count, np.int64)

@@ -1,4 +1,4 @@
-"""Checkpoints of a search: the state of its chains, so that it continues as if it had not been stopped."""
+"""Checkpoints of a search, from which it continues as if it had not been stopped."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], tur
         raise CheckpointError(f"{path} is the checkpoint of another kind of run; give another file.")
     if progress["search"] is True or progress["search"] != LAYOUT:  # the first version was True
         raise CheckpointError(
-            f"{path} was written by another version of gibbsite, which kept a search in another layout; "
+            f"{path} was written by another version of gibbsite, which stored a search in another layout; "
             "remove it to start afresh, or resume with that version."
         )
     for name, value in json.loads(json.dumps(plan)).items():
@@ -65,7 +65,7 @@ def load_search(path: Path, plan: dict[str, Any], searchers: list[Searcher], tur
             )
     check_header(progress, _PROGRESS, fail)
     if len(progress["generators"]) != len(searchers):
-        raise fail("it has another number of chains")
+        raise fail("it has a different number of chains")
     for number, one in enumerate(searchers):
         _check_searcher(number, one, arrays, fail)
         one.driver.states = [restore(f"{number}/searcher/state", one.state, arrays)]
@@ -129,7 +129,7 @@ def _check_searcher(number: int, one: Searcher, arrays: dict[str, Array], fail: 
         raise fail("the position of a chain is beyond the end of its scan")
     order = arrays[f"{number}/searcher/state/order"]
     if order.size and not 0 <= order.min() <= order.max() < order.size:
-        raise fail("the order in which sites are visited is no permutation")
+        raise fail("the order in which sites are visited is not a permutation")
 
 
 def _pack(one: Searcher, keys: list[bytes]) -> Array:

@@ -2,8 +2,8 @@
 
 Chains move by single sites (:class:`gibbsite.AnnealedGibbs`) or, on sparse models, by blocks of bounded width, and
 where there are zeros, by cutsets with all other sites summed out. All of these are tried, and most of the work goes to
-those that improved the best states last. Schedules become longer with the number of restarts. :mod:`.searcher` is about
-a single chain.
+those that improved the best states last. Schedules become longer with the number of restarts. :mod:`.searcher` is a
+single chain.
 
 If several chains arrive at the same log-potential, it is probably the largest, but this is no proof.
 """
@@ -39,8 +39,8 @@ _FIRST = {SINGLE: 32, BLOCKS: 8, CUTSETS: 8}  # sweeps of the first schedule
 _LONGEST = {SINGLE: 1 << 13, BLOCKS: 1 << 9, CUTSETS: 1 << 6}
 _AT_A_LENGTH = {SINGLE: 8, BLOCKS: 8, CUTSETS: 128}  # restarts before schedules get twice as long
 _ROUNDS_PER_COVER = {BLOCKS: 6, CUTSETS: 3}  # restarts before another cover, or cutset, is found
-_SHARE = {SINGLE: 1.0, BLOCKS: 1.0, CUTSETS: 8.0}  # of the work, to which is added
-_BETTER = 1.5  # for each chain that was improved last by these moves
+_SHARE = {SINGLE: 1.0, BLOCKS: 1.0, CUTSETS: 8.0}  # share of each kind in the work, to which _BETTER is added
+_BETTER = 1.5  # for each chain whose last improvement came from these moves
 _ALL_CHAINS = 16  # if time is limited, one in 16 restarts by cutsets is made by all chains
 _BEFORE_CUTSETS = 2  # rounds of blocks before cutsets are looked for, which take seconds to compile,
 _AGREED = 64  # and the number of rounds if all chains agree
@@ -48,7 +48,7 @@ _SURE = 24  # restarts that ended at the best log-potential, after which a searc
 
 
 class _Turns:
-    """Which moves come next: of single sites, blocks or cutsets, and for how many sweeps."""
+    """The choice of the next moves (single sites, blocks or cutsets) and of their number of sweeps."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
@@ -77,7 +77,7 @@ class _Turns:
         return kind
 
     def need_cutsets(self, searchers: list[Searcher]) -> bool:
-        """Whether it is time to look for cutsets: cheaper moves have led chains to different ends."""
+        """Whether to look for cutsets, because cheaper moves have led chains to different ends."""
         rounds = self.rounds.get(BLOCKS, 0)
         if self.cuts or rounds < _BEFORE_CUTSETS:
             return False
@@ -96,8 +96,8 @@ class _Turns:
     def movers(self, kind: str, searchers: list[Searcher]) -> list[Searcher]:
         """Return the chains that restart: all of them, or for most restarts by cutsets only the best one.
 
-        Restarts by cutsets take long. All chains make some of them, to show whether they arrive at the same state by
-        themselves.
+        Restarts by cutsets take long. All chains make some of them, to show whether they arrive at the same state
+        independently.
         """
         ahead = max(searchers, key=lambda one: one.value)
         if kind != CUTSETS or ahead.value == -math.inf or self.rounds[kind] % _ALL_CHAINS == 0:
@@ -105,12 +105,12 @@ class _Turns:
         return [ahead]
 
     def counts(self) -> tuple[int, int]:
-        """Return how many covers and cutsets have been found."""
+        """Return the numbers of covers and cutsets found."""
         blocks, cutsets = self.task.blocks, self.task.cutsets
         return 0 if blocks is None else len(blocks.covers), 0 if cutsets is None else len(cutsets.cutsets)
 
     def provide(self, covers: int, cutsets: int) -> None:
-        """Find covers and cutsets until there are these numbers of them."""
+        """Find covers and cutsets up to these numbers."""
         while self.task.blocks is not None and len(self.task.blocks.covers) < covers:
             self.task.blocks.add_cover()
         if cutsets and not self.cuts:
@@ -261,7 +261,7 @@ def _is_close(values: Floats, other: float) -> Bools:
 
 
 def _is_sure(searchers: list[Searcher]) -> bool:
-    """Whether all chains agree, and many restarts have ended at the same log-potential by themselves."""
+    """Whether all chains agree, and many restarts have ended at the same log-potential independently."""
     values = np.array([max(one.seen.values()) for one in searchers])
     top = float(values.max())
     ends = np.concatenate([one.ends for one in searchers])

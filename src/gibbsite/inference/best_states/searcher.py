@@ -1,4 +1,4 @@
-"""One chain of a search: it is cooled down repeatedly, and keeps the best state that it has seen.
+"""One chain of a search, which is cooled down repeatedly and keeps the best state that it has seen.
 
 A restart cools the chain down from a random state or, every other time, from the best state warmed up to a random
 temperature; then the chain climbs. It moves by single sites, by blocks, or by the sites of cutsets with all others
@@ -41,16 +41,19 @@ if TYPE_CHECKING:
     from gibbsite.sampling.sweep import State
 
 _BLOCK_SECONDS = 0.15  # between two checks of the time
-_LEAST_WARMTH = 0.2  # of a warmed-up state: from here to 1 on the logarithmic scale from cold to hot
-_BLOCK_WARMTH = (0.4, 0.8)  # on the same scale, where blocks are drawn at first
-_BLOCK_COLD = 2.0  # where they are drawn last, in lowest temperatures of single sites
-_CUTSET_RANGE = (0.3, 0.09)  # where cutsets are drawn first and last, in highest temperatures of single sites
-_CUTSET_WARMTH = (0.3, 1.0)  # where a restart begins, on the logarithmic scale between these two
-_RETURN = 8  # one in 8 restarts by cutsets begins at the best state, others where the last draws ended
-_PRICE = 3.0  # of a zero at first, in steep differences of log-weights
-_DEARER, _CHEAPER = 1.5, 1.1  # what a price is multiplied with, or divided by, after a restart
+_LEAST_WARMTH = 0.2  # range of warmed-up states: from here to 1 on the logarithmic scale from cold to hot
+_BLOCK_WARMTH = (0.4, 0.8)  # first temperatures of blocks, on the same scale
+_BLOCK_COLD = 2.0  # last temperature of blocks, in units of the lowest temperature of single sites
+_CUTSET_RANGE = (
+    0.3,
+    0.09,
+)  # first and last temperature of cutsets, in units of the highest temperature of single sites
+_CUTSET_WARMTH = (0.3, 1.0)  # first temperatures of a restart, on the logarithmic scale between these two
+_RETURN = 8  # one in 8 restarts by cutsets begins at the best state, the others at the end of the last draws
+_PRICE = 3.0  # first price of a zero, in units of steep differences of log-weights
+_DEARER, _CHEAPER = 1.5, 1.1  # factors by which a price is multiplied or divided after a restart
 _FORBIDDING = 1e4  # price of a zero when states are compared
-_MOST_TIES, _MOST_TIE_BYTES = 1 << 12, 1 << 25  # best states that a searcher keeps count of
+_MOST_TIES, _MOST_TIE_BYTES = 1 << 12, 1 << 25  # limits on the number and size of best states that a searcher stores
 _MANY, _STRONGEST = 12, 3  # neighbours of a spin: if there are more than 12 on average, the 3 strongest are kept
 _CLOCK = [time.monotonic]
 #: How a restart moves: by single sites, by blocks, or by the sites of cutsets.
@@ -64,7 +67,7 @@ def clock() -> float:
 
 
 class Task:
-    """What all chains of a search share."""
+    """The data that all chains of a search share."""
 
     def __init__(self, model: FactorGraph, scan: Scan | None) -> None:
         self.model = model
@@ -73,7 +76,9 @@ class Task:
         self.range: TemperatureRange = temperature_range(self.graph)
         self.zeros = bool(self.graph.n_sites) and has_zeros(self.graph)
         self.firm = self.priced(_FORBIDDING * self.range.steep)
-        dense = isinstance(self.graph.arrays, DistanceGraph)  # every site depends on every other: there is one part
+        dense = isinstance(
+            self.graph.arrays, DistanceGraph
+        )  # every site depends on every other, so there is only one part
         self.rows = None if dense else _strongest(self.graph)
         self.blocks: BlockMoves | None = find_block_moves(self.graph, _FORBIDDING * self.range.steep)
         self.cutsets: CutsetMoves | None = None
@@ -109,7 +114,7 @@ class Task:
 
 
 def _strongest(graph: Graph) -> tuple[Words32, Words32]:
-    """Return rows of neighbours: all of them, or if spins have very many, those with the strongest couplings."""
+    """Return rows of neighbours; if spins have very many, only those with the strongest couplings."""
     start, neighbour = markov_graph(graph)
     arrays = graph.arrays
     if not isinstance(arrays, IsingGraph) or neighbour.size <= _MANY * graph.n_sites:
@@ -141,14 +146,14 @@ class Searcher:
         self.driver.arrays = [task.priced(self.price)]
         self.seen: dict[bytes, float] = {}
         self.ends: list[float] = []
-        self.gained = SINGLE  # by what the best state was improved last
+        self.gained = SINGLE  # moves that last improved the best state
         self.ties: set[bytes] = set()
         self.tie_value = -math.inf
         self.works: list[BlockWorkspace] = []
         self.cut_works: list[CutWorkspace] = []
         self.best = np.array(start, graph.state_dtype)
         self.value = -math.inf
-        self.last, self.moved = self.best.copy(), False  # where blocks were drawn last, within the support
+        self.last, self.moved = self.best.copy(), False  # the last state of block draws within the support
         if task.zeros or given or not graph.n_sites:  # otherwise every state is possible
             self.value = go_uphill(task.firm, self.best, self.work)
             self.note(self.best)
@@ -237,7 +242,7 @@ class Searcher:
         return max(first, 1.5 * last), last
 
     def _make_room(self) -> None:
-        """Allocate workspaces for covers and cutsets that have been found since."""
+        """Allocate workspaces for newly found covers and cutsets."""
         blocks, cutsets = self.task.blocks, self.task.cutsets
         assert blocks is not None
         self.works += [blocks.workspace(one) for one in blocks.covers[len(self.works) :]]
@@ -275,7 +280,7 @@ class Searcher:
             self.gained = kind
 
     def merge(self, other: Array) -> None:
-        """Take over the better parts of another state or, if sites have two states, of its opposite."""
+        """Adopt the better parts of another state or, if sites have two states, of its opposite."""
         if self.near is None:
             return
         others = [other, 1 - other] if self.task.graph.binary else [other]
@@ -289,7 +294,7 @@ class Searcher:
             self.note(self.best)
 
     def note(self, x: Array) -> float:
-        """Climb in the model itself; remember a possible end, and return its log-potential."""
+        """Climb in the model itself; store the end if it is possible, and return its log-potential."""
         value = go_uphill(self.task.graph.arrays, x, self.work)
         if value > -math.inf:
             self.seen[x.tobytes()] = value
@@ -312,5 +317,5 @@ class Searcher:
 
     @property
     def full(self) -> bool:
-        """Whether as many best states are kept as possible."""
+        """Whether the store of best states is full."""
         return len(self.ties) >= min(_MOST_TIES, _MOST_TIE_BYTES // max(self.best.nbytes, 1) + 1)

@@ -1,7 +1,7 @@
-"""The process in which toulbar2 works: a cost function network in, a state and a bound out.
+"""The process that runs toulbar2: it reads a cost function network, and writes a state and a bound.
 
 ``python -m gibbsite.inference.best_states.toulbar PROBLEM.npz ANSWER.npz`` imports neither Numba nor the rest of
-gibbsite. Costs are negative log-potentials; toulbar2 rounds them to a number of digits and reckons in whole numbers.
+gibbsite. Costs are negative log-potentials; toulbar2 rounds them to a number of digits and computes with integers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def solve(problem: dict[str, Any]) -> dict[str, Any]:
-    """Hand a problem to toulbar2; return the state it found, if any, its bound, and whether it finished."""
+    """Solve a problem by toulbar2; return the state it found, if any, its bound, and whether it finished."""
     import pytoulbar2
 
     above = float(problem["above"])

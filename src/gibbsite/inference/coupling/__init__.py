@@ -1,4 +1,4 @@
-"""Pairs of chains that share their random numbers and meet: distance to stationarity, estimates without bias.
+"""Pairs of coupled chains that meet: bounds on the distance to stationarity, and unbiased estimates.
 
 ``pair`` moves a pair, ``couple`` many of them.
 """

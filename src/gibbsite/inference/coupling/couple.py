@@ -1,4 +1,4 @@
-"""``gibbsite.couple``: many pairs of coupled chains, each with its own stream.
+"""``gibbsite.couple``, which runs many pairs of coupled chains, each with its own random stream.
 
 References
 ----------
@@ -33,9 +33,9 @@ from gibbsite.sampling.plan import read_entropy
 from gibbsite.sampling.setup import Setup, lay_out_plainly
 from gibbsite.scans.base import Scan, period
 
-_UNSEEN = 2.0  # standard error of a count of zero, as of states that were never entered
-_PILOTS = 16  # pairs that are run first, to find out how long it takes until chains meet
-_LENGTH = 4  # sweeps that estimates average over, in warmups
+_UNSEEN = 2.0  # standard error of a count of zero, as for states that were never visited
+_PILOTS = 16  # pilot pairs, which show how long chains take to meet
+_LENGTH = 4  # sweeps over which estimates average, in units of the warmup
 _UPDATES, _LEAST, _MOST = 2.0**31, 1000, 10**6  # default limits: updates of sites in all, sweeps of each pair
 _BLOCK = 2.0**22  # updates between two checks for Ctrl-C
 
@@ -56,7 +56,7 @@ class Coupling(Answer):
     times : int array (pairs,)
         Sweeps of the chain ahead after which the chains of a pair met; -1 if they did not.
     most : int
-        Sweeps after which a pair was given up.
+        Sweeps after which a pair was abandoned.
     total, square : float arrays (cells,)
         Sums over pairs of estimates, and of their squares.
 
@@ -90,9 +90,9 @@ class Coupling(Answer):
     def bound(self, sweeps: Any = 0) -> Any:
         """Return an estimated upper bound of the distance to stationarity after some sweeps from the start.
 
-        That is the total variation distance between the distribution of a chain's state and the model, of which
-        E max(0, ceil((time - lag - sweeps) / lag)) is an upper bound (Biswas, Jacob and Vanetti). It is one, which
-        says nothing, if some pairs have not met.
+        That is the total variation distance between the distribution of a chain's state and the model, of which E
+        max(0, ceil((time - lag - sweeps) / lag)) is an upper bound (Biswas, Jacob and Vanetti). It is one, and
+        therefore uninformative, if some pairs have not met.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Coupling(Answer):
     def bound_mcse(self, sweeps: Any = 0) -> Any:
         """Return the standard error of :meth:`bound`, from the spread of the pairs; NaN if some have not met.
 
-        It is at least 2 / pairs, because what none of the pairs did may still happen.
+        It is at least 2 / pairs, because an event that no pair has shown may still have positive probability.
         """
         spread = self._terms(sweeps).std(axis=0, ddof=1) / np.sqrt(self.pairs)
         spread = np.maximum(spread, _UNSEEN / self.pairs)
@@ -251,7 +251,7 @@ def couple(
     warmup, sweeps : int, optional
         Number of sweeps before those that are averaged, ``lag`` by default, and of these, ``4 * lag`` by default.
     most : int, optional
-        Sweeps after which a pair that has not met is given up; by default the number for 2^31 updates of sites in all,
+        Sweeps after which a pair that has not met is abandoned; by default the number for 2^31 updates of sites in all,
         between 1000 and a million.
     start : optional
         Where chains begin, as in :func:`gibbsite.sample`; independently for both chains of a pair.
@@ -296,7 +296,7 @@ def couple(
     if most is None:
         most = int(np.clip(_UPDATES / max(setup.graph.n_sites * pairs, 1), _LEAST, _MOST))
     if lag is None:
-        # other streams than those of the pairs below, which are therefore independent of the choice
+        # pilots use separate streams, so that the pairs below are independent of the chosen lag
         pilots = _run(setup, start, Times(1, 1, 1), _PILOTS, int(most), (entropy, 1), threads)
         if pilots.met < pilots.pairs:
             return _warned(pilots)
@@ -336,7 +336,7 @@ def _run(
         seeds = np.random.SeedSequence(entropy[0], spawn_key=(number, entropy[1]))
         first, second, own = (int(word) for word in seeds.generate_state(3, np.uint64))
         words = stream(own, 0)
-        # one call for each start: starts of one call avoid each other, and would have other distributions
+        # a separate call for each start, because starts of one call avoid each other and are not independent
         ahead, behind = (
             start_states(setup.model, graph, 1, start, seed)[0].astype(graph.state_dtype) for seed in (first, second)
         )
@@ -345,7 +345,7 @@ def _run(
             ahead, behind, setup.scan.buffer(graph), words, rows[0], rows[1], np.array([0, -1]), sums[0], sums[1]
         )
         memories = setup.kernel.memory(graph, words), setup.kernel.memory(graph, words)
-        # a pair that has met goes on to the last sweep that is averaged
+        # a pair that has met continues to the last sweep that is averaged
         end = max(most, times.last)
         done = False
         while not done and pair.clock[0] < end and not (pair.clock[1] < 0 and pair.clock[0] >= most):

@@ -1,4 +1,4 @@
-"""Two chains, one of them some sweeps ahead, that visit the same sites with coupled draws until they meet.
+"""A pair of chains, one some sweeps ahead, that visit the same sites with coupled draws until they meet.
 
 The new values of a site are drawn from the maximal coupling of its transition probabilities in both chains: they are
 equal with the largest possible probability. Chains that have met stay together.
@@ -19,7 +19,7 @@ from gibbsite.scans.base import period, refresh, site_at
 
 
 class Times(NamedTuple):
-    """In sweeps of the chain ahead: how far it is ahead, and the first and last sweep whose states are averaged."""
+    """The lag, and the first and last sweep whose states are averaged, in sweeps of the chain ahead."""
 
     lag: int
     first: int
@@ -56,7 +56,7 @@ def draw_both(p: Floats, q: Floats, size: Integer, rng: Words) -> tuple[Words, I
     rng, u = uniform(rng)
     level = u * max(total_p, total_q)
     rest_p, rest_q = total_p - common, total_q - common
-    if level < common or rest_p <= 0.0 or rest_q <= 0.0:  # the rest is rounding
+    if level < common or rest_p <= 0.0 or rest_q <= 0.0:  # what remains is rounding error
         for a in range(size):
             p[a] = min(p[a], q[a])
         both = pick(p, size, level)

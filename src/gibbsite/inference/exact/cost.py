@@ -24,7 +24,7 @@ MOST_BYTES = 8e9
 class ExactCost:
     """Size of an exact computation.
 
-    For computations that are far out of reach these are lower bounds, capped at the largest float.
+    For infeasible computations these are lower bounds, capped at the largest float.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ def cost_of_tree(tree: CliqueTree, potentials: float = 0.0) -> ExactCost:
     inner = tree.parent >= 0
     children = np.bincount(tree.parent[inner], minlength=tree.own.size)
     below = np.bincount(tree.parent[inner], tree.separator[inner], minlength=tree.own.size)
-    # tables read and written per entry: potential and messages twice, then messages and sites
+    # tables read and written per entry: potentials and messages in both passes, then messages and sites
     passes = tree.size * (5.0 + 3.0 * children)
     memory = 8.0 * (potentials + float(tree.separator.sum()) + float(below.max(initial=0.0)))
     return ExactCost(

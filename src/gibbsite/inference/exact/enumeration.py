@@ -1,4 +1,4 @@
-"""Enumeration: the whole joint distribution of a small model as one array."""
+"""Enumeration of the whole joint distribution of a small model as one array."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Enumeration(ExactResult):
 
     @cached_property
     def strides(self) -> Ints:
-        """The factors by which the code of each site enters the number of a state."""
+        """The stride of each site in the numbers of states."""
         strides = np.ones(self.law.ndim, np.int64)
         strides[:-1] = np.cumprod(self.law.shape[:0:-1], dtype=np.int64)[::-1]
         return strides
@@ -81,7 +81,7 @@ class Enumeration(ExactResult):
         size = check_integer("size", size, 0)
         edges = np.cumsum(self.probabilities)
         numbers = np.searchsorted(edges, rng.random(size) * edges[-1], side="right")
-        last = np.flatnonzero(self.probabilities)[-1]  # rounding must not lead past the support
+        last = np.flatnonzero(self.probabilities)[-1]  # rounding must not lead outside the support
         drawn: Ints = self.states[np.minimum(numbers, last)]
         return drawn
 

@@ -57,7 +57,7 @@ class Elimination(ExactResult):
     def marginals(self) -> SiteTable:
         """Exact probabilities of the states of all sites, observed ones included."""
         reduction = self.outline.reduction
-        cells = reduction.alive.astype(np.float64)  # right for determined sites
+        cells = reduction.alive.astype(np.float64)  # correct for determined sites
         free = np.zeros(self.model.n_sites, np.bool_)
         free[reduction.problem.origin] = True
         cells[np.repeat(free, self.model.cards) & reduction.alive] = self._calibrated[1]
@@ -115,7 +115,7 @@ class Elimination(ExactResult):
         return self._pass(True)
 
     def _pass(self, marginals: bool) -> tuple[float, Floats]:
-        """Pass once or twice over the tree, in plain numbers if these lose nothing, else in logarithms."""
+        """Pass once or twice over the tree, in plain numbers if these do not underflow, otherwise in logarithms."""
         with self._interpreted():
             plan = make_plan(self.outline, self.limits)
             problem = plan.reduction.problem
@@ -129,14 +129,14 @@ class Elimination(ExactResult):
         return interpreted(passes * max(_LEAST_STEPS, _STEPS_PER_ENTRY * self.outline.order.total))
 
     def _carry_out(self, plan: EliminationPlan, *where: Any) -> tuple[Ring, Loaded, float]:
-        """Propagate sums, in plain numbers if they lose nothing, else in logarithms."""
+        """Propagate sums, in plain numbers if they do not underflow, otherwise in logarithms."""
         for ring in (Sum(), LogSum()):
             loaded = plan.load(ring)
             if loaded.plain or isinstance(ring, LogSum):
                 found = propagate(ring, plan.tree, plan.operands, loaded.workspace, loaded.pool, *where)
                 if found.log_sum > -np.inf and (found.loss < _NEGLIGIBLE or isinstance(ring, LogSum)):
                     return ring, loaded, found.log_sum
-            del loaded  # before there is another one
+            del loaded  # free the memory before the next load
         raise _impossible()
 
     def _codes(self, found: Ints) -> Ints:
@@ -164,7 +164,7 @@ def add_configuration(model: FactorGraph, sites: Sequence[int]) -> FactorGraph:
         ((site, name), (np.arange(card)[:, None] == codes[k]).astype(float))
         for k, (site, card) in enumerate(zip(sites, cards, strict=True))
     ]
-    # as tables, because lattices want all sites of a model for themselves
+    # as tables, because lattices require all sites of a model
     tables = [TableFactors(group.scopes, group.log_tables(model.cards)) for group in model.groups if group.size]
     return FactorGraph({**domains, name: codes.shape[1]}, ties, groups=tables)
 
@@ -216,7 +216,7 @@ def solve_exact(
     --------
     exact.predict_exact : Time and memory of an exact solution.
     infer : Choose a method and use it.
-    exact.enumerate : Go through all states of a small model.
+    exact.enumerate : Enumerate all states of a small model.
 
     Notes
     -----

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-_UNKNOWN = 4 * 2**30  # where nothing is known
+_UNKNOWN = 4 * 2**30  # bytes, if no limit is known
 _GROUPS = Path("/sys/fs/cgroup")
 
 
@@ -28,7 +28,7 @@ def _of_machine() -> Iterator[int]:
 
 
 def _of_groups() -> Iterator[int]:
-    """Yield what each control group of the process leaves, in both versions of control groups."""
+    """Yield the memory left in each control group of the process, for both versions of control groups."""
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
             _, controllers, place = line.split(":", 2)
@@ -37,7 +37,7 @@ def _of_groups() -> Iterator[int]:
 
 
 def _along(root: Path, place: str) -> Iterator[int]:
-    """Yield what a group and its parents leave; inside a container the outer groups are not visible."""
+    """Yield the memory left in a group and its parents; inside a container the outer groups are not visible."""
     inner = root / place.lstrip("/")
     for folder in [inner, *inner.parents]:
         yield from _left_in(folder)
@@ -46,7 +46,7 @@ def _along(root: Path, place: str) -> Iterator[int]:
 
 
 def _left_in(folder: Path) -> Iterator[int]:
-    """Yield what a group with a limit leaves; memory that only caches files can be reclaimed."""
+    """Yield the memory left in a group with a limit; memory that only caches files can be reclaimed."""
     for limit, used, dropped in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
@@ -58,7 +58,7 @@ def _left_in(folder: Path) -> Iterator[int]:
 
 
 def _of_process() -> Iterator[int]:
-    """Yield what the limits on address space and data of this process leave."""
+    """Yield the memory left by the limits on address space and data of this process."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,4 +1,4 @@
-"""The plan of an exact computation: the reduced model, the clique tree, and where its tables lie."""
+"""The plan of an exact computation: the reduced model, the clique tree, and the places of its tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Outline:
     order: EliminationOrder
 
     def tree(self, most_own: float = MOST_OWN) -> CliqueTree | None:
-        """Build the clique tree; None if it has cliques too large even to be counted."""
+        """Build the clique tree; None if cliques have too many axes to be represented."""
         if self.order.log2_largest > MOST_AXES:
             return None
         cards = self.reduction.problem.cards
@@ -90,7 +90,7 @@ def _lattice_width(model: FactorGraph) -> int:
 
 @dataclass(frozen=True, eq=False)
 class EliminationPlan:
-    """A reduced model, its clique tree, the potentials that factors are joined into, and the tables of each clique."""
+    """A reduced model, its clique tree, the potentials that combine its factors, and the tables of each clique."""
 
     reduction: Reduction
     tree: CliqueTree
@@ -98,7 +98,7 @@ class EliminationPlan:
     operands: Operands
 
     def load(self, ring: Ring) -> Loaded:
-        """Allocate what passes over the tree need, and write the potentials."""
+        """Allocate the arrays for passes over the tree, and write the potentials."""
         pool = np.empty(int(self.operands.message[-1]))
         shift, lowest = fill_potentials(self.reduction.problem, self.potentials, pool)
         if isinstance(ring, Sum):
@@ -109,7 +109,7 @@ class EliminationPlan:
 
 
 class Loaded(NamedTuple):
-    """A plan ready to be carried out: workspace, all tables, and the constant taken out of them.
+    """A plan ready for execution: workspace, all tables, and the constant taken out of them.
 
     ``plain`` is True if all potentials are large enough for plain numbers.
     """
@@ -124,7 +124,7 @@ def make_plan(found: Outline, limits: Limits, most_own: float = MOST_OWN) -> Eli
     """Return a plan with at most ``most_own`` own states of a clique; raise TooLargeError before allocating."""
     tree = found.tree(most_own)
     limits.check(cost_of_order(found.order) if tree is None else cost_of_tree(tree))
-    if tree is None:  # limits that allow a table of 2^60 entries do not make it possible
+    if tree is None:  # a table of 2^60 entries is impossible whatever the given limits
         Limits().check(cost_of_order(found.order))
         raise AssertionError("unreachable")
     potentials, operands = plan_tables(tree, found.reduction.problem)

@@ -1,4 +1,4 @@
-"""Two passes over the clique tree: messages towards the roots, and back with the marginals of all sites.
+"""Two passes over the clique tree: towards the roots, and back to find the marginals of all sites.
 
 Only messages are stored. The product of a clique is formed slab by slab in both passes, so the memory is that of the
 separators. Messages are scaled to maximum one (zero in logarithms), and the logarithms of the scales are summed up. On
@@ -25,15 +25,14 @@ from gibbsite.inference.exact.tree import CliqueTree
 _ROUNDING = 1e-22
 _UNIT = 1e-300
 _SMALLEST = 1e-300
-_STEEPEST = 700.0  # exponentials of larger numbers may overflow; the loss is far too large already then
+_STEEPEST = 700.0  # exponentials of larger numbers may overflow; by then, the loss is far too large anyway
 
 
 class Summary(NamedTuple):
     """Results of the passes besides the messages.
 
     ``log_sum`` is the logarithm of the sum over all states, minus infinity if it is zero. ``loss`` bounds the relative
-    error of it, or of any marginal after two passes, that is due to underflow of plain numbers; it means nothing for
-    logarithms.
+    error due to underflow of this sum, or after two passes of any marginal; it is meaningless for logarithms.
     """
 
     log_sum: float
@@ -86,7 +85,7 @@ def _pass(
         log_sum += scale
         if log_sum == -np.inf:
             return log_sum, np.inf
-        # no more than a float can be: plain Python raises an error, and nothing times infinity is no number
+        # limited, because overflow is an error in plain Python, and zero times infinity is NaN
         missing = loss[c] * tree.size[c] / tree.separator[c] * math.exp(min(-scale, _STEEPEST))
         if tree.parent[c] >= 0:
             loss[tree.parent[c]] += missing

@@ -1,4 +1,4 @@
-"""Reduce a model for exact inference to the possible states of undetermined sites, and factors over them.
+"""Reduction of a model to the possible states of undetermined sites, for exact inference.
 
 States that can never occur (by generalised arc consistency) and sites with a single state left are removed before
 anything is planned, because tables over the rest can be far smaller. No table is copied: a factor is its place in the
@@ -46,7 +46,7 @@ class Reduced(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """A reduced problem, and what the reduction has decided.
+    """A reduced problem, and the states that the reduction has determined.
 
     ``codes`` are the states of the determined sites (arbitrary elsewhere), ``alive`` marks the possible states of the
     model, and ``log_constant`` is the sum of the factors without open members and the offset of the model.
@@ -70,7 +70,7 @@ def reduce_model(model: FactorGraph) -> Reduction:
     code = first - np.repeat(arrays.offset[:-1], living)
     start = row_starts(living)
     codes = code[start[:-1]] if card.size else card
-    # the sites' own weights are factors like others, unless they say nothing
+    # unary weights are factors, too, unless they are constant
     lively = np.maximum.reduceat(arrays.log_unary != 0.0, arrays.offset[:-1]) if card.size else alive
     weighed = np.flatnonzero(lively)
     member = np.concatenate([arrays.member.astype(np.int64), weighed])

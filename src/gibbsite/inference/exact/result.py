@@ -1,4 +1,4 @@
-"""The answer of exact methods."""
+"""Answers of exact methods."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.joint import add_observed, find_free
 from gibbsite.results.table import SiteTable
 
-MOST_CONFIGURATIONS = 32_767  # as many as a site may have states
+MOST_CONFIGURATIONS = 32_767  # the largest number of states of a site
 
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
@@ -114,7 +114,7 @@ class ExactResult(Answer, ABC):
         return add_observed(table, sites, evidence, labels)
 
     def _names(self, sites: tuple[str | int, ...]) -> list[str]:
-        """Return sites by name, because evidence moves positions."""
+        """Return sites by name, because evidence changes positions."""
         domains = self.model.domains
         return [site if isinstance(site, str) else domains.names[domains.position(site)] for site in sites]
 
@@ -148,7 +148,7 @@ class ExactResult(Answer, ABC):
 
     @property
     def plan(self) -> dict[str, Any]:
-        """What decided the numbers, as plain data."""
+        """Everything that determined the numbers, as plain data."""
         return {"exact": True}
 
     def line(self) -> str:

@@ -1,12 +1,12 @@
-"""Back from the roots to the leaves: the most probable states, and independent exact draws.
+"""The pass from the roots to the leaves, which finds the most probable states or draws independent states.
 
 After the pass towards the roots, the weights of a clique's own sites given all sites eliminated later are read off
 its tables: forward filtering, backward sampling on a tree.
 
-The most probable states in order are found by a best-first search with an exact bound. After a pass of maxima the
-weights show what each choice loses if everything after it is chosen optimally. Every state is thus the best one minus
-the losses of its choices, and the next best state differs from one found before in a first choice and is optimal after
-it (Nilsson 1998; Yanover and Weiss 2004).
+The most probable states in order are found by a best-first search with an exact bound. After a pass of maxima, the
+weights show the loss of each choice if all later choices are optimal. The log-potential of every state is that of the
+best one minus the losses of its choices. The next best state deviates from a state found before at one choice, and is
+optimal after it (Nilsson 1998; Yanover and Weiss 2004).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def trace_draws(
             chosen = 0
             for k in range(n):
                 if slate.weight[k] > 0.0:
-                    chosen = k  # rounding must not lead past the support
+                    chosen = k  # rounding must not lead outside the support
                     left -= slate.weight[k]
                     if left < 0.0:
                         break
@@ -134,7 +134,7 @@ def rank_states(plan: EliminationPlan, pool: Floats, many: int) -> Ints:
         found.append(x)
         if len(found) == many:
             break
-        # all states that agree with this one up to some clique, and differ there for the first time
+        # all states that first differ from this one at some clique
         tail = losses[: start[clique]]
         near = np.flatnonzero((tail > -1.0) & np.isfinite(tail))
         if near.size > many:

@@ -1,9 +1,9 @@
-"""One clique: multiply its tables and sum the product onto some of its axes, without ever storing it.
+"""Products of the tables of a clique, summed onto some of its axes without being stored.
 
 The clique is processed in slabs that fit into the processor's cache: the fastest axes together, the others counted
 like an odometer. Within a slab a table has one of five layouts, four of which are simple loops:
 
-* ABSENT: none of the axes of the slab; a single number,
+* ABSENT: none of the axes of the slab; the table is a single number,
 * WHOLE: all of them,
 * OUTER: the slower ones; every number applies to a run of the slab,
 * INNER: the faster ones; the same numbers apply to every run,

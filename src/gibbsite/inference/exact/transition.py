@@ -1,4 +1,4 @@
-"""Exact transition matrices of kernel x scan on tiny models, from the kernel's own compiled conditionals.
+"""Exact transition matrices of kernels and scans on tiny models, from the compiled conditionals of the kernel.
 
 Nothing is simulated: the probabilities of a site's next value come from the kernel's ``transition`` implementation,
 and the order of visits from the compiled schedule.

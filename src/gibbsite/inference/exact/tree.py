@@ -1,8 +1,8 @@
-"""The clique tree of an elimination order.
+"""Clique trees of elimination orders.
 
 Eliminating a site makes a table over the site and its neighbours at that moment, its clique; the separator, which is
 the clique without the site, goes to the clique of the neighbour that is eliminated next. A clique contained in one
-below it is merged with it. Nothing of the size of a table is allocated here.
+below it is merged with it. No memory of the size of a table is allocated here.
 
 Children are numbered before parents. Members are listed in order of elimination: a clique begins with its own sites,
 which are eliminated there, and ends with its separator, and axes have the same relative order in every table.
@@ -95,7 +95,7 @@ class _Lists(NamedTuple):
 
 @compiled_loop
 def _eliminate(order: Ints, start: Ints, neighbour: Ints, lists: _Lists) -> Integer:
-    """Eliminate symbolically: a clique consists of the later neighbours and the separators of its children."""
+    """Eliminate symbolically; a clique consists of the later neighbours and the separators of its children."""
     n = order.size
     for v in range(n):
         lists.rank[order[v]] = v

@@ -1,7 +1,7 @@
-"""Proposals: they prepare sources of draws, and a registry makes them methods of infer.
+"""Proposals of weighted draws, and the registry that makes them methods of infer.
 
-The loop over draws is in ``run``, and the sums that they are added to are in ``tally``. A proposal is a frozen
-dataclass of its parameters; a source is a proposal prepared for one model.
+The loop over draws is in ``run``, and the sums over draws are in ``tally``. A proposal is a frozen dataclass of its
+parameters; a source is a proposal prepared for one model.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class WeightedSource(ABC):
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """What sources are prepared for.
+    """The run for which sources are prepared.
 
     ``entropy`` is the seed of the run, ``query`` (sites,) marks the sites to record; ``seconds`` is the time limit,
     infinite if there is none, and ``draws`` the number of draws asked for, if any. ``elapsed()`` gives the seconds
@@ -81,7 +81,7 @@ class SourceSettings:
 
 
 class ImportanceProposal(ABC):
-    """A rule that makes distributions close to a model that can be drawn from."""
+    """A rule that constructs distributions close to a model from which one can draw."""
 
     #: Name of the method of :func:`gibbsite.infer`; set by :func:`gibbsite.inference.importance.base.register`.
     method: ClassVar[str] = "weighted"
@@ -107,7 +107,7 @@ _REGISTERED: dict[str, type[ImportanceProposal]] = {}
 def register(*, method: str, tasks: tuple[str, ...]) -> Callable[[P], P]:
     """Register a class of proposals as a method for some of the tasks "MAR" and "PR".
 
-    The class without parameters is used. Give literals only, which are read without loading the module.
+    The class without parameters is used. The arguments must be literals, which are read without loading the module.
     """
 
     def add(proposal: P) -> P:

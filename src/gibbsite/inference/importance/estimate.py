@@ -49,7 +49,7 @@ def pareto_k(largest: Floats, draws: int) -> float:
     logs = np.round(logs - logs[-1], 9)  # weights that differ by rounding are equal
     cut = logs[-length - 1] if length < logs.size else logs[0]
     above = logs[logs > cut]
-    if above.size < _FEWEST:  # many equal weights: cut below them, where that is known
+    if above.size < _FEWEST:  # there are many equal weights; cut below them, if smaller weights are known
         below = logs[logs < cut]
         if not below.size and not above.size:
             return -math.inf
@@ -65,8 +65,8 @@ def pareto_k(largest: Floats, draws: int) -> float:
         return -math.inf
     k = fit_pareto(excess)[0]
     # The largest of m values of a distribution of shape k is about m^k times the least, and seldom less than m^(k/2).
-    # Nearly equal weights can differ by amounts of any scale, to which a fit gives a large k; but no tail is
-    # heavy whose largest weight is hardly larger than the others.
+    # The differences of nearly equal weights can have any scale, so that a fit gives a large k; but a tail is not heavy
+    # if its largest weight is hardly larger than the others.
     most = _ROOM * -float(cut) / math.log(excess.size)
     return min(k, most) if math.isfinite(k) else min(_PRIOR_K, most)
 
@@ -88,8 +88,8 @@ def fit_pareto(excess: Floats) -> tuple[float, float]:
     return (n * shape + _PRIOR_WEIGHT * _PRIOR_K) / (n + _PRIOR_WEIGHT), -shape / mean
 
 
-# The variance of two draws of average weight, with or without the state, is added to that of an estimate: a state that
-# was never drawn has the error 2 / n, as in runs of chains.
+# This variance, that of two draws of average weight with or without the state, is added to that of an estimate, so that
+# a state that was never drawn has the error 2 / n, as in runs of chains.
 _UNSEEN_VARIANCE = 4.0
 
 
@@ -149,10 +149,10 @@ def estimate(tally: Tally, exact: bool = False) -> WeightedEstimate:
 
 
 def combine(estimates: Sequence[WeightedEstimate]) -> WeightedEstimate:
-    """Return the average of estimates from several proposals, by their effective sizes.
+    """Return the average of estimates from several proposals, weighted by effective sizes.
 
     Proposals without any draw of positive weight contribute their numbers of draws only. The shape of the tail is the
-    worst of those with a share of a tenth or more.
+    largest one among proposals with a share of at least a tenth.
     """
     known = [one for one in estimates if one.positive]
     if (len(known) == 1 and len(estimates) == 1) or not known:

@@ -1,4 +1,4 @@
-"""``gibbsite.importance.Forward``: draw a Bayesian network from parents to children, weighted by the evidence."""
+"""``gibbsite.importance.Forward``, which draws Bayesian networks from parents to children, weighted by evidence."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class Forward(ImportanceProposal):
         from later evidence. "adaptive" learns tables from weighted draws of both, then freezes them. "auto" mixes all
         three, in shares by their efficiency.
     entries : int
-        Largest table for the upper bound of the weights, which limits what draws may have missed.
+        Largest table for the upper bound of the weights, which limits the probability of states that draws may have
+        missed.
 
     Examples
     --------
@@ -76,7 +77,7 @@ class Forward(ImportanceProposal):
         check_integer("entries", self.entries, 2)
 
     def sources(self, model: FactorGraph, setting: SourceSettings) -> Iterator[tuple[float, WeightedSource]]:
-        """Yield the proposals in use, the last one for the rest of the budget."""
+        """Yield the mixtures of proposals, the last one for the rest of the budget."""
         alive = _find_alive(model)
         ready = _Prepared(find_network(model).keep(setting.query), model, setting, alive, self.entries)
         prior = ready.prior()
@@ -107,7 +108,7 @@ def _shares(worth: Floats) -> list[float]:
 def _favour(shares: list[float], worth: Floats, bounds: list[float]) -> list[float]:
     """Give half of a mixture to the proposal with the smallest bound, if it is efficient enough.
 
-    The bound of the mixture is then twice that bound, and a run can be judged converged sooner.
+    The bound of the mixture is then at most twice that bound, so that a run can be judged converged earlier.
     """
     best = bounds.index(min(bounds))
     if worth[best] < _WORTH_IT * worth.max() or shares[best] >= 0.5:
@@ -162,7 +163,7 @@ class _Prepared:
         self.place = {site: t for t, site in enumerate(network.order)}
         self.rows = np.array([self.place[int(site)] for site in np.flatnonzero(setting.query)], np.int64)
         self.keys = 0
-        self.bounds: dict[int, tuple[Floats, float]] = {}  # by id of the proposal, which is kept
+        self.bounds: dict[int, tuple[Floats, float]] = {}  # by the id of the proposal, which is kept alive
         self.dead = np.zeros(self.laws.size, np.bool_)
         if alive is not None:
             self.dead = _dead_entries(alive, network, model, self.structure)
@@ -173,7 +174,7 @@ class _Prepared:
         return chain_key(stream(self.setting.entropy, self.keys))
 
     def prior(self) -> Floats:
-        """Return the conditional distributions of the network, without states that zeros exclude."""
+        """Return the conditional distributions of the network without states that zeros exclude."""
         return np.where(self.dead, 0.0, np.exp(self.laws))
 
     def guided(self) -> Floats:

@@ -1,16 +1,16 @@
-"""Proposals of networks that account for the evidence: by messages of belief propagation, or learned from draws.
+"""Proposals for networks that account for the evidence, by messages of belief propagation or learned from draws.
 
 *Messages* are passed over the factors of the network, conditional distributions and likelihoods, for some passes. The
-product of the messages to a site from all factors but its own conditional distribution tells how much later evidence
-supports each state; the proposal of the site is its conditional distribution times that product, row by row (evidence
+product of the messages to a site from all factors but its own conditional distribution is the support of each state by
+later evidence; the proposal of the site is its conditional distribution times that product, row by row (evidence
 pre-propagation [1]_). On networks without loops this is the posterior itself, and all weights are equal. States with
-small messages keep a small part, so that weights stay bounded where messages are wrong.
+small messages keep a small probability, so that weights stay bounded if messages are wrong.
 
 *Learning* (AIS-BN [2]_) takes draws in stages. After each, the table of a site moves towards the distribution of its
-states given its parents among the weighted draws so far, as far as their effective number in that row allows; a part of
-the earlier table is kept, so that weights stay bounded. Draws come from the mixture of the learned proposal and those
-it is learned from, so that no stage can lose the support of an earlier one. They are not used for estimates: the
-proposal is frozen first.
+states given its parents among the weighted draws so far, by a step that depends on their effective number in that row;
+a part of the earlier table is kept, so that weights stay bounded. Draws come from the mixture of the learned proposal
+and those it is learned from, so that no stage can lose the support of an earlier one. They are not used for estimates:
+the proposal is frozen first.
 
 References
 ----------
@@ -43,7 +43,7 @@ from gibbsite.inference.importance.tables import (
 )
 from gibbsite.inference.importance.tally import make_tally
 
-_LEAST = 1e-30  # no message is smaller: products of a few stay above zero
+_LEAST = 1e-30  # lower limit of messages, so that products of a few stay above zero
 _MOST_AXES = 64
 _MOST_WORK = 1e8  # entries times members, of all passes: about half a second
 
@@ -79,7 +79,7 @@ class _Space(NamedTuple):
 
 
 def hear_evidence(network: BayesNetwork, structure: NetworkLayout, passes: int) -> Floats:
-    """Return the product of messages to each position from all factors but its own, by state; largest 1."""
+    """Return the product of messages to each position from all factors but its own, by state, with maximum 1."""
     factors = [*network.laws, *network.likelihoods]
     place = {site: t for t, site in enumerate(network.order)}
     member = np.array([place[site] for factor in factors for site in factor.sites], np.int64)
@@ -108,7 +108,7 @@ def hear_evidence(network: BayesNetwork, structure: NetworkLayout, passes: int) 
 
 @compiled_loop
 def _pass_messages(m: _Messages, space: _Space, laws: int, passes: int) -> None:
-    """Send messages forwards along the network once, then backwards and forwards until nothing changes."""
+    """Send messages forwards along the network once, then backwards and forwards until they converge."""
     for f in range(laws):
         _send(m, space, f)
     factors = m.start.size - 1
@@ -184,7 +184,7 @@ def _sum_out(m: _Messages, space: _Space, f: Integer, width: Integer) -> None:
 
 @compiled_loop
 def _collect(m: _Messages, heard: Floats) -> None:
-    """Divide the messages to each position by that of its own conditional distribution."""
+    """Divide the product of messages to each position by the message of its own conditional distribution."""
     for t in range(m.card.size):
         own = m.start[t + 1] - 1  # the site of a conditional table is its last member
         top = -np.inf

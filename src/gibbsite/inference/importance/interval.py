@@ -1,15 +1,16 @@
-"""``gibbsite.log_z.bound_log_z``: an interval that certainly contains log Z, and a narrower one that probably does.
+"""``gibbsite.log_z.bound_log_z``, which finds certain bounds of log Z and a narrower interval of given confidence.
 
 Lower bounds are mean field of single sites and of trees, and in models without zeros mini-buckets with negative
 weights. Upper bounds are mini-buckets, or the bound of the weights of another proposal, and tree-reweighted messages,
-converged or not. The best of each counts. In between, n weights of mean Z and at most U give
+converged or not. The best bound on each side is taken. Between them, n weights with mean Z and upper bound U give
 
 * Markov's inequality: Z is at least delta times their mean with probability 1 - delta,
 * Hoeffding's: Z is at most their mean plus U sqrt(log(1 / delta) / 2n),
 * the empirical Bernstein inequality of Maurer and Pontil [1]_: the error of Z is at most
   sqrt(2 v log(2 / delta) / n) + 7 U log(2 / delta) / 3(n - 1) on either side, v being the sample variance,
 
-as in the sampling bounds of [2]_. Each gets a quarter of the probability with which the interval may fail.
+as in the sampling bounds of [2]_. Each of the four inequalities gets a quarter of the probability with which the
+interval may fail.
 
 References
 ----------
@@ -50,10 +51,10 @@ if TYPE_CHECKING:
 # Shares of the time for mean field, mean field of trees, messages, and all lower bounds.
 _MEAN_FIELD_SHARE, _TREES_SHARE, _MESSAGES_SHARE, _BELOW_SHARE = 0.03, 0.05, 0.05, 0.12
 _MOST_SITES = 10_000  # for trees, which are solved in plain NumPy
-_NEGATIVE = (0.1, 0.5)  # weights, with a minus sign, of all mini-buckets of a bucket but the first
-_FIRST, _FACTOR, _MOST = 1 << 10, 16, 1 << 22  # entries of mini-buckets: at first, how they grow, at most
+_NEGATIVE = (0.1, 0.5)  # minus the weights of all mini-buckets of a bucket but the first
+_FIRST, _FACTOR, _MOST = 1 << 10, 16, 1 << 22  # entries of mini-buckets: first, growth factor, largest
 _QUARTERS = 4.0
-_DAMPING = 0.5  # of messages, which converge more often with it
+_DAMPING = 0.5  # damping of messages, which makes convergence more frequent
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,7 +142,7 @@ def bound_log_z(
     confidence : float
         Probability with which the narrower interval holds log Z.
     proposal : ImportanceProposal, optional
-        What to draw from, ``gs.importance.MiniBucket()`` by default.
+        The proposal, ``gs.importance.MiniBucket()`` by default.
     criteria : Criteria, optional
         The accuracy is the error of log Z, 0.01 by default, below which its estimate has converged.
     rng, threads, progress : optional
@@ -179,7 +180,7 @@ def bound_log_z(
     messages = _bound_above(model, limit)
     left = None if seconds is None else max(limit - (clock() - begun), 0.5 * limit)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the intervals hold all the same
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the intervals are valid even so
         drawn = sample_weighted(
             model,
             MiniBucket() if proposal is None else proposal,
@@ -200,7 +201,7 @@ def bound_log_z(
         upper, upper_by = above, above_by
     if exact and upper > lower:
         lower, lower_by = upper, upper_by
-    # rounding must not exchange the ends
+    # rounding must not swap the ends
     lower = min(lower, upper)
     low, high = _probable(last, 1.0 - confidence)
     return LogZInterval(
@@ -267,7 +268,7 @@ def _probable(source: dict[str, Any], fails: float) -> tuple[float, float]:
         low = log_mean + math.log(each)  # Markov
     if n < 2 or math.isinf(log_top):
         return low, high
-    # in units of the bound of the weights; the variance follows from the effective size
+    # in units of the upper bound of the weights; the variance follows from the effective size
     mean = math.exp(log_mean - log_top) if log_mean > -math.inf else 0.0
     variance = mean * mean * max(n / effective - 1.0, 0.0) * n / (n - 1) if effective > 0.0 else 0.0
     log_two = math.log(2.0 / each)

@@ -1,11 +1,10 @@
-"""Find a Bayesian network in a model: an order of the sites in which each has its conditional distribution.
+"""Search for a Bayesian network in a model: an order of the sites in which each has its conditional distribution.
 
-Models of Bayesian networks mark which factors are conditional tables (``directed``). In other models, such as UAI
-files of type MARKOV, factors that sum to one over one of their sites are found: whenever all but one of the sites of
-such a factor have a place in the order, it can be the conditional distribution of the last one. Placing a site never
-prevents another from being placed, so an order is found if there is one. Any choice of conditional tables is correct,
-because all other factors count as weights. Observed sites have been folded into their factors, and what is left of
-their conditional tables are such factors.
+Models of Bayesian networks mark which factors are conditional tables (``directed``). In other models, such as UAI files
+of type MARKOV, factors that sum to one over one of their sites are found: whenever all but one of the sites of such a
+factor have a place in the order, it can be the conditional distribution of the last one. Placing a site never prevents
+another from being placed, so an order is found if there is one. Any choice of conditional tables is correct, because
+all other factors count as weights. The conditional tables of observed sites, reduced by the evidence, are such factors.
 """
 
 from __future__ import annotations
@@ -148,7 +147,7 @@ def _no_network(model: FactorGraph, found: dict[int, Any]) -> str:
     """Name a site that has no conditional table."""
     without = next(site for site in range(model.n_sites) if site not in found)
     return (
-        f"the model is no Bayesian network: no factor is the conditional table of the site "
+        f"the model is not a Bayesian network: no factor is the conditional table of the site "
         f"{model.sites[without]!r}, or none given sites that have one; forward draws need a distribution of "
         "each site given its parents, so choose another method."
     )

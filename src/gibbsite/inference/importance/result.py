@@ -1,4 +1,4 @@
-"""The answer of weighted draws, and its file.
+"""The answer of weighted draws, and its file format.
 
 A file has the arrays ``cells`` and ``errors``, the probability of each state of each site and its standard error, the
 sites as in :mod:`gibbsite.results.save`, and a header with everything else. Equal results give equal bytes.
@@ -38,7 +38,7 @@ class WeightedResult(Answer):
     domains : Domains
         The sites and their states.
     evidence, evidence_labels : dict
-        What was observed, and the states that observed sites have.
+        The evidence as given, and the states of observed sites.
     estimate : WeightedEstimate
         Probabilities, log Z and their errors as arrays, those of all proposals combined.
     sources : tuple of dict
@@ -134,7 +134,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-# What a header has about weights; see gibbsite._common.boundary.fits.
+# The pattern of a header; see gibbsite._common.boundary.fits.
 _CONTENT = {
     "estimate": {str: _is_number},
     "diagnostics": {"reasons": [str]},

@@ -1,4 +1,4 @@
-"""``gibbsite.sample_weighted``: draw from proposals until the budget is used up, and judge the weights."""
+"""``gibbsite.sample_weighted``, which draws from proposals until the budget is used up and judges the weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 DEFAULT_DRAWS = 100_000
-_ROUND_SECONDS = 0.1  # between two looks at the clock
+_ROUND_SECONDS = 0.1  # between two checks of the clock
 _FIRST_JUDGED = 1 << 15  # draws before a run may end early
 
 
@@ -54,7 +54,7 @@ def sample_weighted(
     model : FactorGraph
         The model, with evidence folded in.
     proposal : ImportanceProposal, optional
-        What to draw from; by default ``gs.importance.Forward()``, which needs a Bayesian network.
+        The proposal; by default ``gs.importance.Forward()``, which needs a Bayesian network.
     draws : int, optional
         Number of draws, rounded up to whole blocks of 256; 100,000 by default.
     seconds : float, optional
@@ -173,7 +173,7 @@ def sample_weighted(
 
 @dataclass
 class _Run:
-    """The budget of a run, what is asked of the draws, and the tallies of the sources so far."""
+    """A run: its budget, the criteria of its verdict, and the tallies of the sources so far."""
 
     cards: Array
     most_blocks: int | None

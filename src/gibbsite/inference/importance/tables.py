@@ -2,8 +2,8 @@
 
 The proposal has a conditional table for each site, over the parents that the site has in the network. A block of draws
 goes site by site: random words for the whole block, the rows of the tables by the states of the parents, the states by
-comparing words with the cumulative sums of the rows. A word has 32 bits; where it equals the upper half of a sum,
-which is rare, 32 more bits decide, so that draws follow the table to 2^-64.
+comparing words with the cumulative sums of the rows. A word has 32 bits; if it equals the upper half of a sum, which is
+rare, 32 more bits decide, so that probabilities are exact to 2^-64.
 
 Random words are keyed by seed, source, block and position: draws do not depend on the thread that makes them.
 """

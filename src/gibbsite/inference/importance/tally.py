@@ -1,8 +1,8 @@
-"""Sums over weighted draws: all that estimates, errors and diagnostics need, for any proposal.
+"""Sums over weighted draws of any proposal, from which estimates, errors and diagnostics are computed.
 
-Draws come in blocks, and block j belongs to group j mod :data:`GROUPS`. Groups share nothing but the proposal, so that
-their agreement is informative, and any number of threads that work on different groups gives the same bytes. Weights
-are stored relative to the largest one of their group.
+Draws come in blocks, and block j belongs to group j mod :data:`GROUPS`. Groups have only the proposal in common, so
+that their agreement is informative, and the result is bit-identical for any number of threads that work on different
+groups. Weights are stored relative to the largest one of their group.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _add_binary(
 
 @called
 def _rescale(tally: Tally, g: Integer, top: float) -> None:
-    """Let ``top`` count as one from now on."""
+    """Rescale the sums of a group so that the log-weight ``top`` counts as one."""
     if tally.scale[g] > -np.inf:
         by = math.exp(tally.scale[g] - top)
         tally.sums[g, TOTAL] *= by

@@ -1,11 +1,11 @@
-"""How far to trust weighted draws.
+"""The verdict on weighted draws.
 
 A large effective size is weak evidence: it is computed from the weights that were drawn, and states that were never
 drawn have none. A run is called converged only if no relevant state can have been missed: all weights have a known
 upper bound (``log_bound`` of :class:`gibbsite.importance.WeightedSource`), from which it follows that a set of states
-that all draws have missed has no larger probability than the accuracy asked for. Besides, no draw may decide a marginal
-by itself, and groups of draws and proposals must agree within their errors. The tail of the weights is fitted, too: if
-weights have no useful bound, it shows whether their errors mean anything.
+that all draws have missed has no larger probability than the accuracy asked for. Besides, no single draw may dominate a
+marginal, and groups of draws and proposals must agree within their errors. A fit of the tail of the weights shows
+whether errors are reliable if the weights have no useful bound.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ MOST_K = 0.7  #: shape of the tail of weights up to which their errors are relia
 LEAST_EFFECTIVE = 400.0  #: the least effective size
 #: All of n draws miss a set of states of probability more than this / n with probability exp(-MISSED) = 5e-5.
 MISSED = 10.0
-_DISAGREE = 1e-5  # groups or proposals disagree if chance makes them differ as much with a smaller probability
+_DISAGREE = 1e-5  # groups or proposals disagree if the p-value of their difference is smaller
 _SPOILS = 4.0  # a proposal whose contribution to the bound is larger than this times the smallest may be left out
-# Cells that few effective draws decide are left out when groups are compared: their law is not normal.
+# Cells with few effective draws are left out when groups are compared, because they are not normally distributed.
 _FEWEST_VISITS = 100.0
 
 
@@ -39,13 +39,13 @@ FIGURES = (
     "effective",  # effective size of the weights
     "largest",  # share of the largest weight
     "pareto_k",  # shape of the tail of weights; below 0.7 they can be averaged
-    "gap",  # upper bound of a log-weight minus log Z: how much more a draw may weigh than draws do on average
-    "unseen",  # largest probability of states that no draw has met; infinite if weights have no known bound
+    "gap",  # upper bound of a log-weight minus log Z, the log of the largest ratio of a weight to the mean
+    "unseen",  # largest probability of states that were not drawn; infinite if weights have no known bound
     "groups",  # probability that groups of draws disagree by chance as much as they do
-    "sources",  # the same of proposals
+    "sources",  # the same for proposals
     "mcse_max",  # largest standard error of a marginal
     "log_z_error",  # standard error of log Z
-    "accuracy",  # the largest error to be allowed
+    "accuracy",  # the largest error allowed
 )
 
 
@@ -125,7 +125,7 @@ def judge(
     if found.k > MOST_K and unseen > accuracy:  # bounded weights have finite variance
         reasons.append(
             f"the tail of the weights is heavy (Pareto k {in_words(found.k, '.2f')}, more than {MOST_K:g}), "
-            "so a few draws decide; use another proposal."
+            "so a few draws dominate; use another proposal."
         )
     if unseen > accuracy:
         reasons.append(_say_unseen(unseen, gap, accuracy))
@@ -141,17 +141,17 @@ def judge(
         )
     if sources < _DISAGREE:
         reasons.append(
-            "proposals disagree by more than their errors, so at least one of them misses something; draw more."
+            "proposals disagree by more than their errors, so at least one of them misses states; draw more."
         )
     worst = float(np.nanmax(found.errors, initial=0.0))
     if marginals and STANDARD_ERRORS * worst > accuracy:
         reasons.append(
-            f"standard errors are up to {worst:.2g}, so marginals may be off by more than {accuracy:g}; draw "
-            "more, or ask for less accuracy."
+            f"four standard errors are up to {STANDARD_ERRORS * worst:.2g}, more than the accuracy of "
+            f"{accuracy:g}; draw more, or ask for less accuracy."
         )
     if not marginals and STANDARD_ERRORS * found.log_z_error > accuracy:
         reasons.append(
-            f"the standard error of log Z is {found.log_z_error:.2g}, so it may be off by more than "
+            f"four standard errors of log Z are {STANDARD_ERRORS * found.log_z_error:.2g}, more than the accuracy of "
             f"{accuracy:g}; draw more, or ask for less accuracy."
         )
     values = (
@@ -162,7 +162,7 @@ def judge(
 
 
 def _unseen(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[float]) -> float:
-    """Return the largest probability that states that were not drawn can have in the average."""
+    """Return the largest possible probability of states that were not drawn, for the average of the proposals."""
     found = combine(estimates)
     with np.errstate(over="ignore"):
         parts = [
@@ -173,10 +173,10 @@ def _unseen(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[float]) 
 
 
 def _worth_using(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[float], accuracy: float) -> list[int]:
-    """Return which proposals go into the average.
+    """Return the numbers of the proposals to average.
 
-    A proposal adds the bound of its weights times its share to what may have been missed. One with a poor bound is left
-    out if the others alone suffice; whether it agrees is still tested.
+    The bound of the probability that was missed contains the bound of the weights of each proposal times its share. A
+    proposal with a poor bound is left out if the others suffice; its agreement is still tested.
     """
     everything = list(range(len(estimates)))
     known = [k for k in everything if estimates[k].positive]
@@ -192,7 +192,7 @@ def _worth_using(estimates: Sequence[WeightedEstimate], log_bounds: Sequence[flo
 
 
 def _say_unseen(unseen: float, gap: float, accuracy: float) -> str:
-    """Return the reason that draws may have missed relevant states."""
+    """Return the sentence on relevant states that draws may have missed."""
     if math.isinf(gap):
         return (
             "no upper bound of the weights is known, so draws may have missed states of large weight; use a "
@@ -206,7 +206,7 @@ def _say_unseen(unseen: float, gap: float, accuracy: float) -> str:
 
 
 def _groups_agree(tally: Tally, whole: WeightedEstimate) -> float:
-    """Return the probability that groups differ by chance as much as they do, in log Z or in a marginal."""
+    """Return the p-value of the differences between groups, in log Z or in a marginal."""
     groups = estimate_groups(tally, whole)
     free = groups.z.size - 1
     if free < 1:
@@ -224,7 +224,7 @@ def _groups_agree(tally: Tally, whole: WeightedEstimate) -> float:
 
 
 def _sources_agree(estimates: Sequence[WeightedEstimate]) -> float:
-    """Return the probability that proposals differ by chance as much as they do."""
+    """Return the p-value of the differences between proposals."""
     found, pairs = 1.0, len(estimates) * (len(estimates) - 1) // 2
     for a, one in enumerate(estimates):
         for other in estimates[:a]:
@@ -242,7 +242,7 @@ def _sources_agree(estimates: Sequence[WeightedEstimate]) -> float:
 
 
 def _tail(squared: float, free: int) -> float:
-    """Return the probability that a chi-squared number is larger."""
+    """Return the probability that a chi-squared variable with ``free`` degrees of freedom is larger."""
     from scipy.special import gammaincc
 
     return float(gammaincc(0.5 * free, 0.5 * squared)) if math.isfinite(squared) else 0.0

@@ -1,4 +1,4 @@
-"""Influence of sites on each other, and what follows for scans: bounds known before sampling.
+"""Influence of sites on each other, and bounds on the bias of scans that are known before sampling.
 
 ``bound`` computes the influence (``tables`` has the formulas, ``matrix`` stores it), ``variation`` and
 ``certificate`` bound the bias of a scan, ``optimise`` finds DoGS scans (``descent``, ``blocks``), and ``independent``

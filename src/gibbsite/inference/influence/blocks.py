@@ -1,4 +1,4 @@
-"""Scans of blocks: sites that are drawn jointly given all others.
+"""Scans of blocks, whose sites are drawn jointly given all others.
 
 *The bound.* Let a step draw the sites of block A jointly from their conditional distribution. Take two chains with
 disagreements outside A bounded by b, and run Gibbs sampling inside A for both, one site after another, optimally
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BlockOrder(Scan):
-    """Steps that draw whole blocks of sites, each from its joint conditional distribution.
+    """A scan of steps that draw whole blocks of sites, each from its joint conditional distribution.
 
     It can be certified and optimised like scans of sites, and the certificate applies to ``gs.sample(model,
     scan=...)`` and ``gs.influence.short_runs`` with :class:`gibbsite.BlockGibbs` on the same blocks.
@@ -46,7 +46,7 @@ class BlockOrder(Scan):
     order : sequence of int, optional
         Numbers of blocks, step by step; by default all in turn, repeatedly.
     variation, input_variation : float, optional
-        The guarantee after one pass, and that of the scan it came from, if it was optimised.
+        The guarantee after one pass, and that of the initial scan, if the scan was optimised.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def collapse(influence: Influence, blocks: list[Ints]) -> BlockRows:
             reach[k, m] = value
         if np.abs(np.linalg.eigvals(np.eye(block.size) - inner)).max() >= 1.0:
             raise ModelError(f"The influence inside block {number} is 1 or more: no bound; make it smaller.")
-        # a series of nonnegative terms: what rounding makes negative is zero
+        # the exact solution is nonnegative; only rounding makes entries negative
         tables.append(np.maximum(np.linalg.solve(inner, reach), 0.0))
         edges.append(np.array(list(rim), np.int64))
     sizes, rims = np.array([b.size for b in blocks]), np.array([e.size for e in edges])

@@ -1,4 +1,4 @@
-"""``gibbsite.influence.bound_influence``: the best bound on influence for every pair of sites of a model."""
+"""``gibbsite.influence.bound_influence``, the best known bound on influence for every pair of sites of a model."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 METHODS = ("best", "bound", "exact")
-_LIMIT = 4096  # configurations of a blanket that are tried
+_LIMIT = 4096  # largest number of configurations of a Markov blanket that are enumerated
 _WORK = 4e7  # configurations of all blankets together
 
 
@@ -69,7 +69,7 @@ def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | No
         raise ArgumentError(f"{argument('limit')} must be a whole number of at least 1, got {limit!r}.")
     most = 0 if method == "bound" else int(limit)
     if isinstance(graph.arrays, IsingGraph | LatticeGraph):
-        # signs of the other neighbours are tried, so one neighbour more than log2(limit) would allow
+        # only signs of the other neighbours are enumerated, which allows one neighbour more than log2(limit)
         found = Influence(*binary_rows(graph.arrays, graph.n_sites, min(most.bit_length(), 40)))
     else:
         found = _from_tables(model, graph, most)
@@ -146,7 +146,7 @@ def check_model(model: Any) -> None:
     if not isinstance(model, FactorGraph):
         raise ArgumentError(f"A model is needed, got {type(model).__name__}; see gs.FactorGraph or gs.ising_grid.")
     if model.n_sites == 0:
-        raise ArgumentError("The model has no free site: all are observed, nothing is left to sample.")
+        raise ArgumentError("The model has no free site to sample, because all sites are observed.")
 
 
 def _positions(model: FactorGraph, target: Any) -> Ints:

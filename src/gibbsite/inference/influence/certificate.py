@@ -1,4 +1,4 @@
-"""``gibbsite.certify``: a bound on the bias of a scan, before any sampling."""
+"""``gibbsite.certify``, which bounds the bias of a scan before any sampling."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Certificate:
     accuracy : float or None
         The accuracy asked for.
     reached, stalled : bool
-        Whether it was reached (True if none was asked for), and whether the bound had stopped falling.
+        Whether the accuracy was reached (True if none was asked for), and whether the bound had stopped falling.
     curve_steps, curve : arrays
         Numbers of steps, and the bound after each.
     influence : Influence
@@ -197,7 +197,7 @@ def certify(
         times, values = _thinned(*found.curve)
         ends = (float(accuracy), found.reached, found.stalled)
         return Certificate(found.value, found.steps, per_sweep, name, weight, *ends, times, values, bounds)
-    # adding up a million weights takes as long as many steps, so large models get a point per sweep
+    # a sum over a million weights takes as long as many steps, so large models get one point per sweep
     fine = 20 if model.n_sites <= 10_000 else 1
     points = int(min(limit, _POINTS, max(20, fine * limit / max(per_sweep, 1))))
     times = np.unique(np.linspace(0, limit, points + 1).round().astype(np.int64))
@@ -243,7 +243,7 @@ def read_length(scan: Scan, per_sweep: int, steps: int | None, sweeps: int | Non
         return max(per_sweep, min(_MOST_SWEEPS * per_sweep, _MOST_STEPS))
     if isinstance(scan, FixedOrder | BlockOrder) and scan.order is not None:
         return len(scan.order)
-    raise ArgumentError("Say for how long: steps=, sweeps=, or accuracy= for the number of steps that suffice.")
+    raise ArgumentError("Give a length: steps=, sweeps=, or accuracy= for the number of steps that suffice.")
 
 
 def make_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influence) -> SiteDecay:

@@ -1,12 +1,12 @@
-"""DoGS: improve a scan step by step, from its last to its first (Mitliagkas and Mackey 2017, algorithm 2).
+"""DoGS: improvement of a scan step by step, from last to first (Mitliagkas and Mackey 2017, algorithm 2).
 
-The variation d' B(q_T) ... B(q_1) 1 is linear in each step. With r = (I - C) b, where b is the bound before step t,
-and d the weights propagated back through the later steps, visiting site j at step t lowers the variation d' b by d_j
-r_j. So the best site of each step is where d_j r_j is largest, and only the neighbours of two sites change from step
-to step: O(degree) changes, each O(log n) in a tree of maxima that stops where nothing changes.
+The variation d' B(q_T) ... B(q_1) 1 is linear in each step. Let b be the bound before step t, r = (I - C) b, and d the
+weights propagated back through the later steps. Visiting site j at step t lowers the variation d' b by d_j r_j, so the
+best site has the largest d_j r_j. From step to step, only neighbours of two sites change: these are O(degree) changes,
+each of cost O(log n) in a tree of maxima.
 
-In the tree of maxima, leaf j of n is ``top[size + j]`` with size the next power of two, node k the larger of nodes 2 k
-and 2 k + 1, the root ``top[1]``.
+In the tree of maxima, leaf j of n is ``top[size + j]``, where size is the next power of two; node k is the larger of
+nodes 2 k and 2 k + 1, and the root is ``top[1]``.
 
 No precision is lost when the bound falls by many orders of magnitude: r_i is zero right after a visit, and is summed
 up again from the changes of its neighbours. (The paper has a misprint in the line for the variation: the change is d_i
@@ -31,7 +31,7 @@ def make_tree(n: int) -> Floats:
 
 @inlined
 def set_leaf(top: Floats, j: Integer, now: Any) -> None:
-    """Change one number."""
+    """Set a leaf of the tree and update its ancestors."""
     node = (np.uintp(top.size) >> np.uintp(1)) + np.uintp(j)
     if top[node] == now:
         return
@@ -59,7 +59,7 @@ def first_largest(top: Floats) -> Integer:
 
 
 class DescentWorkspace(NamedTuple):
-    """Work arrays of a descent; they are restored after each, so that short ones cost little.
+    """Work arrays of a descent, which are restored after each one, so that short ones cost little.
 
     ``bound`` is b, ``rest`` is r = (I - C) b, ``weight`` is d and ``given`` its value at the end of the scan, not zero
     at ``targets``; ``top`` is the tree of the largest d_j r_j.
@@ -154,7 +154,7 @@ def _renew(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) -> No
 
 @called
 def _evaluate(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) -> Any:
-    """Return the variation of a scan; there are only additions, so that no digit is lost."""
+    """Return the variation of a scan, by additions only, so that no precision is lost."""
     bound = workspace.bound
     for t in range(scan.size):
         i = np.uintp(scan[t])
@@ -224,7 +224,7 @@ def _descend(
         _renew(rows, workspace, scan)
         _renew(rows, workspace, new)
     else:
-        if kept == 0:  # b is 1 again: d' b without the differences of large numbers
+        if kept == 0:  # b is 1 again, so compute d' b without differences of large numbers
             tracked = 0.0
             for site in range(workspace.weight.size):
                 tracked += workspace.weight[site]
@@ -237,7 +237,7 @@ def descend(
 ) -> tuple[Ints32, Descent]:
     """Improve a fixed scan; return the new scan and its gain.
 
-    Steps before the one that brings the variation to ``goal`` are left as they are.
+    Steps before the one that brings the variation to ``goal`` are left unchanged.
     """
     new, delta = np.empty_like(scan), np.empty(scan.size)
     return new, Descent(*_descend(influence.rows, workspace, scan, new, delta, goal))

@@ -1,4 +1,4 @@
-"""``gibbsite.influence.short_runs``: marginals from independent short runs, with intervals that cover the bias."""
+"""``gibbsite.influence.short_runs``, marginals from independent short runs with intervals that include the bias."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ShortRuns:
         Means over runs of the conditional probabilities at the last visit of each site, and their standard errors,
         which do not include the bias.
     low, high : SiteTable
-        Ends of the confidence interval of each probability, for sampling error and bias together.
+        Ends of the confidence interval of each probability, which covers sampling error and bias together.
     bias : dict
         Site -> the largest bias of its probabilities, from any start.
     runs, steps : int
@@ -102,9 +102,9 @@ def short_runs(
     model : FactorGraph
         A discrete model, evidence folded in.
     scan : Scan or sequence of sites
-        What each run does, best made by :func:`gibbsite.dogs` for the target.
+        The scan of each run, preferably made by :func:`gibbsite.dogs` for the target.
     target : site or sequence of sites, optional
-        What to estimate; by default that of an optimised scan, otherwise all sites.
+        The sites to estimate; by default the target of an optimised scan, otherwise all sites.
     runs : int
         Number of runs.
     steps, sweeps : int, optional
@@ -115,7 +115,7 @@ def short_runs(
     rng : int, Generator or SeedSequence, optional
         Seed.
     confidence : float
-        Probability with which an interval covers its true probability, at least.
+        The least probability that an interval covers the true value.
     interval : {"bernstein", "student"}
         How sampling errors are bounded: by the empirical Bernstein inequality, which holds for any number of runs, or
         by Student's t distribution, which is narrower by a third but approximate: for probabilities near 0 or 1 its
@@ -132,7 +132,7 @@ def short_runs(
     Notes
     -----
     A run makes the steps of the scan with the heat bath and keeps, for each target, the conditional
-    probabilities at its last visit; these have the mean of the state itself, and vary less. Runs are
+    probabilities at its last visit; these have the same mean as indicators of the state, and smaller variance. Runs are
     independent, so the standard error of their mean does not depend on mixing. The bound of :func:`gibbsite.certify` is
     added on both sides of the interval. Where it is vacuous, the interval is [0, 1].
 
@@ -170,7 +170,7 @@ def short_runs(
         return SiteTable(domains, cells, binary, complement)
 
     low, high = np.clip(mean - half, 0.0, 1.0), np.clip(mean + half, 0.0, 1.0)
-    if binary:  # the interval of state 0 is the mirror image: give both states their own cells
+    if binary:  # the interval of state 0 is the mirror image, so give both states their own cells
         low, high = (np.stack([1.0 - a, b], axis=1).ravel() for a, b in ((high, low), (low, high)))
     return ShortRuns(
         marginals=table(mean),
@@ -206,7 +206,7 @@ def _bound_sites(model: FactorGraph, scan: Scan, steps: int, targets: Ints32, in
         and scan.targets.tolist() == targets.tolist()
         and targets.size == 1
         and scan.model == model.digest
-    ):  # it has been certified for just this
+    ):  # the scan was certified for exactly these steps and targets
         return np.minimum(scan.variation / scan.target_weights, 1.0)
     bounds = choose_influence(model, influence)
     decay = make_decay(model, scan, read_target(model, targets.tolist()), bounds)
@@ -243,6 +243,6 @@ def _half_width(variance: Floats, runs: int, risk: float, interval: str) -> Floa
 
         width: Floats = stdtrit(runs - 1, 1.0 - risk / 2.0) * np.sqrt(variance / runs)
         return width
-    log = np.log(4.0 / risk)  # both sides have half the risk
+    log = np.log(4.0 / risk)  # each side gets half the risk
     bound: Floats = np.sqrt(2.0 * variance * log / runs) + 7.0 * log / (3.0 * (runs - 1))
     return bound

@@ -20,7 +20,7 @@ from gibbsite.graphs.rows import row_lengths, row_starts
 
 
 class InfluenceRows(NamedTuple):
-    """Influence as compiled code sees it.
+    """An influence matrix for compiled code.
 
     Row i is ``start[i]`` to ``start[i + 1]``, neighbours ascending; ``value`` is the influence of the neighbour on i,
     ``back`` that of i on the neighbour. The pattern is symmetric.
@@ -65,7 +65,7 @@ class Influence:
     value : float array
         The bounds, between 0 and 1.
     exact : bool array (sites,)
-        Whether the row is the influence itself, not merely a bound.
+        Whether the row is the exact influence, not merely a bound.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Influence:
 
     @cached_property
     def rows(self) -> InfluenceRows:
-        """The matrix with its transpose beside it."""
+        """The matrix together with its transpose."""
         back = np.empty_like(self.value)
         _fill_back(self.start, self.neighbour, self.value, self.start[:-1].copy(), back)
         return InfluenceRows(self.start, self.neighbour, self.value, back)
@@ -136,7 +136,7 @@ class Influence:
         """Return looser bounds: all entries times a factor, at most 1."""
         factor = float(factor)
         if not (np.isfinite(factor) and factor >= 1.0):
-            raise ArgumentError(f"Bounds stay bounds only if scaled by a factor of at least 1, got {factor!r}.")
+            raise ArgumentError(f"Scaling keeps bounds valid only for a factor of at least 1, got {factor!r}.")
         value = np.minimum(self.value * factor, 1.0)
         return Influence(self.start, self.neighbour, value, self.exact & (factor == 1.0))
 
@@ -145,7 +145,7 @@ class Influence:
 
 
 def read_influence(given: Any, n_sites: int) -> Influence:
-    """Accept bounds from outside: an Influence, an array, or a SciPy sparse matrix.
+    """Read bounds given by the user: an Influence, an array, or a SciPy sparse matrix.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def _entries(given: Any) -> tuple[Ints, Ints, Floats, tuple[int, ...]]:
 
 
 def from_entries(row: Ints, column: Ints, value: Floats, n_sites: int) -> Influence:
-    """Build the matrix from single entries; the largest counts where one is given twice."""
+    """Build the matrix from single entries; of repeated entries the largest is used."""
     n = max(n_sites, 1)
     # the mirrored entries keep the pattern symmetric
     keys = np.concatenate([row * n + column, column * n + row])
@@ -260,7 +260,7 @@ def _ratio(x: Floats, y: Floats) -> float:
 
 
 _ROUNDS = 60
-_FLOOR = 1e-6  # of a weight, so that ratios stay sharp where components of the graph differ
+_FLOOR = 1e-6  # lower limit of a weight, so that ratios stay sharp if components of the graph differ
 
 
 def _norms(start: Words32, neighbour: Words32, value: Floats) -> Norms:
@@ -281,7 +281,7 @@ def _norms(start: Words32, neighbour: Words32, value: Floats) -> Norms:
     for _ in range(rounds):
         multiply(start, neighbour, value, x, y)
         radius = min(radius, _ratio(x, y))
-        y += x  # two colors would take turns otherwise
+        y += x  # otherwise the iteration alternates between the two colors of bipartite graphs
         x = np.maximum(y / y.max(), _FLOOR)
     x = np.ones(n)
     for _ in range(rounds):

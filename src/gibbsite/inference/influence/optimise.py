@@ -1,4 +1,4 @@
-"""``gibbsite.dogs``: optimise a scan for a target, and store it with its guarantee."""
+"""``gibbsite.dogs``, which optimises a scan for a target and stores it with its guarantee."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class DogsScan(FixedOrder):
     order : array of int
         The sites, step by step.
     variation, input_variation : float
-        Bound on the bias after one pass, and that of the scan it was made from, of equal length.
+        Bound on the bias after one pass, and the bound of the initial scan of equal length.
     n_sites : int
         Number of sites of the model.
     targets, target_weights : arrays
-        The sites that the bound is about, and their weights.
+        The sites to which the bound applies, and their weights.
     model : str
         Digest of the model.
 
@@ -69,7 +69,7 @@ class DogsScan(FixedOrder):
     model: str
 
     def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
-        """Return the visits; the model must have as many sites as the one it was made for."""
+        """Return the visits; the model must have the same number of sites as the original one."""
         if graph.n_sites != self.n_sites:
             raise ArgumentError(f"This scan is for {self.n_sites} sites, but the model has {graph.n_sites}.")
         return super().schedule(graph, model)
@@ -144,7 +144,7 @@ _MOST_STEPS = 2**31 - 1
 
 
 class Improved(NamedTuple):
-    """A scan, its variation, and that of the scan it came from."""
+    """A scan, its variation, and the variation of the initial scan."""
 
     order: Ints32
     variation: float
@@ -152,7 +152,7 @@ class Improved(NamedTuple):
 
 
 @overload
-def dogs(  # type: ignore[overload-overlap]  # an order of blocks is the one scan that gives another
+def dogs(  # type: ignore[overload-overlap]  # the result is an order of blocks only if the initial scan is one
     model: FactorGraph,
     *,
     target: Any = ...,
@@ -205,7 +205,7 @@ def dogs(
     weights : mapping or sequence of float, optional
         Weights of sites instead of 1.
     accuracy : float, optional
-        Bias to allow; the shortest scan found that guarantees it is returned.
+        The largest bias allowed; the shortest scan found that guarantees it is returned.
     steps : int, optional
         Length of the scan; with ``accuracy`` the longest allowed. Two sweeps by default, with ``accuracy`` a hundred.
     initial : Scan, sequence of sites or BlockOrder, optional
@@ -274,7 +274,7 @@ def dogs(
         longest = given_steps if given_steps is not None else min(max(100 * n, 10_000), _LONGEST)
         found = _shortest(improve, float(accuracy), longest, search == "bisection")
     if accuracy is not None and not found.variation <= accuracy:
-        best = "no bound is smaller than that of no step at all"
+        best = "no scan lowers the bound below its value before any step"
         if found.variation < float(weight.sum()):
             best = f"the best reached is {found.variation:.4g} with {len(found.order)} steps"
         raise ModelError(
@@ -330,7 +330,7 @@ def _improver(
 
         return from_drawn
     if scan.random:
-        raise IncompatibleError(f"{type(scan).__name__} is no scan to start from; take a fixed one or RandomScan.")
+        raise IncompatibleError(f"{type(scan).__name__} cannot be the initial scan; give a fixed one or RandomScan.")
     period = scan.visits(graph, model)
     return lambda steps: _repeat(better, np.resize(period, steps), iterations)
 

@@ -1,8 +1,8 @@
-"""Influence between sites: two states, where the log-odds decide, and any number of states that share tables.
+"""Influence between sites, with a sharper bound for sites of two states.
 
 *Two states.* If log-odds lie between ``low`` and ``high`` and one neighbour can change them by at most 2 u, the
 conditional probability changes by at most sinh(u) / (cosh(u) + cosh(m)), m being the point nearest to zero in [low + u,
-high - u]: sigma(m + u) - sigma(m - u) has this value, grows with u and falls with |m|.
+high - u]: This is the value of sigma(m + u) - sigma(m - u), which grows with u and falls with |m|.
 
 *Any number of states.* Let p and q be the conditional distributions of site i under two conditions that differ at site
 j alone, o the states of all others. Only factors f that hold both sites change, so log p(a) - log q(a) = sum_f [f(a,
@@ -21,9 +21,9 @@ states holds, which for products of spins is theorem 12 in its tightened form.
 *Few configurations.* If the neighbours of a site have few configurations, all of them are enumerated, which gives the
 exact influence.
 
-*Zeros.* A state of i that o excludes whatever x_j is belongs to neither distribution and is left out. A state that is
-excluded for some x_j only makes w infinite, the bound 1. If all states are excluded, the distribution is arbitrary:
-uniform.
+*Zeros.* A state of i that o excludes for every x_j belongs to neither distribution and is left out. A state that is
+excluded only for some x_j makes w infinite and the bound 1. If all states are excluded, the conditional distribution is
+arbitrary and taken as uniform.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _rows_to_influence(start: Words32, value: Floats, centre: Floats, most: Inte
                 signs ^= np.int64(1) << bit
                 best = min(best, abs(now))
             half[k] = u
-            # rounding of the running sum must not make the bound too small
+            # a margin for rounding of the running sum, so that the bound stays valid
             value[first + k] = influence_at(u, max(best - 1e-13 * (total + abs(centre[i])), 0.0))
 
 
@@ -259,7 +259,7 @@ def enumerate_blankets(
             stride *= card
 
 
-_MOST_STATES = 1024  # sites with more get the bound 1: the work grows with the square
+_MOST_STATES = 1024  # sites with more states get the bound 1, because the work grows with the square
 
 
 def potts_rows(arrays: PottsGraph) -> tuple[Words32, Words32, Floats]:
@@ -281,7 +281,7 @@ def _possible(arrays: TableGraph, i: Integer, a: Integer) -> Any:
 def _shared_range(
     arrays: TableGraph, i: Integer, j: Integer, f: Integer, own: Integer, other: Integer, here: Bools, worst: Floats
 ) -> bool:
-    """Raise ``worst`` (K x K) to the ranges of one factor; return whether it changes what is possible."""
+    """Raise ``worst`` (K x K) to the ranges of one factor; return whether it changes which states are possible."""
     states, changes = np.int64(arrays.card[i]), np.int64(arrays.card[j])
     size = np.int64(1)
     for m in range(arrays.member_start[f], arrays.member_start[f + 1]):

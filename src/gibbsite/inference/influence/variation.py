@@ -1,4 +1,4 @@
-"""Dobrushin variation: the largest distance of a chain from its stationary distribution, from any start.
+"""Dobrushin variation, a bound on the distance of a chain from its stationary distribution for any start.
 
 Let b_i bound the probability that a chain and the stationary chain, optimally coupled, differ at site i. At first b =
 1; a step on site i makes b_i = sum_j C_ij b_j (Mitliagkas and Mackey 2017, definition 7), a step on a site drawn from
@@ -20,7 +20,7 @@ from gibbsite.inference.influence.matrix import Influence, multiply
 
 
 class Found(NamedTuple):
-    """The end of a search: steps, the variation there, whether the goal is reached, and the curve."""
+    """The result of a search: steps, their variation, whether the goal is reached, and the curve."""
 
     steps: int
     value: float
@@ -72,7 +72,7 @@ def _walk(
 
 
 class OrderDecay:
-    """A fixed order, repeated."""
+    """The decay of a fixed order, repeated."""
 
     def __init__(self, influence: Influence, weights: Floats, order: Ints32) -> None:
         self.influence, self.weights = influence, weights
@@ -111,7 +111,7 @@ class OrderDecay:
         before, stalled = b.copy(), False
         while values[-1] > goal and done < most and not stalled:
             chunk = min(self.order.size - done % self.order.size, most - done)
-            # the tracked value only decides when to stop; the value itself is summed up again
+            # the tracked value only decides when to stop; the returned value is summed again
             done += self._advance(b, done, chunk, values[-1], goal)
             points.append(done)
             values.append(self._sum(b))
@@ -124,11 +124,11 @@ class OrderDecay:
 
 
 class DrawnDecay:
-    """A site drawn at every step, with fixed probabilities.
+    """The decay of a scan that draws a site at every step with fixed probabilities.
 
-    With r the largest probability, a step is (1 - r) I + r N for the nonnegative N = I - diag(q / r) (I - C), so that
-    T steps are a mean of powers of N with binomial weights: T r products instead of T. Uniform scans have N = C. The
-    neglected tail of the binomial is bounded by the norm of N and added.
+    With r the largest probability, a step is (1 - r) I + r N for the nonnegative N = I - diag(q / r) (I - C), so that T
+    steps are a mean of powers of N with binomial weights, which takes T r products instead of T. Uniform scans have N =
+    C. The neglected tail of the binomial is bounded by the norm of N and added.
     """
 
     def __init__(self, influence: Influence, weights: Floats, chances: Floats) -> None:
@@ -196,7 +196,7 @@ class DrawnDecay:
             high = min(2 * high, most)
             points[high] = self.value(high)
             if high >= 4 * n and min(points.values()) >= self.powers[0]:
-                break  # no gain in sweeps: the norm is 1 or more
+                break  # no decrease for many sweeps, because the norm is 1 or more
         low = max((t for t in points if points[t] > goal), default=0)
         while high - low > 1 and points[high] <= goal:
             middle = (low + high) // 2
@@ -211,10 +211,10 @@ class DrawnDecay:
 
 
 class SweepDecay:
-    """Every site once per sweep, in any order, which may change from sweep to sweep.
+    """The decay of scans that visit every site once per sweep, in an order that may change between sweeps.
 
-    If u bounds b at all later times, (C u)_i bounds b_i once site i was visited again: after one more sweep, min(u, C
-    u) bounds b at all later times, whatever the order.
+    If u bounds b at all later times, (C u)_i bounds b_i after the next visit to site i. After one more sweep, min(u, C
+    u) therefore bounds b at all later times, for any order.
     """
 
     def __init__(self, influence: Influence, weights: Floats) -> None:

@@ -1,4 +1,4 @@
-"""Log-partition functions by particles that move from a product distribution to a model, or back.
+"""Estimates of log-partition functions by particles between a product distribution and a model.
 
 They are weighted (annealed importance sampling) or also resampled (sequential Monte Carlo). Tempered runs
 (:class:`gibbsite.Tempered`) give estimates as well.

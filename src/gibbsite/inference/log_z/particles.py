@@ -41,7 +41,7 @@ from gibbsite.scans.systematic import Systematic
 
 @dataclass
 class AnnealingPath:
-    """Models from a uniform product distribution (0) to a model (``steps``), and sweeps of particles at each."""
+    """A path from a uniform product distribution (0) to a model (``steps``), with sweeps of particles at each point."""
 
     model: FactorGraph
     steps: int
@@ -54,7 +54,7 @@ class AnnealingPath:
         graph = compile_graph(self.model)
         kernel: Any = tune_in(None, self.model, graph, Tempered())
         rungs = kernel.start_ladder(graph).betas
-        # swaps between neighbouring rungs are equally likely: equal parts of a rung are equal steps
+        # swaps between neighbouring rungs are equally likely, so steps divide each rung evenly
         places = np.linspace(0.0, rungs.size - 1.0, self.steps + 1)
         self.betas = np.interp(places, np.arange(rungs.size), rungs)
         self.graph, self.logs = graph, even_reference(graph)
@@ -140,15 +140,15 @@ def bound_log_mean(logs: Floats, fails: float) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnealedEstimate(Answer):
-    """An interval of a log-partition function by annealed importance sampling.
+    """An interval for a log-partition function from annealed importance sampling.
 
     Attributes
     ----------
     lower, upper : float
         An interval that holds log Z with a probability of at least ``confidence``; each bound fails with at most half
         of the remaining probability. ``lower`` comes from particles that moved to the model and needs no assumption.
-        ``upper`` comes from draws of the model that moved back, and is right if these were independent draws, which
-        they nearly are if the tempered run has converged.
+        ``upper`` comes from draws of the model that moved back, and is valid if these draws are independent, which is
+        nearly true if the tempered run has converged.
     log_z : float
         Estimate: the logarithm of the mean weight of the particles that moved to the model.
     confidence : float
@@ -156,7 +156,7 @@ class AnnealedEstimate(Answer):
     forward, backward : float arrays
         Log-weights of the particles; their exponentials have the means Z and 1 / Z.
     diagnostics : Diagnostics
-        Converged if the tempered run has, from which the draws come that move back.
+        Converged if the tempered run that supplies the draws of the model has converged.
     betas : float array
         Inverse temperatures of the path.
 
@@ -267,7 +267,7 @@ def _draw_model(path: AnnealingPath, count: int, sweeps: int, entropy: int) -> t
     return np.ascontiguousarray(draws[pick], path.graph.state_dtype), bool(run.converged)
 
 
-_EVEN_ENOUGH = 0.5  # effective share of the particles below which they are resampled
+_EVEN_ENOUGH = 0.5  # particles are resampled if their effective share is smaller
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -281,7 +281,7 @@ class ParticleEstimate(Answer):
     estimates : float array
         Logarithms of the single estimates.
     resampled : int array
-        Number of times that the particles of each were resampled.
+        Number of resamplings in each estimate.
     betas : float array
         Inverse temperatures of the path.
     """

@@ -1,4 +1,4 @@
-"""Mean field: the product distribution that gives the best lower bound of the log-partition function.
+"""Mean field approximation by the product distribution with the best lower bound of the log-partition function.
 
 ``fixed_point`` chooses a start and iterates, ``_sweep`` updates all sites once for every graph kind, and ``trees``
 replaces independent sites by independent trees.

@@ -1,4 +1,4 @@
-"""One sweep of mean field: every site takes the distribution that is best given those of the others.
+"""A sweep of mean field, in which every site takes the best distribution given those of the others.
 
 A product distribution q is stored as cells: one entry per state of each site; for binary kinds one per site, the
 probability of state 1. The log-potential of binary kinds is linear in the state of every single site, so that its mean
@@ -6,11 +6,11 @@ is the log-potential *at* the mean: the functions of :mod:`gibbsite.graphs.local
 kinds share the code here and differ in one function, which takes the mean over one factor.
 
 Given the others, the bound is largest at q_i(a) proportional to exp(expected log-weight of a). A configuration of
-weight zero has log-potential minus infinity. With probability zero it does not count; otherwise its probability is
-summed up separately (``barred``), and states that it excludes get probability zero, even where steps are damped,
-because the bound is minus infinity until then. If all states of a site are excluded that way, those excluded with the
-least probability share the site as if they were not excluded: this is the limit of zeros replaced by exp(-M) for
-growing M. A sweep in place thus removes excluded configurations until none is left, or no single site can improve.
+weight zero has log-potential minus infinity. It is ignored if it has probability zero; otherwise its probability is
+summed separately (``barred``), and states that it excludes get probability zero, even where steps are damped, because
+the bound is minus infinity until then. If all states of a site are excluded that way, those excluded with the least
+probability share the site as if they were not excluded: this is the limit of zeros replaced by exp(-M) for growing M. A
+sweep in place thus removes excluded configurations until none is left, or no single site can improve.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.local import from_logs, log_potential, weights
 
-#: Kinds with expectations here; a model of another kind is compiled to one of them.
+#: Kinds whose expectations are implemented here; other models are compiled to one of them.
 KINDS = ("lattice", "ising", "potts", "distance", "pairwise", "table")
 _ONE = np.uintp(1)
 
@@ -87,13 +87,13 @@ def owns(arrays: Any, i: Integer, k: Integer) -> bool:
 
 @generic
 def mean_log_potential(arrays: Any, q: Floats, workspace: ExpectationWorkspace) -> float:
-    """Mean of the log-potential, without the graph's constant."""
+    """Return the mean of the log-potential, without the graph's constant."""
     raise NotImplementedError
 
 
 @generic
 def entropy(arrays: Any, q: Floats) -> float:
-    """Entropy of the product distribution."""
+    """Return the entropy of the product distribution."""
     raise NotImplementedError
 
 
@@ -126,7 +126,7 @@ def _stored_row(arrays: Any, i: Integer) -> tuple[Integer, Integer]:
 
 @implement(row_of, DistanceGraph)
 def _all_sites(arrays: DistanceGraph, i: Integer) -> tuple[Integer, Integer]:
-    return np.uintp(0), np.uintp(arrays.card.size)  # a factor goes by the number of the other site
+    return np.uintp(0), np.uintp(arrays.card.size)  # factors are numbered by the other site
 
 
 @implement(add_mean_logs, DistanceGraph)
@@ -247,12 +247,12 @@ def _entropy_of_binary(arrays: Any, q: Floats) -> float:
     return total
 
 
-_TIE = 1.0 + 1e-12  # how far two sums of the same probabilities may be apart
+_TIE = 1.0 + 1e-12  # largest ratio of two sums of the same probabilities, which differ by rounding
 
 
 @generic
 def renew(arrays: Any, q: Floats, fresh: Floats, i: Integer, damping: float, workspace: ExpectationWorkspace) -> float:
-    """Write the new distribution of site i to ``fresh``; return how far the undamped one is from the old."""
+    """Write the new distribution of site i to ``fresh``; return the distance of the undamped one from the old."""
     raise NotImplementedError
 
 

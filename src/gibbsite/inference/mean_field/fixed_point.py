@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class Approximation(Answer):
-    """Marginals that were computed, not drawn: their tables, and the verdict on them.
+    """Marginals that were computed instead of sampled, and the verdict on them.
 
     Attributes
     ----------
@@ -84,9 +84,9 @@ class MeanFieldResult(Approximation):
     bounds : float array (sweeps,)
         Lower bound of the log-partition function after each sweep.
     changes : float array (sweeps,)
-        Largest difference, in each sweep, between a probability and the one its site should have.
+        Largest change of a probability in each sweep, before damping.
     tolerance : float
-        Smaller changes count as none.
+        Changes up to this size count as converged.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class MeanFieldResult(Approximation):
             )
         if self.log_z == -np.inf:
             reasons.append(
-                "the approximation gives a positive probability to something impossible, so it bounds nothing; use "
+                "the approximation gives a positive probability to something impossible, so there is no bound; use "
                 "start='support'."
             )
         figures = {"change": self.change, "sweeps": self.sweeps, "tolerance": self.tolerance}
@@ -218,8 +218,8 @@ def mean_field(
     start : optional
         "uniform"; "unary": one parallel step from uniform; "random": drawn uniformly from all product distributions;
         "support": all probability on one state, a local maximum of the model; or probabilities: an array (sites,
-        states), for two-state sites also (sites,), or a result with marginals. None: uniform, and again from "support"
-        if the first iteration ends with positive probability of impossible states.
+        states), for two-state sites also (sites,), or a result with marginals. None: uniform, followed by "support" if
+        that iteration ends with positive probability of impossible states.
     max_iterations : int
         Largest number of sweeps.
     tolerance : float
@@ -290,7 +290,7 @@ def mean_field(
 
 
 class _Settings(NamedTuple):
-    """What decides the numbers, and the time limit."""
+    """The settings that determine the numbers, and the time limit."""
 
     parallel: bool
     damping: float
@@ -312,7 +312,7 @@ def _read_settings(
 
 
 def _describe(graph: Graph, how: _Settings) -> dict[str, Any]:
-    """Return everything that decides the numbers, except for the start."""
+    """Return all settings that determine the numbers, except for the start."""
     settings = {name: value for name, value in how._asdict().items() if name != "seconds"}
     return {"gibbsite": package_version(), "method": "mean-field", "model": graph.digest, **settings}
 
@@ -323,7 +323,7 @@ def _exclude_impossible(graph: Graph, model: FactorGraph) -> Any:
         return graph.arrays
     arrays: Any = graph.arrays
     logs = np.where(alive_states(graph, model), arrays.log_unary, -np.inf)
-    logs.setflags(write=False)  # as all arrays of a graph: compiled code is of one type
+    logs.setflags(write=False)  # read-only like all arrays of a graph, so that no further code is compiled
     return arrays._replace(log_unary=logs)
 
 

@@ -1,11 +1,11 @@
-"""Tree-structured mean field: sites in trees that are solved exactly, trees independent of each other.
+"""Tree-structured mean field: independent trees of sites, each of which is solved exactly.
 
-Sites are divided into sets such that factors restricted to a set have no cycle. A distribution q under which these
-sets are independent bounds log Z from below by E_q[log-potential] + entropy(q), as any distribution does. Given all
-other sets the bound is largest where q of a set is proportional to exp(E_q[log-potential | its sites]) [1]_, which is
-a forest again: one pass up and one down give its partition function, marginals, and joint probabilities of the members
-of factors, which are all that other sets need. Every step raises the bound, and from a product distribution with a
-finite bound all steps are finite: a product of supports without impossible states stays one.
+Sites are divided into sets such that factors restricted to a set have no cycle. A distribution q under which these sets
+are independent bounds log Z from below by E_q[log-potential] + entropy(q), as any distribution does. Given all other
+sets the bound is largest where q of a set is proportional to exp(E_q[log-potential | its sites]) [1]_, which is a
+forest again: one pass up and one down give its partition function, marginals, and the joint probabilities of the
+members of factors, which suffice for the other sets. Every step raises the bound. From a product distribution with a
+finite bound all bounds are finite, because the distribution never acquires impossible states.
 
 References
 ----------
@@ -34,7 +34,7 @@ _PASSES, _GAIN = 200, 1e-6  # largest number of passes, and the gain below which
 
 @dataclass
 class _Part:
-    """The members of a factor in one set: their axes in its table, and their joint probabilities."""
+    """The members of a factor in one set, as axes of its table, and their joint probabilities."""
 
     axes: tuple[int, ...]
     joint: Floats
@@ -42,7 +42,7 @@ class _Part:
 
 @dataclass
 class _Factor:
-    """A factor: its sites, its table with zeros set apart, and its members in each set."""
+    """A factor: its sites, its table with zeros stored separately, and its members in each set."""
 
     sites: tuple[int, ...]
     finite: Floats
@@ -68,7 +68,7 @@ class _Factor:
 
 @dataclass
 class _Trees:
-    """A set of sites: roots, and factors from the roots outwards with the axis that leads to the root."""
+    """A set of sites: its roots, and its factors from the roots outwards, each with the axis towards the root."""
 
     number: int
     sites: list[int]
@@ -134,7 +134,7 @@ def _read_factors(graph: MessageGraph) -> list[_Factor]:
 
 
 def _share_out(graph: MessageGraph, factors: list[_Factor]) -> list[_Trees]:
-    """Divide the sites into sets without cycles, each as large as first fit makes it."""
+    """Divide the sites into sets without cycles, by first fit."""
     around: list[list[int]] = [[] for _ in range(graph.n_sites)]
     for f, factor in enumerate(factors):
         for i in factor.sites:
@@ -173,7 +173,7 @@ def _plant(number: int, sites: list[int], factors: list[_Factor], around: list[l
         trees.roots.append(root)
         seen.add(root)
         front = [root]
-        for i in front:  # which grows during the loop
+        for i in front:  # the list grows during the loop
             for f in around[i]:
                 if f in used:
                     continue

@@ -313,7 +313,7 @@ def _judge_accuracy(figures: dict[str, Any], task: str, accuracy: float, log_z_e
         return []
     whose = " of the sites asked for" * figures["of_query"]
     return [
-        f"standard errors{whose} are up to {largest:.2g}, so marginals may be off by more than "
+        f"four standard errors{whose} are up to {STANDARD_ERRORS * largest:.2g}, more than the accuracy of "
         f"{accuracy:g}{'' if figures['unreached'] else '; run longer, or ask for less accuracy'}."
     ]
 

@@ -1,8 +1,8 @@
-"""Plan which tables are multiplied: the buckets of an elimination order, split into mini-buckets.
+"""Plans of products of tables: the buckets of an elimination order, split into mini-buckets.
 
 A table belongs to the bucket of its first site in the order. Where the product of all tables of a bucket would be too
 large, they are divided among mini-buckets (Dechter and Rish 2003). The message of a mini-bucket, a table without the
-site of its bucket, belongs to the bucket of its next site. Nothing of the size of a table is allocated here.
+site of its bucket, belongs to the bucket of its next site. No memory of the size of a table is allocated here.
 
 Sites are numbered by their place in the order, and the axes of every table are in that order, so that the site of a
 bucket is the slowest axis of all its tables.
@@ -24,7 +24,9 @@ from gibbsite.errors import ArgumentError
 from gibbsite.graphs.rows import row_starts
 from gibbsite.inference.exact.plan import Outline
 
-_JOINED = 64  # factors of a bucket are multiplied beforehand if the product is no larger than the largest, or than this
+_JOINED = (
+    64  # factors of a bucket are multiplied in advance if the product is no larger than the largest factor or than this
+)
 
 
 class BucketTables(NamedTuple):
@@ -158,7 +160,7 @@ class _Draft:
         self.scratch = 0
 
     def join_factors(self, start: Ints, member: Ints) -> Ints:
-        """Multiply factors of a bucket that are small together; return the potential of each."""
+        """Combine factors of a bucket whose product is small; return the potential of each factor."""
         place = np.empty(self.order.size, np.int64)
         place[self.order] = np.arange(self.order.size)
         places: list[int] = place[member].tolist()
@@ -188,7 +190,7 @@ class _Draft:
         here = self.by_bucket[place]
         shares = split_bucket([self.scopes[t] for t in here], self.card, self.entries)
         minis = [(product, [here[k] for k in members]) for product, members in shares]
-        if not minis:  # a site of no factor
+        if not minis:  # a site without factors
             minis.append(((place,), []))
         held = 0
         for product, members in minis:

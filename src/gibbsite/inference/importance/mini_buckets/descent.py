@@ -1,4 +1,4 @@
-"""Draws from the messages of mini-buckets, last site of the order first, and their weights.
+"""Weighted draws from the messages of mini-buckets, beginning with the last site of the order.
 
 Given the sites drawn already, a site is drawn in proportion to the product of all tables of its bucket. That is the
 weighted geometric mean of the distributions of its mini-buckets (each given its other sites), divided by the sum over
@@ -7,7 +7,7 @@ over the probability of drawing it, never exceeds the bound of the partition fun
 mean of [1]_, which also draws states that one mini-bucket allows and another excludes. Without splits all weights equal
 the partition function, and the draws are draws from the model.
 
-Draws are made in parallel, site by site: a table is looked up for all of them before the next one is.
+Draws are made in parallel, site by site, and each table is looked up for all of them before the next one.
 
 References
 ----------
@@ -69,7 +69,7 @@ class Answers(NamedTuple):
 
 
 class DrawTables(NamedTuple):
-    """What states are drawn from: buckets, their tables with the entries in ``pool``, and the codes to record."""
+    """The distribution of draws: buckets, their tables with the entries in ``pool``, and the codes to record."""
 
     tables: BucketTables
     buckets: Buckets
@@ -130,7 +130,7 @@ def _block_words(number: Integer, key: Words32) -> Words:
         np.uint64(a) << up | np.uint64(b),
         np.uint64(c) << up | np.uint64(d),
         np.uint64(e) << up | np.uint64(f),
-        np.uint64(g) << up | np.uint64(h) | np.uint64(1),  # the generator cannot leave zero
+        np.uint64(g) << up | np.uint64(h) | np.uint64(1),  # the generator must not start at zero
     )
 
 
@@ -186,14 +186,14 @@ def draw_lanes(source: DrawTables, lanes: Lanes, rng: Words) -> Words:
             chosen = 0
             for k in range(card):
                 if lanes.score[k, b] > POSSIBLE:
-                    chosen = k  # rounding must not lead past the support
+                    chosen = k  # rounding must not lead outside the support
                     left -= lanes.score[k, b]
                     if left < 0.0:
                         break
             lanes.state[p, b] = chosen
             lanes.top[b] = lanes.score[chosen, b]
             lanes.log_weight[b] += lanes.known[chosen, b]
-        for b in range(n):  # the probability of what was drawn is its score over the total
+        for b in range(n):  # the probability of a draw is its score divided by the total
             lanes.log_weight[b] += log_above(lanes.total[b] / lanes.top[b])
     return rng
 

@@ -1,9 +1,9 @@
-"""Mini-buckets as moves of a chain: whole states are proposed, and accepted by their weights.
+"""Independence Metropolis moves that propose whole states from mini-buckets.
 
 A proposal does not depend on the present state, so that the Metropolis-Hastings rule needs the weights alone: a state
-of weight w' follows one of weight w with probability min(1, w' / w). The chain stays at states of large weight, which
-weighted draws would count more often; its stationary distribution is the model however heavy the tail of the weights
-is, and chains that are stuck at a large weight disagree visibly.
+of weight w' follows one of weight w with probability min(1, w' / w). The chain stays longer at states of large weight,
+instead of counting them more. Its stationary distribution is the model however heavy the tail of the weights is, and
+chains that are stuck at states of large weight disagree visibly.
 
 Proposals are drawn a block at a time (:mod:`.descent`), and used one after the other.
 """
@@ -74,7 +74,7 @@ _LAWS: dict[tuple[str, int | None], BucketSource] = {}
 @register(proof=[{"entries": 9}, {"entries": 1 << 10}])
 @dataclass(frozen=True)
 class MiniBucketMetropolis(Kernel):
-    """Independence Metropolis: states are proposed from weighted mini-buckets, whatever the present one is.
+    """Independence Metropolis with proposals from weighted mini-buckets.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class MiniBucketMetropolis(Kernel):
         entries = max(_USUAL, largest_table(found)) if self.entries is None else int(self.entries)
         setting = SourceSettings(0, np.ones(model.n_sites, bool), math.inf, None, lambda: 0.0, 1, lambda: False)
         made = weigh_buckets(model, found, plan_buckets(found, entries), setting, 0)
-        assert made is not None  # nothing stops it
+        assert made is not None  # because it cannot be interrupted
         return made
 
     def parameters(self, graph: Graph) -> MetropolisParameters:
@@ -147,7 +147,7 @@ class MiniBucketMetropolis(Kernel):
         buckets = self.law(graph).plan.buckets
         most = int(buckets.card.max(initial=1))
         counts = np.zeros(3, np.int64)
-        counts[_NEXT] = BLOCK  # nothing is left of a block
+        counts[_NEXT] = BLOCK  # the block of proposals is exhausted
         return MetropolisMemory(
             make_lanes(buckets, graph.n_sites),
             np.full(graph.n_sites, -1, np.int32),
@@ -171,7 +171,7 @@ class MiniBucketMetropolis(Kernel):
         return {"splits": law.plan.splits, "entries": law.plan.entries, "log_bound": law.log_bound}
 
     def independent(self, graph: Graph) -> bool:
-        """Whether no bucket was split: all weights are equal then."""
+        """Whether no bucket was split, so that all weights are equal."""
         return self.law(graph).exact
 
     def connects(self, graph: Graph, here: Any, there: Any, rng: np.random.Generator) -> bool:

@@ -1,4 +1,4 @@
-"""``MiniBucket``: draws from weighted mini-buckets whose tables grow while time and memory last."""
+"""``MiniBucket``, which draws from weighted mini-buckets whose tables grow within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _USUAL, _MOST = 1 << 20, 1 << 27  # the most entries if only a number of draws i
 _PASS_SHARE, _PILOT_SHARE, _MEMORY_SHARE = 0.35, 0.03, 0.5
 _FIRST_SHARE = 0.01  # share of the time for the first pass, if its tables may be chosen
 _PER_SECOND, _TIMED = 1e8, 1e7  # entries of a product per second, before a pass of _TIMED entries has been timed
-_ENTRIES_PER_LOOK = 3e7  # entries between two looks at the clock and at Ctrl-C
+_ENTRIES_PER_LOOK = 3e7  # entries between two checks of the clock and of Ctrl-C
 # The bound of log Z has stopped improving when it falls by less than this, several times in a row: larger tables are
 # divided differently, and sometimes worse.
 _LEAST_GAIN, _MOST_IN_VAIN = 0.01, 2
@@ -99,7 +99,7 @@ class MiniBucket(ImportanceProposal):
 
 
 class Growth:
-    """The plans of a run: larger and larger tables while the bound falls, and time and memory last.
+    """The plans of a run, with tables that grow while the bound falls and time and memory allow it.
 
     The first has as many entries as fit into a small part of the time.
     """
@@ -199,7 +199,7 @@ class BucketSource(WeightedSource):
 def weigh_buckets(
     model: FactorGraph, found: Outline, plan: BucketPlan, setting: SourceSettings, number: int, *, must: bool = True
 ) -> BucketSource | None:
-    """Compute the messages of a plan; return the source to draw from, or None if Ctrl-C was pressed and not ``must``.
+    """Compute the messages of a plan and return their source, or None if Ctrl-C was pressed and ``must`` is false.
 
     ``number`` is that of the source within the run.
     """

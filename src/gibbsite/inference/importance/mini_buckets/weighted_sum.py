@@ -1,4 +1,4 @@
-"""One pass of weighted mini-bucket elimination: a bound of the partition function, and tables to draw from.
+"""A pass of weighted mini-bucket elimination, which bounds the partition function and makes tables for draws.
 
 The sum over a site of a product of mini-buckets is bounded by the product of their weighted sums (Hoelder's
 inequality), (sum of psi_r^(1/w_r))^w_r with weights w_r that add up to one: from above if all are positive [1]_, from
@@ -6,7 +6,7 @@ below if one is positive and the others are negative. Before that the mini-bucke
 product is left as it is, and each gets the same weighted sums for the states of the site (moment matching, eq. 16 of
 [1]_), which tightens the bound.
 
-Everything is in logarithms, where nothing underflows and zeros are minus infinity.
+All tables are in logarithms, which do not underflow; zeros are minus infinity.
 
 References
 ----------
@@ -44,7 +44,7 @@ class BucketWorkspace(NamedTuple):
 
 
 def make_workspace(plan: BucketPlan) -> BucketWorkspace:
-    """Allocate what a pass needs."""
+    """Allocate the workspace of a pass."""
     buckets = plan.buckets
     tables = int(np.diff(buckets.first).max(initial=0)) + 1
     minis = int(np.diff(buckets.mini).max(initial=0))
@@ -167,7 +167,7 @@ def _match(buckets: Buckets, workspace: BucketWorkspace, first: Integer, minis: 
                 workspace.moment[r, k] = workspace.weight[r] * (
                     workspace.moment[mean, k] / total - workspace.moment[r, k]
                 )
-            else:  # an impossible state: one of the products says so already
+            else:  # an impossible state, which one of the products already excludes
                 workspace.moment[r, k] = 0.0
 
 
