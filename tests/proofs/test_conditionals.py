@@ -251,7 +251,7 @@ def test_places_in_the_law_are_those_of_its_distribution_function(law: Any, erro
     model = gs.Conditionals({"a": lambda x, rng: rng.normal()}, {"a": gs.Interval(*law.support())}, log_density=density)
     values = law.rvs(draws, random_state=1)
     examination = compatibility._Examination(model, 1, np.array([law.median()]))
-    found, impossible = examination._places_in_law(np.array([0], np.int32), values[:, None], 0)
+    found, impossible = examination._distribution_of_draws(np.array([0], np.int32), values[:, None], 0)
     assert impossible is None
     assert np.abs(found - law.cdf(values)).max() < error
 

@@ -87,7 +87,7 @@ class _Announcer:
         depth = getattr(self.thread, "depth", 0)
         self.thread.depth = depth + 1
         if not depth:
-            self.thread.timer = threading.Timer(_PATIENCE, self._tell)
+            self.thread.timer = threading.Timer(_PATIENCE, self._announce)
             self.thread.timer.daemon = True
             if not self.said.locked():
                 self.thread.timer.start()
@@ -97,7 +97,7 @@ class _Announcer:
         if not self.thread.depth:
             self.thread.timer.cancel()
 
-    def _tell(self) -> None:
+    def _announce(self) -> None:
         if self.said.acquire(blocking=False):
             self.say(compiling_message(self.what))
 

@@ -37,12 +37,12 @@ _KERNELS: dict[str, gs.kernels.Kernel] = {
 
 
 def two_level_model(spins: Floats, coupling: float, strength: float) -> gs.FactorGraph:
-    """Return the posterior of a two-level image; the field is ``strength`` times the pixels around -1, +1."""
+    """Return the posterior of a two-level image; the field is ``strength`` times the pixels (-1 to +1)."""
     return gs.ising_grid(spins.shape, coupling=coupling, field=spins * strength)
 
 
 def grey_model(image: Floats, levels: Floats, coupling: float, sigma: float, reach: int) -> gs.FactorGraph:
-    """Return the posterior of a grey image; ``reach`` is T above."""
+    """Return the posterior of a grey image; ``reach`` is the truncation T of the prior."""
     states, n = levels.size, image.size
     # in place, because this array of (pixels, levels) is the largest one
     unary = image[..., None] - levels

@@ -16,7 +16,7 @@ from gibbsite._common.arrays import Array, Bytes, Floats, Integers, Ints, Ints32
 from gibbsite._numba.intrinsic import fetch
 from gibbsite._numba.jit import Integer, compiled, compiled_loop, generic, implement, interpreted
 
-_STEPS = 2.0  # of plain Python, for one entry
+_STEPS = 2.0  # estimated steps of plain Python for an entry
 
 
 class Rows(NamedTuple):

@@ -362,7 +362,7 @@ class _Examination:
         graph = compile_graph(model)
         self.arrays: ConditionalsGraph = graph.arrays
         self.codes: dict[int, Foreign] = {code.address: code for code in graph.functions}
-        self.begun, self.told = time.monotonic(), math.inf
+        self.begun, self.shown = time.monotonic(), math.inf
         seed = int(rng.integers(2**62)) if isinstance(rng, np.random.Generator) else int(rng or 0)
         self.words = stream(seed, 0)
         self.generator = np.random.default_rng(seed)
@@ -383,13 +383,13 @@ class _Examination:
         blocks = self._blocks()
         for visit in range(places):
             for block, sites in enumerate(blocks):
-                self._tell(show, visit * len(blocks) + block, places * len(blocks))
+                self._show_progress(show, visit * len(blocks) + block, places * len(blocks))
                 if graph.address[block] == 0:
                     self._move_by_density(int(sites[0]))
                     continue
                 drawn = self._draw(block, sites, draws)
                 for k, site in enumerate(sites.tolist()):
-                    u, at = self._places_in_law(sites, drawn, k)
+                    u, at = self._distribution_of_draws(sites, drawn, k)
                     uniform.setdefault(site, []).append(u)
                     where.setdefault(site, []).append(self.model.place_text(self.x))
                     if at is not None and site not in impossible:
@@ -405,11 +405,11 @@ class _Examination:
             for site, us in uniform.items()
         }
 
-    def _tell(self, show: Progress, done: int, total: int) -> None:
+    def _show_progress(self, show: Progress, done: int, total: int) -> None:
         """Show how many functions have been checked."""
         seconds = time.monotonic() - self.begun
-        self.again = functools.partial(self._tell, show, done, total)
-        self.told = seconds
+        self.again = functools.partial(self._show_progress, show, done, total)
+        self.shown = seconds
         show.show(Status("checking conditionals", done, total, seconds, math.inf, 1, "function"))
 
     def _blocks(self) -> list[Ints32]:
@@ -460,7 +460,7 @@ class _Examination:
             ) from raised
         return logs
 
-    def _places_in_law(self, sites: Ints32, drawn: Floats, k: int) -> tuple[Floats, str | None]:
+    def _distribution_of_draws(self, sites: Ints32, drawn: Floats, k: int) -> tuple[Floats, str | None]:
         """Return the conditional distribution functions, in (0, 1), of drawn values given all other coordinates.
 
         The second value describes a draw at which the density is zero; it is None if there is none.
@@ -475,12 +475,12 @@ class _Examination:
         u, logs = np.empty(len(drawn)), np.empty(len(drawn))
         axes: dict[bytes, Floats] = {}
         for row, each in enumerate(drawn):
-            if time.monotonic() - self.begun - self.told > 1.0:  # blocks take long
+            if time.monotonic() - self.begun - self.shown > 1.0:  # blocks take long
                 self.again()
             there = self.x.copy()
             there[sites] = each
             if not self.arrays.card[site]:
-                u[row], logs[row] = self._place_in_law(there, site)
+                u[row], logs[row] = self._distribution_at(there, site)
                 continue
             key = np.delete(each, k).tobytes()
             if key not in axes:
@@ -535,7 +535,7 @@ class _Examination:
         upto = np.append(0.0, np.cumsum(panels.mass))
         self.x[site] = np.interp(self.generator.random() * upto[-1], upto, panels.edges)
 
-    def _place_in_law(self, place: Floats, site: int) -> tuple[float, float]:
+    def _distribution_at(self, place: Floats, site: int) -> tuple[float, float]:
         """Return the conditional distribution function of a coordinate at its value, and the log-density there."""
         at = float(place[site])
         low, high = (float(np.append(at, self._reach(place, site, at, side))[-1]) for side in (-1.0, 1.0))

@@ -34,7 +34,7 @@ class IsingGraph(NamedTuple):
 def _as_polynomials(group: FactorGroup, cards: Ints32) -> tuple[Floats, tuple[Floats, ...], Floats] | None:
     """Return the coefficients of 1, of each x_i, and of the product x_i x_j; None if one is infinite.
 
-    There is a single row if all factors are equal. Spin factors give these numbers without tables.
+    There is a single row if all factors are equal. For spin factors, they are computed without making tables.
     """
     if isinstance(group, SpinFactors):
         w = one_if_equal(group.weights)

@@ -41,7 +41,7 @@ def search(constraints: Constraints, board: LiveStates, x: Array, words: Words64
     """Search for a state of positive probability from a propagated board, which is overwritten.
 
     ``x`` holds the preferred states and receives the state that is found. At most ``budget`` table entries are read.
-    Return FOUND, UNDECIDED, or IMPOSSIBLE, which is a proof.
+    Return FOUND, UNDECIDED, or IMPOSSIBLE if the search proves that there is no such state.
     """
     degree = np.diff(constraints.start)
     sites = np.flatnonzero((board.living > 1) & (degree > 0))

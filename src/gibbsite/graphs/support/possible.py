@@ -25,7 +25,7 @@ from gibbsite.models.factorgraph import FactorGraph
 
 Whole: TypeAlias = int | np.int64  # an integer in compiled code
 
-_STEPS = 20.0  # of plain Python, for each state and table entry
+_STEPS = 20.0  # estimated steps of plain Python for each state and table entry
 
 
 class Support(NamedTuple):

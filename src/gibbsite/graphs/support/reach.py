@@ -16,7 +16,7 @@ from gibbsite.graphs.local import weights
 _TRIES = 4
 _ROUNDS = 200  # random moves of sites that block each other
 _FEW_ROUNDS = 3  # the same, before anything is compiled
-_STEPS = 40.0  # of plain Python, for the weights of a site
+_STEPS = 40.0  # estimated steps of plain Python for the weights of a site
 _MOVES = 100_000  # moves that the search tries
 
 

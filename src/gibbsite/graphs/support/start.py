@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _TRIES = 4  # rounds of repairs and a search, each with four times the effort of the previous one
 _PATIENCE, _PATIENCE_PER_FACTOR = 200_000, 50  # table entries a repair reads without progress
 _SEARCH, _SEARCH_PER_SITE = 1_000_000, 100  # table entries the search reads
-_STEPS_TO_DRAW = 5.0  # of plain Python, for each state and member of a factor
+_STEPS_TO_DRAW = 5.0  # estimated steps of plain Python for each state and member of a factor
 _OTHERS = 10  # sites at which a start that equals another one may be changed
 
 

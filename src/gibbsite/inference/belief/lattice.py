@@ -22,10 +22,10 @@ _STEEPEST = 600.0  # log-odds that a product of odds may have
 class OddsLattice(NamedTuple):
     """Messages of a binary lattice, as odds of state 1; arrays of sites are flat.
 
-    ``size_0`` to ``size_2`` are the numbers of planes, lines and sites of a line. ``field`` is exp(2 field),
-    ``along_0`` to ``along_2`` are exp(2 coupling) of a site and the next one of each axis, ``ahead_0`` to ``back_2``
-    the messages of a site to the next one, and of the next one to it. ``base`` and ``worst`` belong to the sites of
-    one line: their odds without messages along the line, and the largest relative changes.
+    ``size_0`` to ``size_2`` are the numbers of planes, of lines in a plane, and of sites in a line. ``field`` is exp(2
+    field), ``along_0`` to ``along_2`` are exp(2 coupling) of a site and the next one of each axis, ``ahead_0`` to
+    ``back_2`` the messages of a site to the next one, and of the next one to it. ``base`` and ``worst`` belong to the
+    sites of one line: their odds without messages along the line, and the largest relative changes.
     """
 
     size_0: int

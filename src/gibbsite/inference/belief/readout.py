@@ -205,14 +205,14 @@ class TableBeliefs:
                 shape, begin = graph.card[scope], int(graph.table[f])
                 logs = graph.log_value[begin : begin + int(shape.prod())].reshape(shape).copy()
                 for axis, edge in enumerate(edges.tolist()):
-                    logs += self._said_of(edge).reshape([-1 if d == axis else 1 for d in range(len(scope))])
+                    logs += self._message_to_factor(edge).reshape([-1 if d == axis else 1 for d in range(len(scope))])
                 table = np.exp(logs - logs.max())
                 table = table.sum(axis=tuple(d for d, site in enumerate(scope) if site not in wanted))
                 kept = [site for site in scope if site in wanted]
                 return np.asarray(table.transpose([kept.index(site) for site in sites]) / table.sum())
         return None
 
-    def _said_of(self, edge: int) -> Floats:
+    def _message_to_factor(self, edge: int) -> Floats:
         """Return the message of a site to a factor, as logarithms."""
         i = int(self.graph.site[edge])
         cell, size, place = int(self.graph.offset[i]), int(self.graph.card[i]), int(self.graph.place[edge])

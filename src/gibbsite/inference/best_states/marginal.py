@@ -24,7 +24,7 @@ from gibbsite.models import FactorGraph
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Table = tuple[tuple[int, ...], Floats]  # sites in rising order, log-potentials
+Table = tuple[tuple[int, ...], Floats]  # sites in ascending order, log-potentials
 
 #: Largest table, over sites to maximise over or while a site is summed out.
 MOST_ENTRIES = 1 << 22

@@ -127,9 +127,10 @@ def _open(
 ) -> tuple[Integer, Integer, Integer]:
     """Fill the workspace with the tables that are read and written for a clique.
 
-    On the way to the roots these are potentials, messages of children, and the own message. On the way back the own
-    message is read, too, and written are a table per child, one per own site counted slab by slab, and the sum of all
-    slabs. Returns the rows read, all rows, and the entries used in ``workspace.result`` (or the place of the message).
+    On the way to the roots, potentials and messages of children are read, and the clique's own message is written. On
+    the way back, its own message is read, too; the tables written are one for each child, one for each own site that is
+    constant in a slab, and the sums of the slabs. Returns the rows read, all rows, and the entries used in
+    ``workspace.result`` (or the place of the message).
     """
     begin, d = tree.start[c], tree.start[c + 1] - tree.start[c]
     for a in range(d):

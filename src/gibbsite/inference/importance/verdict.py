@@ -32,7 +32,7 @@ _SPOILS = 4.0  # a proposal whose contribution to the bound is larger than this 
 _FEWEST_VISITS = 100.0
 
 
-# The figures of a verdict on weighted draws, in this order.
+# The figures of a verdict on weighted draws, in the order of the report.
 FIGURES = (
     "n_draws",  # draws made
     "positive",  # draws of positive weight
@@ -122,7 +122,7 @@ def judge(
             f"the effective size of the weights is {found.effective:,.0f}, less than {LEAST_EFFECTIVE:,.0f}; "
             "draw more, or use another proposal."
         )
-    if found.k > MOST_K and unseen > accuracy:  # bounded weights have finite variance
+    if found.k > MOST_K and unseen > accuracy:  # unless the weights are bounded, and so have finite variance
         reasons.append(
             f"the tail of the weights is heavy (Pareto k {in_words(found.k, '.2f')}, more than {MOST_K:g}), "
             "so a few draws dominate; use another proposal."

@@ -103,11 +103,11 @@ def _plant(workspace: DescentWorkspace) -> None:
 
 @compiled_loop
 def _renew_all(rows: InfluenceRows, workspace: DescentWorkspace) -> None:
-    _renew_desk(rows, workspace)
+    _reset(rows, workspace)
 
 
 @called
-def _renew_desk(rows: InfluenceRows, workspace: DescentWorkspace) -> None:
+def _reset(rows: InfluenceRows, workspace: DescentWorkspace) -> None:
     for i in range(workspace.rest.size):
         workspace.bound[i] = 1.0
         workspace.rest[i] = _resting(rows, np.uintp(i))
@@ -144,7 +144,7 @@ def _renew_site(rows: InfluenceRows, workspace: DescentWorkspace, i: Integer) ->
 
 @called
 def _renew(rows: InfluenceRows, workspace: DescentWorkspace, scan: Ints32) -> None:
-    """Undo all changes at the sites of a scan and at their neighbours."""
+    """Restore the work arrays at the sites of a scan and at their neighbours."""
     for t in range(scan.size):
         i = np.uintp(scan[t])
         _renew_site(rows, workspace, i)
@@ -228,7 +228,7 @@ def _descend(
             tracked = 0.0
             for site in range(workspace.weight.size):
                 tracked += workspace.weight[site]
-        _renew_desk(rows, workspace)
+        _reset(rows, workspace)
     return before, _evaluate(rows, workspace, new), tracked, kept
 
 

@@ -101,7 +101,7 @@ class MiniBucket(ImportanceProposal):
 class Growth:
     """The plans of a run, with tables that grow while the bound falls and time and memory allow it.
 
-    The first has as many entries as fit into a small part of the time.
+    The tables of the first plan are as large as a small share of the time allows.
     """
 
     def __init__(self, found: Outline, entries: int | None, seconds: float, elapsed: Callable[[], float]) -> None:
