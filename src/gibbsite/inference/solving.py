@@ -22,20 +22,16 @@ if TYPE_CHECKING:
     from gibbsite.results.verdict.criteria import Criteria
     from gibbsite.sampling.length import Steps, Sweeps
 
-_PILOT_SHARE, _AGREE = (
-    0.2,
-    1.1,
-)  # share of a time limit for choosing among kernels, and the largest R-hat that is acceptable
+# Share of a time limit for choosing among kernels, and the largest R-hat that is acceptable.
+_PILOT_SHARE, _AGREE = 0.2, 1.1
 _BOUND_SHARE = 0.05  # share of a time limit for a bound of log Z by mean field
 _SEARCH_SHARE = 0.5  # share of a time limit for the search before a proof
-_MOST_COUNTED, _MOST_COUNTED_SITES = (
-    1024,
-    2000,
-)  # largest number of best states that are counted exactly, and of sites of such models
+# Largest number of best states that are counted exactly, and of sites of such models.
+_MOST_COUNTED, _MOST_COUNTED_SITES = 1024, 2000
 
 
 class Question(NamedTuple):
-    """What is asked of a model, the budget of an answer, and the arguments of the method."""
+    """A question about a model: its task, budget, criteria, and the arguments of the method."""
 
     model: FactorGraph
     task: str

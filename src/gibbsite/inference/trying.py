@@ -128,7 +128,7 @@ def try_in_turn(question: Question, reason: str) -> tuple[str, str, Any, tuple[f
 
     def answer(attempt: Attempt, limit: float) -> Tried:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # another method may follow
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the next method may converge
             return Tried(attempt, solve(question._replace(seconds=limit), attempt.method))
 
     for number, attempt in enumerate(attempts, 1):
@@ -188,7 +188,7 @@ def uncertainty(one: Tried, task: str) -> float:
 
 
 def standard_error(one: Tried, task: str) -> float:
-    """Return the largest standard error of an answer, infinite if there is none, which breaks ties."""
+    """Return the largest standard error of an answer, by which ties are broken; infinite if it is not known."""
     error = one.found.log_z_error if task == "PR" else one.verdict.figures.get("mcse_max")
     return float(error) if error is not None and math.isfinite(error) else math.inf
 

@@ -1,4 +1,4 @@
-"""Set up a run: everything that is decided before the first step is decided here, once.
+"""Set up a run: everything that is known before the first step is decided here, once.
 
 :func:`prepare` turns what was asked for into a :class:`Setup`, from which a driver
 (:mod:`gibbsite.sampling.driver`) makes chains.

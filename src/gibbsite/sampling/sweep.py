@@ -36,7 +36,7 @@ from gibbsite.scans.base import Scan, period, refresh, run_end, site_at
 
 
 class State(NamedTuple):
-    """What the next step needs, and nothing else: saving it and the tape saves the chain.
+    """The state of a chain, which is all that the next step needs; state and tape together are a checkpoint.
 
     Attributes
     ----------
@@ -48,11 +48,11 @@ class State(NamedTuple):
     rng : uint64 (4,)
         The generator.
     position : int64 (2,)
-        Where in its period the schedule stands, and how many periods are over.
+        The position in the current period of the schedule, and the number of completed periods.
     order : int32
         The current order of a random schedule.
     memory : NamedTuple
-        Whatever the kernel carries.
+        The memory of the kernel.
     """
 
     x: Array

@@ -44,10 +44,8 @@ _BLOCK_SECONDS = 0.15  # between two checks of the time
 _LEAST_WARMTH = 0.2  # range of warmed-up states: from here to 1 on the logarithmic scale from cold to hot
 _BLOCK_WARMTH = (0.4, 0.8)  # first temperatures of blocks, on the same scale
 _BLOCK_COLD = 2.0  # last temperature of blocks, in units of the lowest temperature of single sites
-_CUTSET_RANGE = (
-    0.3,
-    0.09,
-)  # first and last temperature of cutsets, in units of the highest temperature of single sites
+# First and last temperature of cutsets, in units of the highest temperature of single sites.
+_CUTSET_RANGE = 0.3, 0.09
 _CUTSET_WARMTH = (0.3, 1.0)  # first temperatures of a restart, on the logarithmic scale between these two
 _RETURN = 8  # one in 8 restarts by cutsets begins at the best state, the others at the end of the last draws
 _PRICE = 3.0  # first price of a zero, in units of steep differences of log-weights

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     Looker = DispersedStarts | ModeSearch | Settling | KnownMean
 
 _RESERVE = 0.2  # of a time limit, for diagnostics and the dispersed-start check
-_WITHOUT_LOOK = 0.05  # for diagnostics alone
-_PATIENCE = 1.1  # of a time limit: the dispersed-start check may take this long rather than be left out
-_TELLING_CELLS = 1 << 14  # cells on which the time to judge all of them is measured
+_WITHOUT_LOOK = 0.05  # of a time limit, for diagnostics alone
+_PATIENCE = 1.1  # of a time limit: how long a run may take in all, so that the dispersed-start check is not left out
+_TELLING_CELLS = 1 << 14  # cells on which the time for judging all cells is estimated
 _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
 # Before a discrete run may end early, a state whose probability is the accuracy, and whose visits last twenty
 # sweeps, is entered nine times on average; large models may end after this number of updates of single sites.
