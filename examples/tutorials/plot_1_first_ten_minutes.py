@@ -26,6 +26,9 @@ model = gs.FactorGraph(
 axes = gs.plot_model(model)
 
 # %%
+# A notebook shows the picture. In a script, ``matplotlib.pyplot.show()`` opens it in a window, and
+# ``axes.figure.savefig("model.png")`` writes it to a file.
+#
 # Ask for marginals
 # -----------------
 #

@@ -350,6 +350,13 @@ class _Growing:
         npy.write_array_header_1_0(header, about)
         self._write_bytes(header.getvalue())
 
+    def __enter__(self) -> _Growing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file if that has not been done; what could not be written is not tried again."""
+        self.file.raw.close()
+
     def write(self, values: Array) -> None:
         self._write_bytes(np.ascontiguousarray(values, self.dtype).tobytes())
 
@@ -379,31 +386,32 @@ def _assemble(folder: Path, listed: _Listed, form: _Spins | _Potts) -> None:
         **form.files,
         **({WHICH: (np.uint8, entries)} if few else {}),
     }
-    arrays = {name: _Growing(folder / f"{name}.npy", *about) for name, about in files.items()}
-    arrays["start"].write(np.zeros(1))
-    done = 0
-    for k, low in enumerate(range(0, sites, width)):
-        high = min(low + width, sites)
-        file = folder / f"bucket-{k}"
-        data = np.fromfile(file, _ENTRY)
-        file.unlink()
-        rows, sums = np.zeros(high - low + 1, np.int64), np.zeros(high - low)
-        ends, others, weights = (np.ascontiguousarray(data[name]) for name in ("here", "there", "weight"))
-        kept: Array = np.empty(data.size, np.uint8) if few else form.scale * weights
-        if few:
-            _code(weights.view(np.uint32), listed.bits, listed.distinct, kept)
-        there, sorted_ = np.empty(data.size, np.uint32), np.empty_like(kept)
-        _sort_bucket(ends, others, weights, kept, low, rows, there, sorted_, sums)
-        arrays["start"].write(rows[1:] + done)
-        arrays["neighbour"].write(there)
-        if not equal:
-            arrays[WHICH if few else "coupling"].write(sorted_)
-        for name, values_of_sites in form.rows(low, high, sums).items():
-            arrays[name].write(values_of_sites)
-        done += data.size
-    if equal or few:
-        arrays["coupling"].write(values)
-    written = {name: array.close() for name, array in arrays.items()}
+    with contextlib.ExitStack() as stack:
+        arrays = {name: stack.enter_context(_Growing(folder / f"{name}.npy", *about)) for name, about in files.items()}
+        arrays["start"].write(np.zeros(1))
+        done = 0
+        for k, low in enumerate(range(0, sites, width)):
+            high = min(low + width, sites)
+            file = folder / f"bucket-{k}"
+            data = np.fromfile(file, _ENTRY)
+            file.unlink()
+            rows, sums = np.zeros(high - low + 1, np.int64), np.zeros(high - low)
+            ends, others, weights = (np.ascontiguousarray(data[name]) for name in ("here", "there", "weight"))
+            kept: Array = np.empty(data.size, np.uint8) if few else form.scale * weights
+            if few:
+                _code(weights.view(np.uint32), listed.bits, listed.distinct, kept)
+            there, sorted_ = np.empty(data.size, np.uint32), np.empty_like(kept)
+            _sort_bucket(ends, others, weights, kept, low, rows, there, sorted_, sums)
+            arrays["start"].write(rows[1:] + done)
+            arrays["neighbour"].write(there)
+            if not equal:
+                arrays[WHICH if few else "coupling"].write(sorted_)
+            for name, values_of_sites in form.rows(low, high, sums).items():
+                arrays[name].write(values_of_sites)
+            done += data.size
+        if equal or few:
+            arrays["coupling"].write(values)
+        written = {name: array.close() for name, array in arrays.items()}
     version = max(form.version, 3 if few else 2)  # the lowest that can hold it
     told = form.about(listed.total)
     manifest = {"format": FORMAT, "version": version, "sites": sites, "entries": entries, **told, "files": written}
