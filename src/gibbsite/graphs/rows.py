@@ -102,7 +102,7 @@ def _gather(values: Array, at: Integers, out: Array) -> None:
 def sum_ends(pairs: Ints32, n_sites: int, first: Floats, second: Floats) -> Floats:
     """Return the sums (2, sites) of a number for the first and one for the second site of each pair.
 
-    These are those of ``np.bincount`` for each column of the pairs, to the last bit.
+    The sums equal those of ``np.bincount`` for each column of the pairs bit for bit.
 
     Examples
     --------

@@ -157,7 +157,7 @@ def check_conditionals(
     places : int
         Number of random places, which are reached from the start by the conditionals themselves.
     draws : int, optional
-        Draws of every block at each place; by default as many as the tolerance needs.
+        Draws of every block at each place; by default the number that the tolerance requires.
     false_alarm : float
         Largest probability of calling correct conditionals incompatible.
     power : float

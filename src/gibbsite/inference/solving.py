@@ -178,7 +178,7 @@ def count_ties(model: FactorGraph, found: Any) -> dict[str, Any] | None:
 
 
 def prove(question: Question) -> SearchResult:
-    """Look for the best state with half of the time, then let toulbar2 prove that there is no better one."""
+    """Look for the best state with half of the time, then run toulbar2 to prove that there is no better one."""
     from gibbsite.inference.best_states.proved import check_toulbar, prove_best
     from gibbsite.inference.best_states.search import search_best
 

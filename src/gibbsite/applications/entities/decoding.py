@@ -75,7 +75,7 @@ def visit(
     """Sample the labels of all documents; keep the state after every sweep.
 
     ``chain``, ``sequences``, ``skip``: the model; ``kernel``: the sampler; ``sweeps``: their number; ``rng``: seed;
-    ``start``: labels at the start; by default the best label of each token by itself.
+    ``start``: labels at the start; by default the best label of each token without its neighbours.
     """
     pairs = np.zeros((0, 2), np.int64) if skip is None else skip.pairs
     weights = np.zeros(1) if skip is None else skip.weights
@@ -90,7 +90,7 @@ def visit(
 
 
 def alone(chain: Chain, sequences: Sequences) -> Bytes:
-    """Return the best label of each position by itself; "O" in sentences where the scheme forbids these labels."""
+    """Return the best label of each position alone; "O" in sentences where the scheme forbids these labels."""
     outside = chain.labels.index("O") if "O" in chain.labels else 0
     codes: Bytes = chain.scores(sequences).argmax(axis=1).astype(np.uint8)
     bad = ~np.isfinite(chain.score(sequences, codes))

@@ -241,7 +241,7 @@ def _aimed_scan(
 
 
 def independent(fields: Floats) -> Labelled:
-    """Label every patch by itself, by the aspect model alone."""
+    """Label every patch separately, by the aspect model alone."""
     p = np.exp(fields - fields.max(axis=2, keepdims=True))
     return Labelled(fields.argmax(axis=2), p / p.sum(axis=2, keepdims=True), 0, 0.0)
 

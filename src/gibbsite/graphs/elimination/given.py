@@ -1,9 +1,9 @@
 """Exact marginals of most sites given the states of a few others, in NumPy, without compiling.
 
-Conditioning on some sites leaves a graph that can be eliminated with small tables. The marginals of the other
-sites are computed for many states of the conditioned ones at once; these states are the last axis of every table.
-With no site conditioned on, the marginals are those of the model, and models that differ in their weights alone
-are solved together: then the last axis stands for the models.
+Conditioning on some sites leaves a graph that can be eliminated with small tables. The marginals of the other sites are
+computed for many states of the conditioned ones at once; these states are the last axis of every table. If no site is
+conditioned on, the marginals are those of the model, and models that differ only in their weights are solved together,
+along the last axis.
 """
 
 from __future__ import annotations

@@ -19,9 +19,8 @@ from gibbsite._numba.random.generators import stream
 from gibbsite.graphs.elimination.greedy import FILL, SIMPLICIAL, TABLE, EliminationGraph, eliminate, make_workspace
 from gibbsite.graphs.rows import row_starts
 
-_STEPS_PER_ENTRY = (
-    0.2  # steps of the search for each table entry; a step costs about as much as an entry in both passes
-)
+# Steps of the search for each table entry; a step costs about as much as an entry in both passes.
+_STEPS_PER_ENTRY = 0.2
 _MOST_STEPS = 2e8
 _NOISE = (0.0, 0.1, 0.3, 0.6, 1.0)
 _FRESH_TRIES = 20

@@ -46,7 +46,7 @@ class _Zeros(NamedTuple):
 
 
 class Constraints(NamedTuple):
-    """The factors that forbid something; sites and cells are those of the graph.
+    """The factors with zeros; sites and cells are numbered as in the graph.
 
     Rows ``start[i]`` to ``start[i + 1]`` of ``factor`` and ``own_stride`` belong to site i. Factor f has the members
     ``member_start[f]`` to ``member_start[f + 1]``; an entry is possible where ``allowed[table[f] + entry]``.
@@ -181,7 +181,7 @@ def _with_zeros(member: Array, table: Ints, width: Ints, allowed: Bools, card: I
 
 
 def new_live(constraints: Constraints, graph: Graph) -> LiveStates:
-    """Return a board on which the states with positive weights of their own are alive."""
+    """Return a board on which the states with positive unary weights are alive."""
     arrays: Any = _known(graph).arrays
     alive = arrays.log_unary > -np.inf
     n_factors, n_sites = constraints.table.size, graph.n_sites

@@ -1,7 +1,7 @@
 """Proofs of most probable states by toulbar2, which continues from the best state that was found.
 
 toulbar2 (pytoulbar2, ``pip install gibbsite[proved]``) is a branch-and-bound solver of cost function networks. It runs
-in a process of its own, so that a time limit or Ctrl-C can end it at any time; the state and the bound found before are
+in a separate process, so that a time limit or Ctrl-C can end it at any time; the state and the bound found before are
 kept.
 """
 
@@ -119,7 +119,7 @@ def _as_costs(arrays: TableGraph, offset: float) -> tuple[dict[str, Any], float,
 
 
 def _run(problem: dict[str, Any], seconds: float, show: Any) -> tuple[dict[str, Any] | None, bool]:
-    """Run toulbar2 in a process of its own; return its answer, if any, and whether it was interrupted."""
+    """Run toulbar2 in a separate process; return its answer, if any, and whether it was interrupted."""
     with tempfile.TemporaryDirectory() as folder, catch_interrupt(print if show is None else show.say) as interrupt:
         given, answer = Path(folder) / "problem.npz", Path(folder) / "answer.npz"
         np.savez(given, **problem)

@@ -1,9 +1,9 @@
 """Two passes over the clique tree: towards the roots, and back to find the marginals of all sites.
 
-Only messages are stored. The product of a clique is formed slab by slab in both passes, so the memory is that of the
-separators. Messages are scaled to maximum one (zero in logarithms), and the logarithms of the scales are summed up. On
-the way back, the message to a child is the sum of its clique divided by the message that came from the child
-(Lauritzen and Spiegelhalter 1988; Jensen, Lauritzen and Olesen 1990).
+Only messages are stored. The product of a clique is formed slab by slab in both passes, so only the separators take
+memory. Messages are scaled to maximum one (zero in logarithms), and the logarithms of the scales are summed up. On the
+way back, the message to a child is the sum of its clique divided by the message that came from the child (Lauritzen and
+Spiegelhalter 1988; Jensen, Lauritzen and Olesen 1990).
 """
 
 from __future__ import annotations

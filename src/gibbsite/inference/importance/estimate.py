@@ -191,7 +191,7 @@ class GroupEstimates:
 
 
 def estimate_groups(tally: Tally, whole: WeightedEstimate) -> GroupEstimates:
-    """Return the estimates of each group of draws by itself, with variances from all groups."""
+    """Return the separate estimates of each group of draws, with variances from all groups."""
     used = np.flatnonzero(tally.counts[:, DRAWN])
     draws = tally.counts[used, DRAWN].astype(np.float64)
     with np.errstate(all="ignore"):

@@ -50,7 +50,7 @@ FIGURES = (
 
 
 def diagnose(reasons: tuple[str, ...], figures: dict[str, Any]) -> Diagnostics:
-    """Return the verdict on weighted draws: converged if there is no reason against it."""
+    """Return the verdict on weighted draws, which have converged if no reason is given."""
     unseen = "not bounded" if math.isinf(figures["unseen"]) else f"at most {min(figures['unseen'], 1.0):.2g}"
     k = figures["pareto_k"]
     tail = "largest weights equal" if k == -math.inf else f"Pareto k {in_words(k, '.2f')}"

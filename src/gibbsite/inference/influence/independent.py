@@ -49,7 +49,7 @@ class ShortRuns:
     runs, steps : int
         Number of runs, and of steps of each.
     confidence : float
-        The probability of each interval by itself.
+        The probability that a single interval covers the true value.
     interval : str
         How sampling errors were bounded.
     """

@@ -24,9 +24,8 @@ from gibbsite.errors import ArgumentError
 from gibbsite.graphs.rows import row_starts
 from gibbsite.inference.exact.plan import Outline
 
-_JOINED = (
-    64  # factors of a bucket are multiplied in advance if the product is no larger than the largest factor or than this
-)
+# Factors of a bucket are multiplied in advance if the product is no larger than the largest factor or than this.
+_JOINED = 64
 
 
 class BucketTables(NamedTuple):

@@ -201,7 +201,7 @@ def weigh_buckets(
 ) -> BucketSource | None:
     """Compute the messages of a plan and return their source, or None if Ctrl-C was pressed and ``must`` is false.
 
-    ``number`` is that of the source within the run.
+    ``number`` is the number of the source within the run.
     """
     pool = fill_pool(plan, found.reduction.problem)
     log_bound = pass_upwards(plan, pool, 0.0, (lambda: False) if must else setting.stopped)
