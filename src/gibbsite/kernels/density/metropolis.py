@@ -320,7 +320,7 @@ def _weigh_exactly(judge: Exactly, arrays: Any, memory: MoveMemory, x: Floats, r
 
 
 @inlined
-def _go_round(arrays: Any, place: Floats, n: Integer) -> None:
+def _wrap_angles(arrays: Any, place: Floats, n: Integer) -> None:
     """Wrap the angles of a proposed place into their intervals."""
     for k in range(n):
         place[k] = wrapped(arrays.low[k], period_of(arrays, k), place[k])
@@ -336,7 +336,7 @@ def _move_together(
     for k in range(x.size):
         rng, memory.noise[k] = draw_unit(params.even, rng)
     stretch(memory.factor, memory.noise, memory.size[0], x, memory.there)
-    _go_round(arrays, memory.there, x.size)
+    _wrap_angles(arrays, memory.there, x.size)
     rng, value, gain = weigh(params.judge, arrays, memory, x, rng)
     return decide(memory, x, value, gain, params.wanted, rng)
 
@@ -389,7 +389,7 @@ def _move_as_proposed(
     if total != 0.0:  # or NaN
         complain(memory, DRAWN, total, x)
         return rng
-    _go_round(arrays, there, n)
+    _wrap_angles(arrays, there, n)
     rng, value, gain = weigh(params.judge, arrays, memory, x, rng)
     if params.density != 0 and gain > -math.inf:
         ratio = call_at(params.density, there, 0, n, here, 0, n, words)

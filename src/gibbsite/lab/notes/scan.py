@@ -81,7 +81,7 @@ def samplers() -> dict[str, tuple[gs.Model, gs.kernels.Kernel, gs.scans.Scan, fl
 
 
 def asymmetry(matrix: Floats, law: Floats) -> tuple[float, float]:
-    """Return the largest difference between a probability flow and its reverse, and the largest change of a law."""
+    """Return the largest asymmetry of probability flows, and the largest change of the distribution in a step."""
     flow = law[:, None] * matrix
     return float(np.abs(flow - flow.T).max()), float(np.abs(law @ matrix - law).max())
 
