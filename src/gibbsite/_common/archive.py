@@ -249,4 +249,4 @@ def _unzipping(name: str, fail: Fail) -> Iterator[None]:
 def _ours(reason: BaseException) -> bool:
     from gibbsite.errors import GibbsiteError
 
-    return isinstance(reason, GibbsiteError)  # such as CheckpointError, which is an OSError
+    return isinstance(reason, GibbsiteError)  # CheckpointError, for example, is also an OSError

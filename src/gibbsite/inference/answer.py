@@ -121,7 +121,7 @@ class Inference(Answer):
         return super().to_dataframe() if self.task in ("MAP", "MMAP") else self.result.to_dataframe()
 
     def log_probability_of(self, log_potential: float) -> float | None:
-        """Return the log of the probability, given the evidence, of a state with a log-potential (MAP, MMAP).
+        """Return the log-probability, given the evidence, of a state from its log-potential (MAP, MMAP).
 
         None if the log-partition function is not known, because the model was not solved exactly.
         """

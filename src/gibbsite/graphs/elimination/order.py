@@ -106,7 +106,7 @@ class _Search:
             self.total, self.log2_largest = total, outcome.log2_largest
 
     def run(self, tries: int, choice: random.Random) -> None:
-        """Try every rule, then improve."""
+        """Try every rule, and then improve the best order."""
         n, log_card = self.cards.size, self.graph.log_card
         ones, card = np.ones(n), self.cards.astype(np.float64)
         equal = bool((card == card[0]).all())
@@ -125,7 +125,7 @@ class _Search:
                 noise = choice.choice(_NOISE)
                 if self.tries < _FRESH_TRIES or choice.random() < 0.1:
                     self.attempt(rule, weight, noise)
-                else:  # the end of an order matters most, so most of it is usually kept
+                else:  # the end of an order matters most, so a long beginning is usually kept
                     given = int(n * (1.0 - choice.random() ** 2))
                     self.attempt(rule, weight, noise, self.best.copy(), given)
 

@@ -197,7 +197,7 @@ def _begins(parts: list[Any]) -> Ints:
 def _rows(model: ContinuousModel, place: Ints32, first: Ints) -> tuple[Ints32, Ints, Ints, Ints32]:
     """Return the row of each site, and the rows, which list the factors that are always evaluated first.
 
-    Sites share a row if their factors are exactly the same groups whose factors have a common scope.
+    Sites share a row if they have the same factors: whole groups whose factors all have one scope.
     """
     groups, n = model.groups, model.n_sites
     shared: list[list[int]] = [[] for _ in range(n)]  # groups of common scope, by site

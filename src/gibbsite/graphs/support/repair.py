@@ -21,7 +21,7 @@ from gibbsite._numba.random.generators import Words, below, load, store, uniform
 from gibbsite.graphs.support.possible import Constraints, LiveStates, Whole
 
 _NOISE, _GREEDY_NOISE = 0.4, 0.05
-_STAYS_BROKEN = 2**30  # the cost of a move that leaves its own factor violated
+_STAYS_BROKEN = 2**30  # the cost of a move that leaves the chosen factor violated
 
 
 class _Walk(NamedTuple):

@@ -99,7 +99,7 @@ class Enumeration(ExactResult):
         return np.array(np.unravel_index(int(self.law.argmax()), self.law.shape), np.int64)
 
     def rank(self, many: int) -> Ints:
-        """Return the most probable states in order, as codes (states, sites); possible ones only."""
+        """Return the most probable states of positive probability in order, as codes (states, sites)."""
         many = check_integer("many", many, 0)
         order = np.argsort(-self.probabilities, kind="stable")[:many]
         ranked: Ints = self.states[order[self.probabilities[order] > 0.0]]

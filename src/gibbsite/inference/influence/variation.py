@@ -146,7 +146,7 @@ class DrawnDecay:
         return b + self.share * (moved - b)
 
     def _power(self, most: int) -> Floats:
-        """Return weights' N^k 1 for k up to ``most``."""
+        """Return the weighted sums of N^k 1 for k up to ``most``."""
         while len(self.powers) <= most:
             self.b = self._apply(self.b)
             self.powers.append(float(self.weights @ self.b))
@@ -226,7 +226,7 @@ class SweepDecay:
         return np.minimum(u, moved)
 
     def values(self, steps: Ints) -> Floats:
-        """Return the variation after the whole sweeps within each of these numbers of steps, ascending."""
+        """Return the variation after each of these numbers of steps, ascending; only whole sweeps count."""
         u, done, found = np.ones(self.weights.size), 0, []
         for wanted in (steps // self.weights.size).tolist():
             for _ in range(wanted - done):
@@ -236,7 +236,7 @@ class SweepDecay:
         return np.array(found)
 
     def bounds(self, steps: int) -> Floats:
-        """Return the bound of each site after the whole sweeps within a number of steps."""
+        """Return the bound of each site after a number of steps, of which only whole sweeps count."""
         u = np.ones(self.weights.size)
         for _ in range(steps // self.weights.size):
             u = self._sweep(u)

@@ -107,7 +107,7 @@ def draw_blocks(
 ) -> None:
     """Draw blocks and add them to a group of a tally; a block depends on the key and its number alone.
 
-    The constant is added to log-weights or, if all are equal, replaces them, without rounding.
+    The constant is added to log-weights or, if all weights are equal, is their value, without rounding.
     """
     for number in range(blocks):
         rng = _block_words(first + number * step, key)
