@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import re
 import subprocess
+import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -117,6 +119,23 @@ def test_the_wheel_holds_what_runs_from_it_and_nothing_else(tmp_path: Path) -> N
     assert {Path(name).parts[0] for name in ours} == {"gibbsite"}
     assert {Path(name).suffix for name in ours} <= {".py", ".pyi", ".typed", ".bif", ".ner", ""}
     assert "gibbsite/cli/bench.py" not in files
+
+
+def test_the_wheel_runs_from_a_folder_without_a_home(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    from hatchling.builders.wheel import WheelBuilder
+
+    (path,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    place = tmp_path / "installed"
+    with zipfile.ZipFile(path) as wheel:
+        wheel.extractall(place)
+    for folder in (place, *(each for each in place.rglob("*") if each.is_dir())):
+        folder.chmod(0o555)
+    env = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
+    env |= {"PYTHONPATH": str(place), "HOME": str(tmp_path / "none" / "home"), "PYTHONDONTWRITEBYTECODE": "1"}
+    code = "import gibbsite as gs; print(gs.__file__, gs.infer(gs.example('asia')).kind)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert (done.stderr, done.stdout.split()) == ("", [str(place / "gibbsite" / "__init__.py"), "exact"])
 
 
 def test_every_command_is_of_the_package() -> None:

@@ -63,7 +63,7 @@ def _cache() -> Iterator[str]:
 
     place = cache_directory()
     if place is None:
-        yield "off, or in no folder that can be used: every process compiles what it needs"
+        yield "off, or in no folder that can be used: every process compiles; GIBBSITE_CACHE_DIR can name another"
         return
     files = [path for path in Path(place).rglob("*") if path.is_file()]
     yield f"{place}: {len(files):,} files, {sum(path.stat().st_size for path in files) / 1e6:.1f} MB"
