@@ -38,7 +38,7 @@ _LOOKING = 0.75  # share of the reserved time that the dispersed-start check tak
 _FORESIGHT_BATCHES, _FORESIGHT_SHARE = 8, 0.25
 # Draws before the answer is first examined; of independent draws.
 _FIRST_CHECK, _FIRST_INDEPENDENT = 256, 16
-# The budget where the caller decides how far the chains go.
+# The budget of runs whose length the caller decides.
 _ENDLESS = Budget(0, None, 0, 0, math.inf)
 
 
@@ -65,7 +65,7 @@ class Recording:
 
 @dataclass
 class Counts:
-    """How far the chains are; the same for all of them."""
+    """The progress of the chains, which is the same for all of them."""
 
     warmup: int = 0
     draws: int = 0
@@ -96,7 +96,7 @@ class Driver:
     parameters, schedule
         Kernel and scan as compiled code sees them.
     counts : Counts
-        How far a run is.
+        The progress of the run.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Driver:
             self.arrays.append(layout.arrays(len(some)))
 
     def adopt(self, setup: Setup) -> None:
-        """Use a set-up, or replace it by one of the same layout, for example with other weights."""
+        """Use a set-up, or replace the present one by another of the same layout, for example with other weights."""
         kernel, record = setup.kernel, setup.record
         self.setup, self.layout = setup, setup.layout
         self.parameters, self.schedule = setup.parameters, setup.schedule

@@ -105,7 +105,7 @@ class Length(NamedTuple):
 def read_length(
     sweeps: int | Sweeps | Steps | None = None, seconds: float | None = None, warmup: int | None = None
 ) -> Length:
-    """Check the arguments of a run that are about its length.
+    """Check the arguments that determine the length of a run.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def read_length(
 
 
 def fit_graph(graph: Graph, kernel: Kernel) -> Graph:
-    """Return the graph with the units that a kernel visits, where they are not the sites."""
+    """Return the graph with the units that a kernel visits, if these are not the sites."""
     units = units_of(kernel, graph)
     return graph if units is None else replace(graph, units=units)
 
@@ -169,7 +169,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Setup:
-    """What runs: everything that is decided before the first step.
+    """A run before its first step, with everything that is decided in advance.
 
     Attributes
     ----------
@@ -186,13 +186,13 @@ class Setup:
     entropy : int
         The seed.
     budget : Budget or None
-        How long the run is; None where the caller decides as it goes.
+        The length of the run; None if the caller decides it during the run.
     thin : int
         Sweeps from one draw to the next.
     start : str or None
         The start that was asked for, as plans describe it.
     recipe : Recipe or None
-        What workers lay out chains from.
+        The recipe from which workers lay out chains.
     """
 
     model: Any
@@ -227,7 +227,7 @@ class Setup:
 
     @cached_property
     def plan(self) -> Plan:
-        """Everything that decides the numbers, as plain data."""
+        """Everything that determines the numbers, as plain data."""
         return Plan(
             gibbsite=package_version(),
             model=self.graph.digest,

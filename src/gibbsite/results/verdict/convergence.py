@@ -5,26 +5,26 @@ A run is called converged when all of these hold:
 * R-hat of every state indicator, over the halves of all chains, is at most 1.01;
 * every probability is known as well as from 400 independent draws;
 * the log-potentials of the chains agree;
-* no state that the factors allow was impossible all along (single-site moves that cannot cross the zeros of a
-  model show up here, or in chains that disagree);
+* no state that the factors allow was out of reach during the whole run (single-site moves that cannot cross the
+  zeros of a model are detected here, or by chains that disagree);
 * many short chains from dispersed starts come to agree with the run
   (:mod:`gibbsite.results.verdict.dispersed_starts`).
 
-Where certain sites were asked for, R-hat, effective size and standard errors are those of these sites. Other
-sites still have to agree and mix, to a lower standard (R-hat 1.1, 50 effective draws): their slow moves are
-then seen often enough for the errors of the sites asked for to contain what follows from them. The
-log-potentials, states out of reach and dispersed starts are asked about all sites.
+If the user asked for certain sites, R-hat, effective size and standard errors are those of these sites. Other sites
+must agree and mix, too, but to a lower standard (R-hat 1.1, 50 effective draws): then their slow moves occur often
+enough to be included in the errors of the sites asked for. Log-potentials, states out of reach and dispersed starts are
+judged for all sites.
 
-A run that recorded nothing but the best state is judged by it: converged when two chains have found states
-equally good, which shows agreement but proves nothing.
+A run that recorded only the best state is judged by it: it has converged when two chains have found equally good
+states, which shows agreement but proves nothing.
 
 R-hat and effective size are judged where a probability is between 0.001 and 0.999; outside, chains must
 agree within 0.005. A site that is a number is judged by its mean and standard deviation, measured in units
 of the latter. All numbers come from half-chain and batch means, so they exist for millions of sites.
 
-Draws that are not random tell nothing about their error. Where kernels say so (``Kernel.error_source``), all
-numbers come from the means of whole chains; where there are fewer than four, or where chains are no
-replicates, there are none, and the run is not judged.
+Draws that are not random contain no information about their error. For kernels that declare this
+(``Kernel.error_source``), all numbers come from the means of whole chains. If there are fewer than four chains, or
+chains are not replicates, there are no such numbers, and the run is not judged.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from gibbsite.results.wording import rhat_text, verdict_word
 MOST_JUDGED = 1 << 18  # cells; of a larger model, this number of evenly spaced ones
 RHAT_LIMIT = 1.01
 ESS_LIMIT = 400.0
-#: The same where other sites were asked for: their errors contain what follows from slow moves of these.
+#: The limits for sites that were not asked for, whose slow moves must be included in the errors of those that were.
 OTHERS_RHAT, OTHERS_ESS = 1.1, 50.0
 _AGREEMENT = 0.005
 _ROUNDING = 1e-9  # log-potentials closer than this, relatively, are equal
 _ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few dozen for each chain
 #: Instead of a dispersed-start check: draws are independent, whatever state a sweep began in.
 INDEPENDENT = "independent"
-#: The same of draws that are counted: a state that none of them was in may still be possible.
+#: The same for draws that are counted, in which a possible state may be missing.
 COUNTED = "independent, counted"
 WITHOUT_LOOK = (INDEPENDENT, COUNTED)
 #: Instead of a dispersed-start check: chains cross between modes themselves (``Kernel.doubts``).
@@ -142,14 +142,14 @@ def judge(
 ) -> Diagnostics:
     """Judge a run: the one place where convergence and accuracy are decided.
 
-    ``name`` turns a cell number into words; ``blind``: no probability was recorded by which to judge;
-    ``errors``: what standard errors can be taken from; ``period``: how many draws averages are meant to be
-    taken over; ``bests``: largest log-potential of each chain, if they are known; ``pulse``: log-potentials
-    of each chain over its length, if they are known; ``look``: the dispersed-start check, or why there is none;
-    ``n_cells``: number of cells of the run, where not all of them are judged; ``observed``: names, R-hat and
-    effective sizes of observables; ``doubts``: warnings of the kernel about its chains; ``asked``: which
-    cells were asked for, None: all; ``task`` and ``accuracy``: what the run is to answer, and the half-width
-    that four standard errors must stay below; ``check``: the comparison with a second method.
+    ``name`` turns a cell number into words; ``blind``: no probability was recorded that could be judged; ``errors``:
+    the source of standard errors; ``period``: the number of draws over which averages should be taken; ``bests``:
+    largest log-potential of each chain, if they are known; ``pulse``: log-potentials of each chain over its length, if
+    they are known; ``look``: the dispersed-start check, or why there is none; ``n_cells``: number of cells of the run,
+    where not all of them are judged; ``observed``: names, R-hat and effective sizes of observables; ``doubts``:
+    warnings of the kernel about its chains; ``asked``: which cells were asked for, None: all; ``task`` and
+    ``accuracy``: what the run is to answer, and the half-width that four standard errors must stay below; ``check``:
+    the comparison with a second method.
 
     The figures of the verdict are:
 
@@ -301,7 +301,7 @@ def judge(
 
 
 def _judge_accuracy(figures: dict[str, Any], task: str, accuracy: float, log_z_error: float | None) -> list[str]:
-    """Return why the answer of a run is not as accurate as it was asked for."""
+    """Return the reasons why the answer of a run does not have the accuracy that was asked for."""
     if task == "PR":
         known = log_z_error is not None and np.isfinite(log_z_error)
         return [] if known else ["the standard error of log Z is not known: the run is too short."]

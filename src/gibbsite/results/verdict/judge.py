@@ -109,7 +109,7 @@ def make_result(recording: Recording) -> Result:
 
 
 class Judge:
-    """Judges the recordings of a run, as often as is asked; all checks use the same short chains from other starts.
+    """A judge of a run, which can be asked repeatedly; all checks use the same short chains from other starts.
 
     Parameters
     ----------
