@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 import gibbsite.inference.importance  # noqa: F401  (registers a kernel of its own)
+from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Array, Bools, Ints, Positions
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import IncompatibleError
@@ -104,12 +105,14 @@ class Report:
         return "\n".join(lines)
 
 
+@checked
 def has_transition(kernel: Kernel, graph: Graph) -> bool:
     """Return whether a kernel has exact transition probabilities on this graph."""
     types = (type(kernel.parameters(graph)), type(graph.arrays))
     return transition.__dict__["registry"].find(types) is not None
 
 
+@checked
 def check_invariance(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -> list[Check]:
     """Check pi P = pi, detailed balance where it is claimed, and that P forgets its start."""
     subject = _subject(graph, kernel, scan)
@@ -151,8 +154,11 @@ def _add_up(mixture: Iterable[tuple[float, Array]]) -> dict[tuple[int, ...], flo
     return law
 
 
+@checked
 def check_law(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, sweeps: int = 2, seed: int = 1) -> Check:
     """Check that exact draws keep the exact distribution under the compiled loop."""
+    check_integer("sweeps", sweeps, 1)
+    check_integer("seed", seed, 0)
     subject = _subject(graph, kernel, scan)
     rng = np.random.default_rng(seed)
     state, loop = _loop(exact, graph, kernel, scan, seed)
@@ -176,6 +182,7 @@ def check_law(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan, swee
     return Check("law", subject, True, f"p = {p:.2g} with {_STAGES[-1]} draws")
 
 
+@checked
 def law_p_value(exact: Enumeration, states: Array) -> tuple[float, str]:
     """Return a p-value for "these states are independent draws from the exact distribution", and the worst event.
 
@@ -217,6 +224,7 @@ def _binomial_p_values(seen: Array, total: int, law: Array) -> Array:
     return found
 
 
+@checked
 def check_repeat(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -> Check:
     """Check that 6 sweeps in one call equal 1 + 2 + 3 sweeps, byte for byte."""
     ends = []
@@ -229,6 +237,7 @@ def check_repeat(exact: Enumeration, graph: Graph, kernel: Kernel, scan: Scan) -
     return Check("repeat", _subject(graph, kernel, scan), ends[0] == ends[1], "1 + 2 + 3 against 6 sweeps")
 
 
+@checked
 def check_kernel(
     kernel: Kernel,
     *,
@@ -279,6 +288,7 @@ def check_kernel(
     return report
 
 
+@checked
 def check_scan(scan: Scan, *, model: FactorGraph | None = None, draws: int = 20_000, seed: int = 1) -> Report:
     """Check that a scan visits the sites that it declares.
 
@@ -316,6 +326,8 @@ def check_scan(scan: Scan, *, model: FactorGraph | None = None, draws: int = 20_
     >>> check_scan(gs.scans.Shuffled()).passed
     True
     """
+    check_integer("draws", draws, 1)
+    check_integer("seed", seed, 0)
     model = tiny_models()["grid"] if model is None else model
     graph, name = compile_graph(model), type(scan).__name__
     said = list(scan.mixture(graph, model))

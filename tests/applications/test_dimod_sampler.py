@@ -208,5 +208,5 @@ def test_best_states_and_codes_become_sample_sets() -> None:
 def test_without_dimod_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dimod", None)
     for use in (gs.applications.DimodSampler, lambda: gs.formats.to_bqm(gs.ising_grid((2, 2)))):
-        with pytest.raises(gs.errors.IncompatibleError, match=r"needs dimod, .* pip install gibbsite\[dimod\]"):
+        with pytest.raises(gs.errors.IncompatibleError, match=r'needs dimod, .* pip install -e "\.\[dimod\]"'):
             use()

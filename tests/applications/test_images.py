@@ -71,7 +71,7 @@ def test_what_is_no_image(tmp_path: Path) -> None:
 
 def test_without_pillow_the_command_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(IncompatibleError, match=r"pip install gibbsite\[images\]"):
+    with pytest.raises(IncompatibleError, match=r'pip install -e "\.\[images\]"'):
         read_image("any.png")
 
 

@@ -5,6 +5,7 @@ values, one at a time; the others are valid. A call must return, or raise an err
 Whatever else it raises is printed, and so is a call that takes more than a second.
 
     python -m tests.campaigns.misuse --spaces formats methods
+    python -m tests.campaigns.misuse --only sample Result.save
 """
 
 from __future__ import annotations
@@ -216,11 +217,11 @@ def files() -> Path:
         gs.write_model(table() if name == "m.uai" else grid(), folder / name)
     gs.write_model(gs.example("asia"), folder / "m.bif")
     gs.write_model(gs.example("asia"), folder / "m.xmlbif")
-    gs.save(answers()["Result"], folder / "result")
+    gs.save(answer("Result"), folder / "result")
     gs.formats.store_edges([([0], [1], [1.0])], folder / "pairs", sites=2)
     gs.formats.write_uai_evidence({"a": 0}, folder / "m.uai.evid", table())
     gs.formats.write_uai_map({"a": 0, "b": 0}, folder / "m.map", table())
-    gs.formats.write_uai_mar(answers()["ExactResult"].marginals, folder / "m.mar", table())
+    gs.formats.write_uai_mar(answer("ExactResult").marginals, folder / "m.mar", table())
     gs.formats.write_uai_pr(1.0, folder / "m.pr")
     gs.applications.write_image(np.zeros((4, 4), np.uint8), folder / "m.png")
     (folder / "pictures").mkdir()
@@ -273,7 +274,7 @@ USUAL: dict[str, Callable[[], Any]] = {
     "pairs": lambda: PAIRS,
     "weights": lambda: 1.0,
     "name": lambda: "m",
-    "result": lambda: answers()["Result"],
+    "result": lambda: answer("Result"),
     "kernel": gs.Gibbs,
     "scan": gs.Systematic,
     "exact": lambda: gs.exact.enumerate(grid()),
@@ -306,8 +307,8 @@ SPECIAL: dict[str, Callable[[], Given]] = {
     "Cluster": lambda: {"workers": 2},
     "Steps": lambda: {"count": 8},
     "plots.plot_autocorrelation": lambda: {"values": np.arange(8.0)},
-    "plots.plot_comparison": lambda: {"a": answers()["ExactResult"], "b": answers()["Inference"]},
-    "plots.plot_fit": lambda: {"fit": answers()["Fit"]},
+    "plots.plot_comparison": lambda: {"a": answer("ExactResult"), "b": answer("Inference")},
+    "plots.plot_fit": lambda: {"fit": answer("Fit")},
     "plots.plot_observable": lambda: {"at": [0.0, 1.0], "estimates": [1.0, 2.0]},
     "Conditionals": lambda: {"draws": {"a": lambda x, rng: 0.0}},
     "ContinuousModel": lambda: {"sites": {"a": gs.Interval(0, 1)}},
@@ -318,7 +319,7 @@ SPECIAL: dict[str, Callable[[], Given]] = {
     "importance.bound_log_z": lambda: {"model": table(), "draws": 64},
     "certify": lambda: {"model": grid(), "steps": None},
     "inference.check_conditionals": lambda: {"model": gs.Conditionals({"a": _draw}, log_density=bell), "draws": 64},
-    "compare": lambda: {"a": answers()["ExactResult"], "b": answers()["Inference"]},
+    "compare": lambda: {"a": answer("ExactResult"), "b": answer("Inference")},
     "couple": lambda: {"model": grid(), "pairs": 4, "sweeps": None},
     "dogs": lambda: {"model": grid(), "target": 0},
     "example": lambda: {"name": "asia"},
@@ -332,7 +333,7 @@ SPECIAL: dict[str, Callable[[], Given]] = {
     "recommend": lambda: {"model": grid(), "seconds": 0.01},
     "sample_batch": lambda: {"model": grid(), "couplings": np.zeros((2, 4)), "record": None},
     "sample_weighted": lambda: {"model": gs.example("asia")},
-    "save": lambda: {"answer": answers()["Result"], "path": "run.npz"},
+    "save": lambda: {"answer": answer("Result"), "path": "run.npz"},
     "write_model": lambda: {"model": table(), "path": "out.uai"},
     "applications.DimodSampler": dict,
     "applications.denoise": lambda: {"image": 200.0 * np.tri(8), "sigma": 1.0},
@@ -376,7 +377,7 @@ SPECIAL: dict[str, Callable[[], Given]] = {
     "formats.store_edges": lambda: {"edges": [([0], [1], [1.0])], "sites": 2, "path": "out.pairs"},
     "formats.write_uai_evidence": lambda: {"evidence": {"a": 0}, "model": table()},
     "formats.write_uai_map": lambda: {"assignment": {"a": 0, "b": 0}, "model": table()},
-    "formats.write_uai_mar": lambda: {"marginals": answers()["ExactResult"].marginals, "model": table()},
+    "formats.write_uai_mar": lambda: {"marginals": answer("ExactResult").marginals, "model": table()},
     "formats.write_uai_mmap": lambda: {"assignment": {"a": 0, "b": 0}, "model": table()},
     "formats.write_uai_pr": lambda: {"log_z": 1.0},
     "inference.sample_models": lambda: {"models": [grid()]},
@@ -394,12 +395,12 @@ SPECIAL: dict[str, Callable[[], Given]] = {
     "learn.fit_pairwise": lambda: {"data": SPINS > 0},
     "learn.screen_pairs": lambda: {"data": SPINS},
     "models.continuous_spins": lambda: {"couplings": np.zeros((2, 2))},
-    "plots.plot_variation": lambda: {"certificates": answers()["Certificate"]},
+    "plots.plot_variation": lambda: {"certificates": answer("Certificate")},
     "recorders.Joint": lambda: {"sets": [["0", "1"]]},
     "recorders.TwoPoint": lambda: {"most": 1},
     "scans.FixedOrder": lambda: {"order": [0, 1, 2, 3]},
     "testing.check_scan": lambda: {"scan": gs.Systematic(), "draws": 100},
-    "testing.law_p_value": lambda: {"exact": answers()["Enumeration"], "states": np.zeros((4, 2), int)},
+    "testing.law_p_value": lambda: {"exact": answer("Enumeration"), "states": np.zeros((4, 2), int)},
     "testing.scans": lambda: {"n_units": 2},
 }
 #: The same of methods, by the name of an answer and a method, or by that of a method of any answer.
@@ -415,7 +416,7 @@ METHODS: dict[str, Callable[[], Given]] = {
     "number": lambda: {"x": [[0, 0]]},
     "scaled": lambda: {"factor": 1.5},
     "log_probability_of": lambda: {"log_potential": 0.0},
-    "texts": lambda: {"site": "0", "errors": answers()["Result"].mcse},
+    "texts": lambda: {"site": "0", "errors": answer("Result").mcse},
     "is_number": lambda: {"site": "0"},
     "get": lambda: {"key": "0"},
     "code": lambda: {"site": 0, "label": 0},
@@ -470,50 +471,48 @@ LEFT_OUT = {
 }
 
 
+#: What every run is given.
+FAST: Given = {"sweeps": 40, "rng": 1, "progress": False, "chains": 2, "criteria": gs.Criteria(dispersed_starts=False)}
+SILENT: Given = {"rng": 1, "progress": False}
+#: An object of every public class whose methods are tried.
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "Result": lambda: gs.sample(grid(), record=["marginals", "draws", "best", "energy"], **FAST),
+    "Result of numbers": lambda: gs.sample(continuous()[1], record=["marginals", "draws"], **FAST),
+    "Result of a ladder": lambda: gs.sample(grid(), gs.Tempered(ladder=(0.0, 0.5, 1.0)), **FAST),
+    "ExactResult": lambda: gs.solve_exact(table()),
+    "Inference": lambda: gs.infer(table(), **SILENT),
+    "WeightedResult": lambda: gs.sample_weighted(gs.example("asia"), draws=64, **SILENT),
+    "LogZInterval": lambda: gs.log_z.bound_log_z(table(), draws=64, **SILENT),
+    "Coupling": lambda: gs.couple(grid(), pairs=4, rng=1),
+    "Enumeration": lambda: gs.exact.enumerate(table()),
+    "MeanFieldResult": lambda: gs.mean_field(table(), rng=1),
+    "BeliefResult": lambda: gs.belief_propagation(table()),
+    "Advice": lambda: gs.recommend(grid(), seconds=0.01, rng=1),
+    "PersistentChains": lambda: gs.PersistentChains(grid(), chains=2, rng=1),
+    "Certificate": lambda: gs.certify(grid(), sweeps=2),
+    "DogsScan": lambda: gs.dogs(grid(), target=0, steps=4),
+    "Influence": lambda: gs.influence.bound_influence(grid()),
+    "HerdingBound": lambda: gs.kernels.herding_bound(grid()),
+    "Segmenter": lambda: gs.applications.segmentation.Segmenter(10, 4).fit(scene()),
+    "EntityRecognizer": _recogniser,
+    "ChainCRF": lambda: gs.learn.ChainCRF().fit([[["a"], ["b"]]] * 2, [["x", "y"]] * 2),
+    "AspectModel": lambda: gs.learn.AspectModel(2, iterations=3).fit(np.eye(4)),
+    "Interval": lambda: gs.Interval(0, 1),
+    "Fit": lambda: gs.learn.fit_ising(SPINS, rng=1),
+    "SiteTable": lambda: answer("Result").marginals,
+    "Comparison": lambda: gs.compare(answer("Result"), answer("Result")),
+    "Diagnostics": lambda: answer("Result").diagnostics,
+    "FactorGraph": lambda: table(),
+    **{f"model {k}": lambda k=k: continuous()[k] for k in range(5)},
+}
+
+
 @cache
-def answers() -> dict[str, Any]:
-    """Return an object of every public class whose methods are tried."""
-    how: Given = {
-        "sweeps": 40,
-        "rng": 1,
-        "progress": False,
-        "chains": 2,
-        "criteria": gs.Criteria(dispersed_starts=False),
-    }
-    quick: Given = {"rng": 1, "progress": False}
+def answer(name: str) -> Any:
+    """Return an object of a public class, made when it is first asked for."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = {
-            "Result": gs.sample(grid(), record=["marginals", "draws", "best", "energy"], **how),
-            "Result of numbers": gs.sample(continuous()[1], record=["marginals", "draws"], **how),
-            "Result of a ladder": gs.sample(grid(), gs.Tempered(ladder=(0.0, 0.5, 1.0)), **how),
-            "ExactResult": gs.solve_exact(table()),
-            "Inference": gs.infer(table(), **quick),
-            "WeightedResult": gs.sample_weighted(gs.example("asia"), draws=64, **quick),
-            "LogZInterval": gs.log_z.bound_log_z(table(), draws=64, **quick),
-            "Coupling": gs.couple(grid(), pairs=4, rng=1),
-            "Enumeration": gs.exact.enumerate(table()),
-            "MeanFieldResult": gs.mean_field(table(), rng=1),
-            "BeliefResult": gs.belief_propagation(table()),
-            "Advice": gs.recommend(grid(), seconds=0.01, rng=1),
-            "PersistentChains": gs.PersistentChains(grid(), chains=2, rng=1),
-            "Certificate": gs.certify(grid(), sweeps=2),
-            "DogsScan": gs.dogs(grid(), target=0, steps=4),
-            "Influence": gs.influence.bound_influence(grid()),
-            "HerdingBound": gs.kernels.herding_bound(grid()),
-            "Segmenter": gs.applications.segmentation.Segmenter(10, 4).fit(scene()),
-            "EntityRecognizer": _recogniser(),
-            "ChainCRF": gs.learn.ChainCRF().fit([[["a"], ["b"]]] * 2, [["x", "y"]] * 2),
-            "AspectModel": gs.learn.AspectModel(2, iterations=3).fit(np.eye(4)),
-            "Interval": gs.Interval(0, 1),
-            "Fit": gs.learn.fit_ising(np.array([[1, -1], [1, 1], [-1, -1], [-1, 1]]), rng=1),
-        }
-    found["SiteTable"] = found["Result"].marginals
-    found["Comparison"] = gs.compare(found["Result"], found["Result"])
-    found["Diagnostics"] = found["Result"].diagnostics
-    for one in (grid(), table(), *continuous()):
-        found[type(one).__name__] = one
-    return found
+        return OBJECTS[name]()
 
 
 # ---- calls
@@ -548,7 +547,8 @@ def valid(place: str, function: Callable[..., Any]) -> Given:
 
 def method_calls() -> Iterator[tuple[str, Callable[..., Any], Given]]:
     """Yield name, function and valid arguments of the public methods of answers and models."""
-    for name, instance in answers().items():
+    for name in OBJECTS:
+        instance = answer(name)
         kind = type(instance).__name__
         for method, function in methods(instance).items():
             if method not in LEFT_OUT and arguments(function):
@@ -564,19 +564,12 @@ def running(function: Callable[..., Any]) -> Callable[..., Any]:
     role = next((r for r, base in roles.items() if isinstance(function, type) and issubclass(function, base)), None)
     if role is None:
         return function
-    fast: Given = {
-        "sweeps": 8,
-        "rng": 1,
-        "progress": False,
-        "chains": 2,
-        "criteria": gs.Criteria(dispersed_starts=False),
-    }
 
     def call(**given: Any) -> Any:
         made = function(**given)
         for model in (grid(), *continuous()):
             with contextlib.suppress(gs.errors.IncompatibleError):
-                return gs.sample(model, **{role: made}, **fast)
+                return gs.sample(model, **{role: made}, **FAST | {"sweeps": 8})
         raise gs.errors.IncompatibleError("No model fits.")
 
     call.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
@@ -597,6 +590,9 @@ def wrong(function: Callable[..., Any], given: Given) -> str:
         except (Exception, Warning) as error:
             ours = isinstance(error, ZeroDivisionError) and "of a user" in str(error)
             return "" if ours else f"{type(error).__name__}: {error}"[:200]
+        finally:
+            if "matplotlib.pyplot" in sys.modules:  # warns of many figures
+                sys.modules["matplotlib.pyplot"].close("all")
     return ""
 
 
@@ -604,21 +600,32 @@ def wrong(function: Callable[..., Any], given: Given) -> str:
 
 #: A huge number of these is nonsense, but not an error.
 LASTING = ("sweeps", "draws", "steps", "seconds", "warmup", "thin", "iterations", "runs", "rounds", "max_iterations")
+CALLED = ("class",)  # progress calls it, and it fails in its own way
 HUGE = ("billion", "huge", "beyond floats")
 PATIENCE = 5  # seconds that a call may take
+
+
+def left_out(argument: str, what: str) -> bool:
+    """Tell whether something is nonsense, but not an error that gibbsite could find."""
+    return (what in HUGE and argument in LASTING) or (what in CALLED and argument == "progress")
 
 
 def try_all(name: str, function: Callable[..., Any], given: Given, say: Callable[[str], None]) -> tuple[int, int]:
     """Replace every argument of a function by every kind of nonsense; return the numbers of calls and raw errors."""
     inspect.signature(function).bind(**given)
+    signal.signal(signal.SIGALRM, _interrupt)
+    wrong(function, given)  # compile what it needs
     tried = raw = 0
     for argument in arguments(function):
         for what, value in nonsense().items():
-            if what in HUGE and argument in LASTING:
+            if left_out(argument, what):
                 continue
             begun = time.monotonic()
             signal.alarm(PATIENCE)
             found = wrong(function, {**given, argument: value})
+            if "TimeoutError" in found:  # something was compiled; this time it is not
+                signal.alarm(PATIENCE)
+                found = wrong(function, {**given, argument: nonsense()[what]})
             signal.alarm(0)
             tried, raw = tried + 1, raw + bool(found)
             if found:
@@ -640,14 +647,15 @@ def main() -> int:
     """Run the campaign."""
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--spaces", nargs="+", default=[*SPACES, "methods"], help="namespaces, or methods of answers")
-    spaces = reader.parse_args().spaces
-    signal.signal(signal.SIGALRM, _interrupt)
+    reader.add_argument("--only", nargs="+", default=[], help="names of functions and methods")
+    spaces, only = reader.parse_args().spaces, reader.parse_args().only
     failed = False
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for one in spaces:
             counts = [
                 try_all(name, function, given, _say)
                 for name, function, given in (method_calls() if one == "methods" else calls(one))
+                if not only or name in only
             ]
             tried, raw = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
             print(f"{one or 'gibbsite'}: {tried:,} calls, {raw:,} raw errors", flush=True)

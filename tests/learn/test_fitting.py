@@ -240,7 +240,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"structure": [("a", 1)]}, "unknown site 'a'"),
     ({"structure": gs.ising_grid((2, 2))}, "The structure has 4 sites, the data 3"),
     ({"scan": "zigzag"}, "scan 'zigzag' is unknown; choose one of dogs, systematic"),
-    ({"scan": 3}, "scan must be a name or a scan"),
+    ({"scan": 3}, "scan must be a scan"),
     ({"gradient": "guessed"}, "gradient must be sampled or exact"),
     ({"ridge": -1.0}, "ridge must be a number of at least 0"),
     ({"ridge": float("nan")}, "ridge must be a number of at least 0"),

@@ -108,5 +108,5 @@ def test_every_site_observed():
 def test_without_pandas_the_remedy_is_named(result: gs.Result, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     for make in (result.to_dataframe, result.draws_dataframe):
-        with pytest.raises(gs.GibbsiteError, match=r"pip install gibbsite\[dataframe\]"):
+        with pytest.raises(gs.GibbsiteError, match=r'pip install -e "\.\[dataframe\]"'):
             make()

@@ -177,7 +177,7 @@ def test_batch_means_are_not_taken_for_draws(plain: gs.Result):
 
 def test_without_arviz_the_remedy_is_named(full: gs.Result, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "arviz", None)
-    with pytest.raises(gs.GibbsiteError, match=r"pip install gibbsite\[arviz\]"):
+    with pytest.raises(gs.GibbsiteError, match=r'pip install -e "\.\[arviz\]"'):
         full.to_arviz()
 
 

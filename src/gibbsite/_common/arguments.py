@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gibbsite._common.arrays import Ints
 
 F = TypeVar("F", bound=Callable[..., Any])
+K = TypeVar("K", bound=type[Any])
 
 _MOST_SHOWN = 60  # characters of a wrong argument
 #: Larger values of these arguments are refused as mistakes: they would exhaust the memory before the first draw.
@@ -34,6 +35,8 @@ _LARGEST = {
     "size": 100_000_000,
     "many": 100_000_000,
     "bins": 10_000_000,
+    "places": 100_000,
+    "clusters": 10_000_000,
 }
 
 
@@ -102,14 +105,29 @@ _KNOWN: dict[str, tuple[set[type], Callable[[Any], bool], str]] = {
     "Iterable": (_LISTS, is_iterable, "a list"),
     "Collection": (_LISTS, lambda value: isinstance(value, Collection) and is_iterable(value), "a list"),
     "list": (_LISTS, is_iterable, "a list"),
+    "tuple": (_LISTS, is_iterable, "a list"),
     "dict": ({dict}, lambda value: isinstance(value, Mapping), "a mapping"),
+    "Callable": ({FunctionType}, callable, "a function"),
     "int": ({int}, is_number, "a whole number"),
     **dict.fromkeys(("Array", "Floats", "Ints", "Integers", "Bytes"), (set(), is_numeric, "an array of numbers")),
 }
 # Classes by name, so that they need not be loaded: the base class that identifies them, and the word used in messages.
 _CLASSES = {
     **dict.fromkeys(("Model", "FactorGraph", "ContinuousModel"), ("Model", "a model")),
+    "Conditionals": ("Conditionals", "a model of gs.Conditionals"),
+    **dict.fromkeys(("StoredPairs", "StoredPotts"), ("StoredPairs", "a model of gs.open_model")),
+    "Graph": ("Graph", "an answer of gs.graphs.compile_graph"),
+    "Interval": ("Interval", "an interval, such as gs.Interval(0, 1)"),
     "Kernel": ("Kernel", "a kernel, such as gs.Gibbs()"),
+    "Proposal": ("Proposal", "a proposal, such as gs.kernels.Proposal(...)"),
+    "ImportanceProposal": ("ImportanceProposal", "a proposal, such as gs.importance.Forward()"),
+    "Ladder": ("Ladder", "a ladder that a run has found"),
+    "Criteria": ("Criteria", "gs.Criteria(...)"),
+    "Sweeps": ("Sweeps", "gs.Sweeps(...)"),
+    "Steps": ("Steps", "gs.Steps(...)"),
+    "Checkpoint": ("Checkpoint", "gs.Checkpoint(...)"),
+    "Axes": ("Axes", "axes of Matplotlib"),
+    **dict.fromkeys(("Figure", "SubFigure"), ("FigureBase", "a figure of Matplotlib")),
     "Scan": ("Scan", "a scan, such as gs.Systematic()"),
     "Result": ("Result", "an answer of gs.sample"),
     "Document": ("Document", "a document"),
@@ -186,6 +204,12 @@ def checked(function: F) -> F:
         return function(*args, **given)
 
     return call  # type: ignore[return-value]
+
+
+def checked_constructor(kind: K) -> K:
+    """Make the constructor of a class refuse what :func:`checked` refuses."""
+    kind.__init__ = checked(kind.__init__)  # type: ignore[method-assign]
+    return kind
 
 
 def check_count(name: str, value: Any) -> None:

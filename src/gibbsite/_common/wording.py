@@ -117,6 +117,17 @@ def unknown(what: str, name: object, known: Iterable[object], also: str = "") ->
     return f"{what} {name!r} is unknown; {opening} {', '.join(names)}{also}."
 
 
+def missing(needs: str, package: str, extra: str) -> str:
+    """Return the message about an optional package that is not installed, with the command that installs it.
+
+    Examples
+    --------
+    >>> missing("Plots need", "matplotlib", "report")
+    'Plots need matplotlib, which is not installed; in the clone of gibbsite run: pip install -e ".[report]"'
+    """
+    return f'{needs} {package}, which is not installed; in the clone of gibbsite run: pip install -e ".[{extra}]"'
+
+
 def nearest(name: object, known: Iterable[str]) -> str | None:
     """Return the known name that is most similar to a misspelled one, None if none is similar."""
     if not isinstance(name, str):

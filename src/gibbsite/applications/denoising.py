@@ -33,6 +33,7 @@ from gibbsite.applications.noise import (
 )
 from gibbsite.applications.posterior import average, flip_strength, grey_model, two_level_model
 from gibbsite.errors import ArgumentError, ModelError
+from gibbsite.models.domain import MOST_STATES
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,7 +245,7 @@ def _pose(
     if prior not in PRIORS:
         raise ArgumentError(unknown("prior", prior, PRIORS))
     ends = None if means is None else _read_means(means)
-    count = 2 if levels is None else check_integer("levels", levels, 2)
+    count = 2 if levels is None else check_integer("levels", levels, 2, MOST_STATES)
     if count == 2:
         return _pose_two(pixels, sigma, flip, ends, coupling)
     if flip is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import gibbsite as gs
-from gibbsite._common.arguments import check_integer, checked
+from gibbsite._common.arguments import check_integer, checked, is_numeric
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._common.reals import read_real, read_reals
 from gibbsite._common.wording import argument
@@ -185,7 +185,7 @@ def to_sampleset(draws: Any, model: Any, *, beta: float = 1.0) -> Any:
         return _sample_set(_codes_of([one.assignment for one in ranked], named), bqm, {})
     draws = getattr(draws, "result", draws)
     if not isinstance(draws, gs.Result):
-        codes = np.asarray(draws)
+        codes = np.asarray(draws) if is_numeric(draws) else np.zeros(0)
         if codes.dtype.kind not in "iu" or codes.shape[-1:] != (len(sites),) or not _are_bits(codes):
             raise ArgumentError(f"{argument('draws')} must be a result or state codes 0 and 1 of {len(sites)} sites.")
         return _sample_set(codes.reshape(-1, len(sites)), bqm, {})

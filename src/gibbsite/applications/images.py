@@ -14,6 +14,7 @@ import numpy as np
 
 from gibbsite._common.arguments import checked, describe, is_numeric
 from gibbsite._common.arrays import Array, Bytes, Floats, Ints16
+from gibbsite._common.wording import missing
 from gibbsite.errors import FormatError, IncompatibleError, ModelError, UnknownFormatError
 from gibbsite.formats.parsing.text import PathLike, save
 
@@ -25,9 +26,7 @@ def need_pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise IncompatibleError(
-            "Image files need Pillow, which is not installed; run: pip install gibbsite[images]"
-        ) from None
+        raise IncompatibleError(missing("Image files need", "Pillow", "images")) from None
     return Image
 
 
@@ -200,7 +199,7 @@ def write_image(image: Array, path: PathLike) -> None:
     FormatError
         If the format is unknown or cannot hold the image, or the file cannot be written.
     """
-    save(path, encode_image(image, path))
+    save(path, encode_image(np.asarray(image), path))
 
 
 def encode_image(image: Array, path: PathLike) -> bytes:

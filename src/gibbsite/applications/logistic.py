@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 import gibbsite as gs
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, describe
 from gibbsite._common.arrays import Floats
+from gibbsite._common.reals import read_reals
+from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.functions import read_scopes
 
@@ -95,13 +97,18 @@ def logistic_regression(
     """
     data, signed = _read(rows, labels)
     n = data.shape[1]
-    mode, curvature = _find_mode(signed, box)
+    ends = read_reals(box, "box")
+    if ends.shape != (2,) or not ends[0] < ends[1]:
+        raise ArgumentError(f"{argument('box')} must be two numbers (low, high), got {describe(box)}.")
+    mode, curvature = _find_mode(signed, (float(ends[0]), float(ends[1])))
     covariance: Floats = np.asarray(np.linalg.inv(curvature), float)
     width = reach * np.sqrt(np.diag(covariance))
-    low, high = np.maximum(mode - width, box[0]), np.minimum(mode + width, box[1])
+    low, high = np.maximum(mode - width, ends[0]), np.minimum(mode + width, ends[1])
     called = [str(k) for k in range(n)] if names is None else list(names)
     if len(called) != n:
         raise ArgumentError(f"{n} names are needed, one for each coefficient, got {len(called)}.")
+    if not all(isinstance(name, str) for name in called):
+        raise ArgumentError(f"{argument('names')} must be texts, got {describe(called)}.")
     sites = {name: gs.Interval(a, b) for name, a, b in zip(called, low, high, strict=True)}
     gradient = signed.T @ _sigmoid(-(signed @ mode))
     scope = np.arange(n)
@@ -141,11 +148,7 @@ def _sigmoid(t: Floats) -> Floats:
 
 
 def _read(rows: npt.ArrayLike, labels: npt.ArrayLike) -> tuple[Floats, Floats]:
-    try:
-        data = np.asarray(rows, float)
-    except (TypeError, ValueError):
-        raise ModelError("the rows of a logistic regression must be numbers.") from None
-    given: Any = np.asarray(labels)
+    data, given = read_reals(rows, "the rows of a logistic regression"), read_reals(labels, "labels")
     if data.ndim != 2 or not data.size or given.shape != (len(data),):
         raise ModelError(
             f"a logistic regression needs rows (rows, coefficients) and as many labels, got {data.shape} and "

@@ -13,6 +13,7 @@ import numpy as np
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
+from gibbsite._common.reals import read_reals
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 
@@ -50,6 +51,7 @@ def estimate_flip(spins: Floats) -> float:
     >>> round(estimate_flip(noisy), 2)
     0.2
     """
+    spins = read_reals(spins, "spins", dimensions=2)
     square = _product_at_no_distance(spins, 2)
     flip = 0.5 * (1.0 - math.sqrt(min(max(square, 0.0), 1.0)))
     return min(max(flip, _FLIP_RANGE[0]), _FLIP_RANGE[1])
@@ -81,6 +83,7 @@ def estimate_two_levels(image: Floats) -> tuple[float, float, float]:
     >>> abs(low - 60) < 6, abs(high - 180) < 6, abs(sigma - 90) < 2
     (True, True, True)
     """
+    image = read_reals(image, "image", dimensions=2)
     mean = float(image.mean())
     rest = image - mean
     total = float(np.mean(rest**2))
@@ -153,6 +156,7 @@ def check_two_levels(image: Floats, low: float, high: float) -> None:
     ...     print(str(error)[:45])
     the pixels do not lie around two levels: they
     """
+    image = read_reals(image, "image", dimensions=2)
     if min(image.shape) < 3:
         return
     total = float(image.var())

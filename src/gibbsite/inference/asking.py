@@ -80,8 +80,8 @@ def infer(
         log-partition function with its error. "mean-field" gives approximate marginals, and a lower bound of the
         log-partition function. "bp" is belief propagation: approximate marginals and log-partition function (an upper
         bound for kind="tree-reweighted"), and a probable state (kind="max", which MAP takes). "proved" searches with
-        half of the time, and lets toulbar2 prove that there is no better state, or find it (``pip install
-        gibbsite[proved]``). Any kernel samples with that: marginals, or the best state it sees.
+        half of the time, and lets toulbar2 prove that there is no better state, or find it (the extra "proved"
+        installs it). Any kernel samples with that: marginals, or the best state it sees.
     seconds, sweeps : number, optional
         Budget; 10 seconds by default. A search with that default ends earlier if all chains agree.
     criteria : Criteria, optional

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, checked, read_query
+from gibbsite._common.arguments import check_integer, checked, is_iterable, read_query
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError
@@ -169,7 +169,7 @@ def _reweighted(model: FactorGraph, weights: dict[str, Any]) -> Iterator[FactorG
 
 def _read_seeds(rng: Any, many: int) -> list[int]:
     """Return one seed for each model."""
-    if isinstance(rng, Sequence | np.ndarray) and not isinstance(rng, str):
+    if isinstance(rng, Sequence | np.ndarray) and not isinstance(rng, str) and is_iterable(rng):
         seeds = [read_entropy(seed) for seed in rng]
         if len(seeds) != many:
             raise ArgumentError(f"There are {many} models and {len(seeds)} seeds; give one for each, or one for all.")

@@ -30,9 +30,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Floats, Ints32, Words64
+from gibbsite._common.reals import read_reals
 from gibbsite._common.wording import argument
 from gibbsite._numba.foreign import Foreign, call_at
 from gibbsite._numba.jit import announcing, compiled
@@ -42,6 +44,7 @@ from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.kinds.conditionals import ConditionalsGraph
 from gibbsite.inference.panels import Panels, find_panels, quadrature
 from gibbsite.models.conditionals import Conditionals
+from gibbsite.sampling.plan import read_entropy
 from gibbsite.sampling.progress import Progress, Status, choose_progress
 
 _TESTS = 5  # of every site
@@ -141,7 +144,7 @@ def check_conditionals(
     draws: int | None = None,
     false_alarm: float = 1e-6,
     power: float = 0.999,
-    start: Any = None,
+    start: npt.ArrayLike | None = None,
     rng: Any = 0,
     progress: Any = None,
 ) -> Compatibility:
@@ -236,9 +239,8 @@ def _check_numbers(tolerance: Any, places: Any, draws: Any, false_alarm: Any, po
     for name, value in (("tolerance", tolerance), ("false_alarm", false_alarm), ("power", power)):
         if not isinstance(value, int | float | np.number) or not 0 < value < 1:
             raise ArgumentError(f"{argument(name)} must be a number between 0 and 1, got {value!r}.")
-    for name, value in (("places", places), ("draws", 2 if draws is None else draws)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ArgumentError(f"{argument(name)} must be a whole number of at least 1, got {value!r}.")
+    for name, count in (("places", places), ("draws", 2 if draws is None else draws)):
+        check_integer(name, count, 1)
 
 
 # ---- tests and the deviations that they detect
@@ -363,10 +365,14 @@ class _Examination:
         self.arrays: ConditionalsGraph = graph.arrays
         self.codes: dict[int, Foreign] = {code.address: code for code in graph.functions}
         self.begun, self.shown = time.monotonic(), math.inf
-        seed = int(rng.integers(2**62)) if isinstance(rng, np.random.Generator) else int(rng or 0)
+        seed = (
+            int(rng.integers(2**62))
+            if isinstance(rng, np.random.Generator)
+            else read_entropy(0 if rng is None else rng)
+        )
         self.words = stream(seed, 0)
         self.generator = np.random.default_rng(seed)
-        self.x = model.draw_start(self.generator) if start is None else np.array(start, float)
+        self.x = model.draw_start(self.generator) if start is None else read_reals(start, "start")
         if self.x.shape != (model.n_sites,):
             raise ArgumentError(f"start needs {model.n_sites} numbers, got shape {self.x.shape}.")
 

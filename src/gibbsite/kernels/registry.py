@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked_constructor
 from gibbsite._common.loading import import_downwards, load_modules, read_declarations
 from gibbsite.errors import IncompatibleError
 
@@ -90,7 +90,7 @@ def register(
     """
 
     def add(kernel: K) -> K:
-        kernel.__init__ = checked(kernel.__init__)  # type: ignore[method-assign]
+        checked_constructor(kernel)
         _REGISTERED[f"{kernel.__module__}.{kernel.__name__}"] = Registration(
             kernel,
             proof,

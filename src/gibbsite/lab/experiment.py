@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._common.wording import argument, unknown
+from gibbsite._common.arguments import checked
+from gibbsite._common.wording import argument, missing, unknown
 from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import check_writable, save
 from gibbsite.lab.findings import Findings
@@ -133,7 +134,7 @@ class Experiment:
         data, picture = (place / f"{self.name}.{suffix}" for suffix in ("json", "png"))
         save(data, findings.json())
         if importlib.util.find_spec("matplotlib") is None:
-            warnings.warn("No figure without matplotlib; run: pip install gibbsite[report]", UserWarning, stacklevel=2)
+            warnings.warn(missing("The figure needs", "matplotlib", "report"), UserWarning, stacklevel=2)
             return [data]
         figure = new_figure(*self.size, picture)
         self.draw(findings, figure)
@@ -141,6 +142,7 @@ class Experiment:
         return [data, picture]
 
 
+@checked
 def find(name: str) -> Experiment:
     """Return the experiment of this name.
 

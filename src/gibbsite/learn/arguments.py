@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, check_number
+from gibbsite._common.arguments import check_integer, check_number, checked_constructor, is_iterable
 from gibbsite._common.arrays import Floats, Ints, Ints16, Ints32
 from gibbsite._common.reals import read_reals
 from gibbsite._common.wording import argument, unknown
@@ -24,6 +24,7 @@ from gibbsite.scans.base import Scan
 _STEPS, _EXACT_STEPS = 100, 20_000
 
 
+@checked_constructor
 @dataclass(frozen=True)
 class Settings:
     """Keywords of :func:`fit_ising` and :func:`fit_pairwise`.
@@ -205,7 +206,7 @@ def read_pairs(structure: Any, n: int, sites: Any = None) -> Ints32:
 
 
 def _listed(structure: Any, sites: Any) -> Ints:
-    if not isinstance(structure, Iterable):
+    if not is_iterable(structure):
         raise ArgumentError(f"{argument('structure')} must be a list of pairs of sites, got {structure!r}.")
     names = {} if sites is None else {name: k for k, name in enumerate(sites)}
     listed = []

@@ -84,7 +84,7 @@ class Exact:
         cells = solve_exact(self._watched(theta)).marginals.cells
         n, k = family.base.n_sites, len(family.witness)
         seen = int(family.witness.max()) + 1
-        return family.from_marginals(cells[n * k :].reshape(-1, seen), cells[: n * k].reshape(n, k))
+        return family.from_marginals(cells[n * k :].reshape(len(family.pairs), seen), cells[: n * k].reshape(n, k))
 
     def _watched(self, theta: Floats) -> FactorGraph:
         """Return the model with an extra site for each pair, whose marginal is the distribution of the pair."""

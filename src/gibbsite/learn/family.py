@@ -233,7 +233,7 @@ class TableFamily(Family):
         table = self.split(theta)[0]
         table = table - table.mean(axis=1, keepdims=True)
         table = table - table.mean(axis=2, keepdims=True)
-        found: Floats = np.abs(table).reshape(len(table), -1).max(axis=1, initial=0.0)
+        found: Floats = np.abs(table).max(axis=(1, 2), initial=0.0)
         return found
 
     def project(self, theta: Floats, box: float | None, mixing: float | None) -> Floats:

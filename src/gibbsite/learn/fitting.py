@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, checked, is_number
+from gibbsite._common.arguments import check_integer, check_list, checked, is_number
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
@@ -164,7 +165,7 @@ def fit_ising(
     moments: Any = None,
     means: Any = None,
     fields: bool = True,
-    sites: Any = None,
+    sites: Sequence[str] | None = None,
     **settings: Any,
 ) -> Fit:
     """Fit an Ising model, ``exp(sum_ij J_ij s_i s_j + sum_i h_i s_i)``, by maximum likelihood.
@@ -237,11 +238,11 @@ def fit_pairwise(
     data: Any = None,
     structure: Any = "complete",
     *,
-    states: Any = None,
+    states: int | Sequence[Any] | None = None,
     moments: Any = None,
     means: Any = None,
     fields: bool = True,
-    sites: Any = None,
+    sites: Sequence[str] | None = None,
     **settings: Any,
 ) -> Fit:
     """Fit a table of log-potentials to each pair and each site, by maximum likelihood.
@@ -283,8 +284,8 @@ def fit_pairwise(
     True
     """
     chosen = Settings(**settings)
-    if states is not None and is_number(states):
-        states = check_integer("states", states, 2)
+    if states is not None:
+        states = check_integer("states", states, 2) if is_number(states) else check_list("states", states, "labels")
     k = None if states is None else states if isinstance(states, int) else len(states)
     if data is not None:
         codes = read_codes(data, k)
@@ -418,5 +419,5 @@ def _check_range(target: Floats, least: float, what: str) -> None:
 
 
 def _check_names(sites: Any, n: int) -> None:
-    if sites is not None and (isinstance(sites, str) or len(sites) != n):
+    if sites is not None and len(check_list("sites", sites, "names")) != n:
         raise ArgumentError(f"There are {n} sites, so give {n} names, got {sites!r}.")

@@ -115,7 +115,7 @@ class LogDensity(Density):
 
     def log_potential(self, x: npt.ArrayLike) -> float:
         """Return the log-density at a place."""
-        place = np.asarray(x, float)
+        place = self._place(x)
         return float(self.function(place)) if self._inside(place) else -np.inf
 
     def __repr__(self) -> str:
@@ -197,7 +197,7 @@ class DataDensity(Density):
 
     def log_potential(self, x: npt.ArrayLike) -> float:
         """Return the log-density at a place; row by row, in Python."""
-        place = np.asarray(x, float)
+        place = self._place(x)
         if not self._inside(place):
             return -np.inf
         total = 0.0 if self.prior is None else float(self.prior(place))
@@ -270,7 +270,7 @@ def _read_rows(data: npt.ArrayLike) -> Floats:
     return rows
 
 
-# ---- functions written with JAX, which is imported only where a function uses it (pip install gibbsite[jax])
+# ---- functions written with JAX, which is imported only where a function uses it (the extra "jax")
 
 
 def is_jax(function: Any) -> bool:

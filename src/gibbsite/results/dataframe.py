@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._common.arrays import Bools, Floats, Ints
+from gibbsite._common.wording import missing
 from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.models.domain import Angle, Interval
 from gibbsite.results.joint import numeric
@@ -206,7 +207,5 @@ def load_pandas() -> Any:
     try:
         import pandas
     except ImportError:
-        raise GibbsiteError(
-            "Tables need pandas, which is not installed; run: pip install gibbsite[dataframe]"
-        ) from None
+        raise GibbsiteError(missing("Tables need", "pandas", "dataframe")) from None
     return pandas

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gibbsite._common.arrays import Array, Floats, Positions
+from gibbsite._common.wording import missing
 from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.models.domain import Angle, Interval
 from gibbsite.results.joint import numeric
@@ -190,7 +191,7 @@ def make_arviz(result: Result) -> Any:
         raise ArgumentError("ArviZ works with draws, and none were recorded; add 'draws' to record=.")
     arviz = load_arviz()
     if arviz is None:
-        raise GibbsiteError("to_arviz needs ArviZ, which is not installed; run: pip install gibbsite[arviz]")
+        raise GibbsiteError(missing("to_arviz needs", "ArviZ", "arviz"))
     tree = make_datatree(result)
     return tree if takes_trees(arviz) else make_inference_data(arviz, tree)
 

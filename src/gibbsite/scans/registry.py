@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from gibbsite._common.arguments import checked_constructor
 from gibbsite._common.loading import import_downwards, load_modules, read_declarations
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def register(*, name: str | None = None, proof: Proof | None = None, default: bo
     """
 
     def add(scan: S) -> S:
+        checked_constructor(scan)
         key = f"{scan.__module__}.{scan.__name__}"
         _REGISTERED[key] = Registration(scan, name, proof or (lambda n: [{}]), default)
         return scan

@@ -234,7 +234,7 @@ def test_superpixels_without_scikit_image(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setitem(sys.modules, "skimage.segmentation", None)
     image, _, scribbles = disc_picture()
-    with pytest.raises(gs.errors.IncompatibleError, match=r"pip install gibbsite\[segmentation\]"):
+    with pytest.raises(gs.errors.IncompatibleError, match=r'pip install -e "\.\[segmentation\]"'):
         segment_scribbles(image, scribbles, superpixels=50)
 
 

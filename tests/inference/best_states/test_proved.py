@@ -17,7 +17,7 @@ needs_toulbar = pytest.mark.skipif(importlib.util.find_spec("pytoulbar2") is Non
 
 def test_without_toulbar2_it_says_how_to_install_it(monkeypatch: Any) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(gs.GibbsiteError, match=r"pip install gibbsite\[proved\]"):
+    with pytest.raises(gs.GibbsiteError, match=r'pip install -e "\.\[proved\]"'):
         gs.infer(random_model(1), "MAP", method="proved", progress=False)
 
 

@@ -367,7 +367,7 @@ def test_unwritable_path(full: gs.Result, tmp_path: Path):
 @pytest.mark.parametrize("plot", PLOTS)
 def test_without_matplotlib_the_remedy_is_named(plot: Any, full: gs.Result, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(gs.GibbsiteError, match=r"pip install gibbsite\[report\]"):
+    with pytest.raises(gs.GibbsiteError, match=r'pip install -e "\.\[report\]"'):
         plot(full)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from gibbsite._common.arrays import Array, Bools, Bytes, Floats32, Ints
+from gibbsite._common.wording import missing
 from gibbsite.applications.segmentation.field import Neighbourhood, grid_neighbourhood
 from gibbsite.errors import IncompatibleError
 
@@ -74,9 +75,7 @@ def find_superpixels(image: Bytes, count: int) -> Ints:
     try:
         from skimage.segmentation import slic
     except ImportError:
-        raise IncompatibleError(
-            "Superpixels need scikit-image, which is not installed; run: pip install gibbsite[segmentation]"
-        ) from None
+        raise IncompatibleError(missing("Superpixels need", "scikit-image", "segmentation")) from None
     found = slic(image, n_segments=count, compactness=10.0, start_label=0, channel_axis=-1)
     return np.unique(found, return_inverse=True)[1].reshape(found.shape)
 

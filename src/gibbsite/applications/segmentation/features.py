@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Array, Bytes, Floats, Floats32, Ints, Positions
+from gibbsite._common.wording import missing
 from gibbsite.errors import IncompatibleError, ModelError
 
 PATCH, STRIDE = 20, 10
@@ -52,10 +53,7 @@ def need_skimage() -> None:
     try:
         import skimage  # noqa: F401
     except ImportError:
-        raise IncompatibleError(
-            "Segmentation by patches needs scikit-image, which is not installed; run: "
-            "pip install gibbsite[segmentation]"
-        ) from None
+        raise IncompatibleError(missing("Segmentation by patches needs", "scikit-image", "segmentation")) from None
 
 
 def describe(image: Bytes) -> Descriptors:
@@ -160,9 +158,7 @@ def learn_words(found: Sequence[Descriptors], texture: int, colour: int, rng: in
     try:
         from sklearn.cluster import MiniBatchKMeans
     except ImportError:
-        raise IncompatibleError(
-            "Learning visual words needs scikit-learn, which is not installed; run: pip install gibbsite[segmentation]"
-        ) from None
+        raise IncompatibleError(missing("Learning visual words needs", "scikit-learn", "segmentation")) from None
     centres = []
     for number, (kind, words) in enumerate((("texture", texture), ("colour", colour))):
         rows = np.concatenate([getattr(one, kind) for one in found])

@@ -161,6 +161,9 @@ class Segmenter:
         if described is None:
             described = [features.describe(self._scaled(images.examples[k].image)) for k in kept]
         else:
+            if len(described) != len(present):
+                what = f"one item for each of the {len(present)} images"
+                raise ArgumentError(f"{argument('described')} must have {what}, got {len(described)}.")
             described = [described[k] for k in kept]
         self.words = features.learn_words(described, self.texture, self.colour, self.rng)
         documents = [self.words.read(one) for one in described]

@@ -16,7 +16,7 @@ import numpy as np
 from gibbsite._common.arguments import checked, is_iterable
 from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite._common.reals import read_real, read_reals
-from gibbsite._common.wording import argument
+from gibbsite._common.wording import argument, missing
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.formats.parsing.text import Source
 from gibbsite.models.domain import Label
@@ -352,9 +352,7 @@ def import_extra(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise IncompatibleError(
-            f"this needs {name}, which is not installed; run: pip install gibbsite[{name}]"
-        ) from None
+        raise IncompatibleError(missing("this needs", name, name)) from None
 
 
 def _as_spins(terms: IsingTerms) -> IsingTerms:

@@ -1,6 +1,6 @@
 """Proofs of most probable states by toulbar2, which continues from the best state that was found.
 
-toulbar2 (pytoulbar2, ``pip install gibbsite[proved]``) is a branch-and-bound solver of cost function networks. It runs
+toulbar2 (pytoulbar2, the extra "proved") is a branch-and-bound solver of cost function networks. It runs
 in a separate process, so that a time limit or Ctrl-C can end it at any time; the state and the bound found before are
 kept.
 """
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.arrays import Array, Ints
+from gibbsite._common.wording import missing
 from gibbsite.errors import GibbsiteError
 from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.kinds.table import TableGraph
@@ -54,7 +55,7 @@ class Proof:
 def check_toulbar() -> None:
     """Refuse to continue without pytoulbar2."""
     if importlib.util.find_spec("pytoulbar2") is None:
-        raise GibbsiteError("A proof needs toulbar2, which is not installed; run: pip install gibbsite[proved]")
+        raise GibbsiteError(missing("A proof needs", "toulbar2", "proved"))
 
 
 def prove_best(model: FactorGraph, codes: Array | None, *, seconds: float = math.inf, show: Any = None) -> Proof:

@@ -137,7 +137,7 @@ def enumerate_states(model: FactorGraph, limit: int = LIMIT) -> Enumeration:
     """
     cards = [int(k) for k in model.cards]
     size = math.prod(cards)
-    if size > limit:
+    if size > check_integer("limit", limit, 0):
         states = f"{size:.3g}" if size < 1e300 else f"2^{size.bit_length() - 1}"
         raise TooLargeError(f"Enumeration needs {states} states, more than the limit of {limit:,}; use a sampler.")
     logs = np.full(cards, float(model.log_offset))

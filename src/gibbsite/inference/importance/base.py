@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from gibbsite._common.arguments import checked_constructor
 from gibbsite._common.arrays import Bools, Integers
 from gibbsite._common.loading import load_modules
 from gibbsite._common.wording import unknown
@@ -111,6 +112,7 @@ def register(*, method: str, tasks: tuple[str, ...]) -> Callable[[P], P]:
     """
 
     def add(proposal: P) -> P:
+        checked_constructor(proposal)
         proposal.method = method
         _REGISTERED[method] = proposal
         return proposal

@@ -10,12 +10,13 @@ couples these, so a block step sets b_A to that solution: influence collapsed on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import checked_constructor, is_numeric
 from gibbsite._common.arrays import Floats, Ints, Ints32
 from gibbsite._numba.jit import Integer, called, compiled_loop, inlined
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph, Model
 
 
+@checked_constructor
 @dataclass(frozen=True, eq=False)
 class BlockOrder(Scan):
     """A scan of steps that draw whole blocks of sites, each from its joint conditional distribution.
@@ -64,8 +66,14 @@ class BlockOrder(Scan):
     variation: float | None = None
     input_variation: float | None = None
 
+    def _check(self) -> None:
+        """Refuse blocks that are not a list of at least one."""
+        if isinstance(self.blocks, str) or not isinstance(self.blocks, Collection) or not len(self.blocks):
+            raise ArgumentError("Blocks must be a list of lists of sites, with at least one block.")
+
     def kernel(self) -> Kernel:
         """Return the kernel that draws these blocks; sites outside all blocks keep their start."""
+        self._check()
         return BlockGibbs(self.blocks, complete=False)
 
     def schedule(self, graph: Graph, model: Model | None = None) -> Ordered:
@@ -76,13 +84,11 @@ class BlockOrder(Scan):
                 f"{'sites' if graph.units is None else 'other blocks'}; leave the kernel out, or give "
                 "gs.BlockGibbs(order.blocks)."
             )
-        listed = np.arange(len(self.blocks)) if self.order is None else np.asarray(self.order)
-        return in_order(listed.astype(np.int32))
+        return in_order(self._numbers(len(self.blocks)))
 
     def read(self, model: FactorGraph) -> tuple[list[Ints], Ints32]:
         """Return the sites of the blocks and the order, checked."""
-        if isinstance(self.blocks, str) or not isinstance(self.blocks, Iterable) or not len(self.blocks):
-            raise ArgumentError("Blocks must be a list of lists of sites, with at least one block.")
+        self._check()
         found = []
         for number, block in enumerate(self.blocks):
             if isinstance(block, str) or not isinstance(block, Iterable):
@@ -91,13 +97,18 @@ class BlockOrder(Scan):
             if not sites.size or np.unique(sites).size != sites.size:
                 raise ArgumentError(f"Block {number} is empty or names a site twice.")
             found.append(sites)
-        order = np.arange(len(found)) if self.order is None else np.asarray(self.order)
+        return found, self._numbers(len(found))
+
+    def _numbers(self, many: int) -> Ints32:
+        """Return the order of the blocks, checked."""
+        given = np.arange(many) if self.order is None else self.order
+        order = np.asarray(given if is_numeric(given) else ())
         if order.ndim != 1 or not order.size or order.dtype.kind not in "iu":
             raise ArgumentError("The order of blocks must be a list of block numbers.")
-        bad = np.flatnonzero((order < 0) | (order >= len(found)))
+        bad = np.flatnonzero((order < 0) | (order >= many))
         if bad.size:
-            raise ArgumentError(f"The order names block {order[bad[0]]}, but blocks are 0..{len(found) - 1}.")
-        return found, order.astype(np.int32)
+            raise ArgumentError(f"The order names block {order[bad[0]]}, but blocks are 0..{many - 1}.")
+        return order.astype(np.int32)
 
 
 class BlockRows(NamedTuple):

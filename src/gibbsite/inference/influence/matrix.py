@@ -144,6 +144,7 @@ class Influence:
         return f"Influence({self.n_sites} sites, {self.value.size} entries, {self.norms})"
 
 
+@checked
 def read_influence(given: Any, n_sites: int) -> Influence:
     """Read bounds given by the user: an Influence, an array, or a SciPy sparse matrix.
 

@@ -76,6 +76,8 @@ class CutsetPlan:
 _PLANS = Recent[CutsetPlan]()
 _ADDRESSES: list[Any] = []
 
+_WIDEST = 60.0  # a table of 2**60 entries is as good as unlimited
+
 
 @register(methods={"cutset": ("MAR", "MAP")}, proof=[{"width": 2}], recommend={"CutsetGibbs": {}})
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ class CutsetGibbs(Kernel):
             )
         if not isinstance(self.cutsets, int | np.integer) or self.cutsets < 1:
             raise ArgumentError(f"{argument('cutsets')} must be a whole number of at least 1, got {self.cutsets!r}.")
-        return float(self.width), int(self.cutsets)
+        return min(float(self.width), _WIDEST), int(self.cutsets)
 
     def _make_plan(self, graph: Graph) -> CutsetPlan:
         """Find the cutsets, and lay out the tables of the other sites."""

@@ -18,12 +18,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gibbsite._common.arguments import check_integer
 from gibbsite._common.arrays import Array, Floats, Ints, Ints16, Ints32, Words32, Words64
 from gibbsite._common.cache import Recent
-from gibbsite._common.wording import argument
 from gibbsite._numba.jit import Integer, compiled_loop, implement, inlined
 from gibbsite._numba.random.generators import Words, below, load, store, stream, uniform
-from gibbsite.errors import ArgumentError
 from gibbsite.graphs.compile import KINDS
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.graphs.local import from_logs
@@ -146,10 +145,8 @@ class Wolff(Kernel):
     def _each(self, graph: Graph) -> int:
         """Return the number of clusters in a sweep, which is given or measured once."""
         given = self.clusters
-        if given is not None and (not isinstance(given, int | np.integer) or given < 1):
-            raise ArgumentError(f"{argument('clusters')} must be a whole number of at least 1, got {given!r}.")
         if given is not None or not graph.n_sites:
-            return int(given or 1)
+            return 1 if given is None else check_integer("clusters", given, 1)
         return _SIZES.find(graph.digest, lambda: self._measure(graph))
 
     def _measure(self, graph: Graph) -> int:

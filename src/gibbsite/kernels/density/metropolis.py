@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite._common.arguments import describe
+from gibbsite._common.arguments import checked_constructor, describe
 from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.foreign import adopt, call_at, digest_of
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from gibbsite.models import Model
 
 
+@checked_constructor
 @dataclass(frozen=True)
 class Proposal:
     """A proposal distribution, with its density or ratio of densities if it is asymmetric.

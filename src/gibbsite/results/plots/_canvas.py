@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats
+from gibbsite._common.wording import missing
 from gibbsite.errors import ArgumentError, FormatError, GibbsiteError, UnknownFormatError
 
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ def _load_figure() -> type[Figure]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise GibbsiteError(
-            "Plots need matplotlib, which is not installed; run: pip install gibbsite[report]"
-        ) from None
+        raise GibbsiteError(missing("Plots need", "matplotlib", "report")) from None
     return Figure
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import checked, describe
+from gibbsite._common.arguments import check_list, checked, describe
 from gibbsite._common.arrays import Floats
+from gibbsite._common.reals import read_reals
+from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.results.compare import HasMarginals, compare, read_errors, read_table
 from gibbsite.results.observables import Derived, Estimate
@@ -71,8 +73,8 @@ def plot_observable(
     >>> axes.get_xlabel(), axes.get_ylabel()
     ('inverse temperature', 'energy')
     """
-    x = np.asarray(at, float)
-    pairs = [_read_estimate(each, k) for k, each in enumerate(estimates)]
+    x, listed = read_reals(at, "at"), check_list("estimates", estimates, "estimates")
+    pairs = [_read_estimate(each, k) for k, each in enumerate(listed)]
     if x.ndim != 1 or len(pairs) != x.size or not pairs:
         raise ArgumentError(f"plot_observable needs one estimate for each of {x.size} parameters, got {len(pairs)}.")
     y, error = np.array(pairs).T
@@ -80,13 +82,15 @@ def plot_observable(
     color = COLORS[len(axes.containers) % len(COLORS)]
     if reference is not None:
         grid = np.linspace(x.min(), x.max(), 201) if callable(reference) else x
-        curve = np.asarray(reference(grid) if callable(reference) else reference, float)
+        curve = read_reals(reference(grid) if callable(reference) else reference, "reference")
+        if curve.shape != grid.shape:
+            raise ArgumentError(f"{argument('reference')} must give {grid.size} numbers, got shape {curve.shape}.")
         axes.plot(grid, curve, color=INK, lw=0.9, ls=(0, (4, 3)), zorder=1)
     bars = 2.0 * np.nan_to_num(error)
     axes.errorbar(x, y, yerr=bars, fmt="o-", ms=3.5, lw=1.1, capsize=2, color=color, label=label)
-    if label is not None:
+    if label:
         axes.legend(fontsize=8, frameon=False)
-    tidy(axes, "", xlabel, ylabel or getattr(estimates[0], "name", ""))
+    tidy(axes, "", xlabel, ylabel or getattr(listed[0], "name", ""))
     return finish(axes, path)
 
 
@@ -100,7 +104,7 @@ def _read_estimate(given: Any, number: int) -> tuple[float, float]:
         pair = tuple(given) if isinstance(given, Sequence | np.ndarray) else (given, 0.0)
     try:
         value, error = (float(part) for part in pair)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError(
             f"Estimate {number} is not one value with one error, got {describe(given)}; of an observable with several "
             "values give one as (mean, mcse)."
@@ -143,7 +147,8 @@ def plot_comparison(
     >>> axes.get_ylabel()
     'sampled'
     """
-    if len(labels) != 2:
+    called = check_list("labels", labels, "names")
+    if len(called) != 2:
         raise ArgumentError("labels= needs a name for each of the two answers.")
     found = compare(a, b)
     tables, errors = (read_table(a), read_table(b)), (read_errors(a), read_errors(b))
@@ -168,7 +173,7 @@ def plot_comparison(
                 fontsize=7.5,
                 color=INK,
             )
-    tidy(axes, f"largest difference {found.max_abs:.2g}", labels[0], labels[1])
+    tidy(axes, f"largest difference {found.max_abs:.2g}", called[0], called[1])
     return finish(axes, path)
 
 
@@ -209,7 +214,7 @@ def plot_fit(
         axes.plot(fit.path_steps, fit.path[:, : np.size(fit.couplings)], lw=0.9, alpha=0.6, color=COLORS[0])
         tidy(axes, f"{len(fit.pairs):,} couplings", "gradient step", "coupling (natural logarithm of weights)")
         return finish(axes, path)
-    true, found = np.ravel(np.asarray(reference, float)), np.ravel(fit.couplings)
+    true, found = np.ravel(read_reals(reference, "reference")), np.ravel(fit.couplings)
     if true.shape != found.shape:
         raise ArgumentError(f"reference= needs {found.size} couplings in the order of fit.pairs, got {true.size}.")
     ends = [min(true.min(), found.min()), max(true.max(), found.max())]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, checked
+from gibbsite._common.arguments import check_integer, checked, is_numeric
 from gibbsite._common.arrays import Array, Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Angle
@@ -230,18 +230,17 @@ def plot_autocorrelation(
     if first:
         axes.text(0.99, 0.02, _BAND, transform=axes.transAxes, ha="right", fontsize=7, color=INK)
     axes.axhline(0.0, color=INK, lw=0.8, ls=(0, (4, 3)))
-    if label is not None:
+    if label:
         axes.legend(fontsize=8, frameon=False)
     tidy(axes, "autocorrelation", "lag in draws", "correlation")
     return finish(axes, path)
 
 
 def _read_series(values: Any) -> Floats:
-    try:
-        series = np.atleast_2d(np.asarray(values, float))
-    except (TypeError, ValueError):
-        raise ArgumentError("plot_autocorrelation needs an observable or numbers of shape (chains, draws).") from None
-    if series.ndim != 2 or series.shape[1] < 3 or not np.isfinite(series).all():
+    if not is_numeric(values):
+        raise ArgumentError("plot_autocorrelation needs an observable or numbers of shape (chains, draws).")
+    series = np.atleast_2d(np.asarray(values, float))
+    if series.ndim != 2 or not series.size or series.shape[1] < 3 or not np.isfinite(series).all():
         raise ArgumentError("plot_autocorrelation needs finite numbers of shape (chains, draws), three draws or more.")
     return series
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, describe
 from gibbsite._common.arrays import Floats, Ints
+from gibbsite._common.wording import argument
+from gibbsite.errors import ArgumentError
 from gibbsite.results.plots._canvas import COLORS, FAINT, INK, finish, new_axes, shorten, tidy
 
 if TYPE_CHECKING:
@@ -79,7 +81,10 @@ def plot_variation(
     >>> axes.get_yscale()
     'log'
     """
-    shown = certificates if isinstance(certificates, Mapping) else {certificates.scan: certificates}
+    shown = certificates if isinstance(certificates, Mapping) else {getattr(certificates, "scan", ""): certificates}
+    for found in shown.values():
+        if not hasattr(found, "curve_steps"):
+            raise ArgumentError(f"{argument('certificates')} must be answers of gs.certify, got {describe(found)}.")
     axes = new_axes(6.4, 4.0, path, ax)
     for number, (name, found) in enumerate(shown.items()):
         # a bound of zero, or beyond all floats, has no place on a logarithmic axis

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from gibbsite._common.arguments import check_integer
-from gibbsite._common.wording import argument, unknown
+from gibbsite._common.wording import argument, missing, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.sampling.executor import Executor, usable_cores
 from gibbsite.sampling.executors.certificates import make_security
@@ -112,7 +112,7 @@ def find_executor(on: Any) -> Iterator[Executor | None]:
 
 def _need(package: str, extra: str) -> None:
     if find_spec(package) is None:
-        raise ArgumentError(f"This needs {package}, which is not installed; run: pip install gibbsite[{extra}]")
+        raise ArgumentError(missing("This needs", package, extra))
 
 
 def _employ(client: Any, partitions: int | None) -> Executor:

@@ -61,6 +61,9 @@ class Binned:
     series: Floats | None
 
 
+_MOST_NUMBERS = 100_000  # with their means of 2,048 bins they take 1.6 GB a chain
+
+
 @dataclass(frozen=True)
 class Observable(OpenRecorder):
     """A quantity of your own: a function of the state, averaged over the run.
@@ -118,6 +121,8 @@ class Observable(OpenRecorder):
         size = self.size
         if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
             raise ArgumentError(f"size of the observable {self.name!r} must be a whole number, got {size!r}.")
+        if size is not None and size > _MOST_NUMBERS:
+            raise ArgumentError(f"size of the observable {self.name!r} must be at most {_MOST_NUMBERS:,}.")
         if self.names is not None and len(self.names) != size:
             raise ArgumentError(f"The observable {self.name!r} needs {size} names, got {len(self.names)}.")
 
