@@ -600,14 +600,14 @@ def wrong(function: Callable[..., Any], given: Given) -> str:
 
 #: A huge number of these is nonsense, but not an error.
 LASTING = ("sweeps", "draws", "steps", "seconds", "warmup", "thin", "iterations", "runs", "rounds", "max_iterations")
-CALLED = ("class",)  # progress calls it, and it fails in its own way
+CALLED = ("progress", "reference")  # a class is called where these are functions, and fails in its own way
 HUGE = ("billion", "huge", "beyond floats")
 PATIENCE = 5  # seconds that a call may take
 
 
 def left_out(argument: str, what: str) -> bool:
     """Tell whether something is nonsense, but not an error that gibbsite could find."""
-    return (what in HUGE and argument in LASTING) or (what in CALLED and argument == "progress")
+    return (what in HUGE and argument in LASTING) or (what == "class" and argument in CALLED)
 
 
 def try_all(name: str, function: Callable[..., Any], given: Given, say: Callable[[str], None]) -> tuple[int, int]:

@@ -217,7 +217,7 @@ def encode_image(image: Array, path: PathLike) -> bytes:
     file = BytesIO()
     try:
         pillow.fromarray(np.ascontiguousarray(image)).save(file, kind)
-    except (OSError, KeyError, ValueError) as reason:
+    except (OSError, KeyError, ValueError, TypeError) as reason:
         said = getattr(reason, "strerror", None) or str(reason)
         raise FormatError(f"the image cannot be written: {said}.", name) from None
     return file.getvalue()

@@ -156,7 +156,6 @@ def check_two_levels(image: Floats, low: float, high: float) -> None:
     ...     print(str(error)[:45])
     the pixels do not lie around two levels: they
     """
-    image = read_reals(image, "image", dimensions=2)
     if min(image.shape) < 3:
         return
     total = float(image.var())
@@ -248,6 +247,7 @@ def estimate_sigma(image: Floats) -> float:
     >>> abs(estimate_sigma(slope + rng.normal(0, 5, slope.shape)) - 5) < 0.2
     True
     """
+    image = read_reals(image, "image", dimensions=2)
     if min(image.shape) < 3:
         raise ArgumentError(
             f"an image of {_size(image)} pixels is too small to estimate {argument('sigma')} from; give it."

@@ -82,6 +82,8 @@ def plot_variation(
     'log'
     """
     shown = certificates if isinstance(certificates, Mapping) else {getattr(certificates, "scan", ""): certificates}
+    if not shown:
+        raise ArgumentError(f"{argument('certificates')} must name at least one answer of gs.certify.")
     for found in shown.values():
         if not hasattr(found, "curve_steps"):
             raise ArgumentError(f"{argument('certificates')} must be answers of gs.certify, got {describe(found)}.")
