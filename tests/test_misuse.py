@@ -35,6 +35,10 @@ def test_paths_are_paths(wrong: Any) -> None:
             call(wrong)
 
 
+def _draw(x: Any, rng: Any) -> float:
+    return float(rng.normal())
+
+
 def test_absurd_sizes_are_refused_at_once() -> None:
     for call in (
         lambda: gs.sample(grid(), chains=10**9),
@@ -42,9 +46,38 @@ def test_absurd_sizes_are_refused_at_once() -> None:
         lambda: gs.ising_grid((10**6, 10**6)),
         lambda: gs.LogDensity(bell, dim=10**12),
         lambda: gs.infer(table(), method="gibbs", chains=10**9),
+        lambda: gs.Observable("m", bell, size=10**9),
+        lambda: gs.sample(grid(), gs.Wolff(clusters=10**18)),
+        lambda: gs.applications.denoise(np.tri(8), sigma=0.1, levels=10**18),
+        lambda: gs.inference.check_conditionals(gs.Conditionals({"a": _draw}, log_density=bell), places=10**9),
     ):
         with pytest.raises(gs.GibbsiteError):
             call()
+
+
+@pytest.mark.parametrize("wrong", [True, 3, "text", [], [1, 2], np.zeros((2, 2)), {"a": 1}, None])
+def test_places_of_densities_are_arrays_of_their_coordinates(wrong: Any) -> None:
+    for model in (gs.LogDensity(bell, dim=3), misuse.continuous()[4]):
+        with pytest.raises(gs.errors.ModelError, match="place"):
+            model.log_potential(wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda: gs.importance.Forward(np.ones(2)), "proposal must be text, got"),
+        (lambda: gs.kernels.Proposal(bell, symmetric=np.ones(2)), "symmetric must be True or False, got"),
+        (lambda: gs.learn.Settings(gradient=np.ones(2)), "gradient must be text, got"),
+        (lambda: gs.testing.check_law(3, 3, 3, 3), "exact must be an answer of gs.exact.enumerate, got 3"),
+        (lambda: gs.plots.plot_variation(3), "certificates must be"),
+        (lambda: gs.plots.plot_autocorrelation(np.arange(9.0), ax=3), "ax must be axes of Matplotlib or None, got 3"),
+        (lambda: gs.learn.fit_ising(misuse.SPINS, sites=3), "sites must be a list or None, got 3"),
+        (lambda: gs.sample(grid(), scan=gs.influence.BlockOrder([[0, 1], [2, 3]], order="ab")), "order"),
+    ],
+)
+def test_types_are_compared_with_annotations(wrong: Any, sentence: str) -> None:
+    with pytest.raises(gs.GibbsiteError, match=sentence):
+        wrong()
 
 
 @pytest.mark.parametrize("wrong", [10**400, 1j, "1", [], np.array([1.0]), True, float("nan"), -1])

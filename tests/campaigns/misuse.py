@@ -215,8 +215,10 @@ def files() -> Path:
     folder = Path(tempfile.mkdtemp())
     for name in ("m.uai", "m.bqm", "m.coo", "m.edges", "m.rudy"):
         gs.write_model(table() if name == "m.uai" else grid(), folder / name)
-    gs.write_model(gs.example("asia"), folder / "m.bif")
-    gs.write_model(gs.example("asia"), folder / "m.xmlbif")
+    for form in NETWORKS:
+        gs.write_model(gs.example("asia"), folder / f"m.{form}")
+    (folder / "m.wcsp").write_text("m 2 2 1 4\n2 2\n2 0 1 0 1\n0 1 3\n")
+    (folder / "m.wcnf").write_text("p wcnf 2 1 10\n3 1 -2 0\n")
     gs.save(answer("Result"), folder / "result")
     gs.formats.store_edges([([0], [1], [1.0])], folder / "pairs", sites=2)
     gs.formats.write_uai_evidence({"a": 0}, folder / "m.uai.evid", table())
@@ -232,6 +234,8 @@ def files() -> Path:
 
 
 PAIRS = [[0, 1]]
+#: Formats of Bayesian networks.
+NETWORKS = ("bif", "xmlbif", "dsc", "net", "xdsl")
 SPINS = np.array([[1, -1], [1, 1], [-1, -1], [-1, 1]])
 MISSING = "/nowhere/a-file"
 
@@ -533,7 +537,7 @@ def valid(place: str, function: Callable[..., Any]) -> Given:
     way, _, form = place.removeprefix("formats.").partition("_")
     if way in ("read", "write"):
         usual: Given = {"path": files() / ENDS.get(form, f"m.{form}") if way == "read" else f"out.{form}"}
-        usual |= {"model": gs.example("asia") if "bif" in form else grid()}
+        usual |= {"model": gs.example("asia") if form in NETWORKS else grid()}
         given = {name: usual[name] for name in usual if name in listed} | given
     for one in listed.values():
         if one.name in given or one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL):

@@ -208,7 +208,7 @@ def checked(function: F) -> F:
 
 def checked_constructor(kind: K) -> K:
     """Make the constructor of a class refuse what :func:`checked` refuses."""
-    kind.__init__ = checked(kind.__init__)  # type: ignore[method-assign]
+    kind.__init__ = checked(kind.__init__)
     return kind
 
 
