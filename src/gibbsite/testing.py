@@ -30,10 +30,11 @@ from typing import Any
 import numpy as np
 
 import gibbsite.inference.importance  # noqa: F401  (registers a kernel of its own)
-from gibbsite._common.arguments import check_integer, checked
+from gibbsite._common.arguments import check_integer, checked, describe
 from gibbsite._common.arrays import Array, Bools, Ints, Positions
+from gibbsite._common.wording import argument
 from gibbsite._numba.random.generators import stream
-from gibbsite.errors import IncompatibleError
+from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.compile import KINDS, compile_graph
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.tiny import tiny_models
@@ -196,6 +197,8 @@ def law_p_value(exact: Enumeration, states: Array) -> tuple[float, str]:
     >>> law_p_value(exact, exact.draw(1000, np.random.default_rng(1)))[0] > 1e-6
     True
     """
+    if np.ndim(states) != 2:
+        raise ArgumentError(f"{argument('states')} must be an array (draws, sites), got {describe(states)}.")
     counts = np.bincount(exact.number(states), minlength=exact.law.size).reshape(exact.law.shape)
     n = exact.law.ndim
     events: list[tuple[str, Array, Array]] = [("states", counts, exact.law)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gibbsite._common.arguments import checked_constructor
+from gibbsite._common.arguments import check_integer, checked_constructor
 from gibbsite._common.loading import import_downwards, load_modules, read_declarations
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def registered_scans() -> tuple[Registration, ...]:
 
 def proof_scans(n_units: int) -> tuple[Scan, ...]:
     """Return instances of every scan, for a model of ``n_units`` sites or blocks."""
-    return tuple(one.scan(**given) for one in registered_scans() for given in one.proof(n_units))
+    many = check_integer("n_units", n_units, 1, 1_000_000)
+    return tuple(one.scan(**given) for one in registered_scans() for given in one.proof(many))
 
 
 def make_scan(name: str) -> Scan:
