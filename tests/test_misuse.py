@@ -44,6 +44,7 @@ def test_absurd_sizes_are_refused_at_once() -> None:
         lambda: gs.sample(grid(), chains=10**9),
         lambda: gs.PersistentChains(grid(), chains=10**9),
         lambda: gs.ising_grid((10**6, 10**6)),
+        lambda: gs.ising(([0], [1], [1.0]), sites=10**9),  # type: ignore[arg-type]
         lambda: gs.LogDensity(bell, dim=10**12),
         lambda: gs.infer(table(), method="gibbs", chains=10**9),
         lambda: gs.Observable("m", bell, size=10**9),

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Bools, Floats, Integers, Ints, Ints32
 from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
@@ -25,6 +26,7 @@ Couplings: TypeAlias = Any
 _SYMMETRY_TOLERANCE = 1e-9  # rounding makes matrices that are symmetric in theory differ in the last bits
 
 
+@checked
 def ising(
     couplings: Couplings, fields: npt.ArrayLike | None = None, *, sites: Sequence[str] | None = None
 ) -> FactorGraph:
@@ -70,6 +72,7 @@ def ising(
     return FactorGraph(n if sites is None else sites, groups=groups, states=(-1, 1))
 
 
+@checked
 def potts(
     couplings: Couplings,
     states: int | Sequence[Label],
