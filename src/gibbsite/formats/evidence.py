@@ -27,6 +27,7 @@ _MOST_MARKS = 30  # equals signs of a line that may end its name
 _LONGEST_NAME = 1000
 
 
+@checked
 def read_evidence(path: PathLike, model: FactorGraph) -> dict[str, Finding]:
     """Read evidence for a model.
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.archive import map_array
+from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Wanted, between, check_header, check_values, fits, one_of, read_json
 from gibbsite.errors import FormatError, IncompatibleError, ModelError
@@ -294,6 +295,7 @@ class StoredPotts(StoredPairs):
         return fields
 
 
+@checked
 def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
     """Open a stored model.
 
