@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arguments import checked, describe
+from gibbsite._common.arguments import check_sites, checked, describe
 from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
@@ -193,7 +193,7 @@ def _name_values(model: Model, color: Any) -> str:
 def _read_blocks(model: Model, blocks: Sequence[Iterable[str | int]]) -> list[str]:
     groups = [""] * model.n_sites
     for number, block in enumerate(blocks, 1):
-        for site in block:
+        for site in check_sites(f"block {number}", block):
             at = model.index(site)
             groups[at] = f"{groups[at]}, {number}" if groups[at] else f"block {number}"
     return groups
