@@ -105,8 +105,11 @@ class WeightedResult(Answer):
         numbers = asdict(self.estimate)
         arrays |= {"cells": numbers.pop("cells"), "errors": numbers.pop("errors")}
         content = {
-            "estimate": numbers,
-            "diagnostics": {**self.diagnostics.figures, "reasons": list(self.diagnostics.reasons)},
+            "estimate": _renamed(numbers, "n_draws", "draws"),
+            "diagnostics": {
+                **_renamed(self.diagnostics.figures, "n_draws", "draws"),
+                "reasons": list(self.diagnostics.reasons),
+            },
             "sources": list(self.sources),
             "plan": self.plan,
             "remarks": list(self.remarks),
@@ -128,6 +131,11 @@ class WeightedResult(Answer):
 
 
 KIND, FORMAT = "gibbsite result of weighted draws", 1
+
+
+def _renamed(numbers: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    """Return numbers with one of them under another name: files call the number of draws "draws"."""
+    return {new if name == old else name: value for name, value in numbers.items()}
 
 
 def _is_number(value: Any) -> bool:
@@ -157,14 +165,14 @@ def read_weighted(about: dict[str, Any], archive: Archive) -> WeightedResult:
             "errors": Wanted(np.float64, states, 0, finite=False, missing=True),
         }
     )
-    figures = content["diagnostics"]
+    figures, numbers = (_renamed(content[name], "draws", "n_draws") for name in ("diagnostics", "estimate"))
     if set(figures) != {"reasons", *FIGURES} or not all(_is_number(figures[name]) for name in FIGURES):
         raise ValueError("the verdict is not made of numbers")
     return WeightedResult(
         domains=domains,
         evidence=evidence,
         evidence_labels=labels,
-        estimate=WeightedEstimate(arrays["cells"], arrays["errors"], **content["estimate"]),
+        estimate=WeightedEstimate(arrays["cells"], arrays["errors"], **numbers),
         diagnostics=diagnose(tuple(figures.pop("reasons")), figures),
         sources=tuple(content["sources"]),
         plan=content["plan"],
