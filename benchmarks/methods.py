@@ -27,7 +27,7 @@ import gibbsite as gs
 from benchmarks.data import DATA, ROOT
 from benchmarks.networks import Known, largest_error, networks
 from benchmarks.report import format_table
-from gibbsite._numba.clock import clock
+from gibbsite._numba.jit import clock
 from gibbsite.sampling.executors.choosing import find_executor
 from gibbsite.sampling.executors.tasks import map_tasks
 

@@ -93,6 +93,11 @@ def test_no_package_has_too_many_modules() -> None:
     assert crowded == {}
 
 
+def test_no_module_is_too_long() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")}
+    assert {str(path.relative_to(SOURCE)): lines for path, lines in lengths.items() if lines > 450} == {}
+
+
 def test_every_package_has_a_docstring() -> None:
     for path in SOURCE.rglob("__init__.py"):
         assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path

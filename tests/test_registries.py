@@ -15,7 +15,7 @@ import gibbsite as gs
 from gibbsite._common.loading import read_declarations
 from gibbsite.formats import FORMATS
 from gibbsite.formats.registry import registered_formats
-from gibbsite.graphs.compile import KINDS
+from gibbsite.graphs.graph import KINDS
 from gibbsite.inference import METHODS
 from gibbsite.kernels.registry import default_kernel, make_kernel, registered_kernels
 from gibbsite.scans.registry import make_scan, registered_scans

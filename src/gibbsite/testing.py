@@ -35,8 +35,7 @@ from gibbsite._common.arrays import Array, Bools, Ints, Positions
 from gibbsite._common.wording import argument
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError, IncompatibleError
-from gibbsite.graphs.compile import KINDS, compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import KINDS, Graph, compile_graph
 from gibbsite.graphs.tiny import tiny_models
 from gibbsite.inference.exact import Enumeration, enumerate_states
 from gibbsite.inference.exact.transition import draw_periods, sweep_matrix, unit_matrix

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import gibbsite as gs
 from gibbsite.results.measure.diagnostics import mcse
-from gibbsite.results.verdict.unreached import _left_out
+from gibbsite.results.verdict.judge import _left_out
 from gibbsite.sampling import executor
 from gibbsite.sampling.sweep import sweep_sites
 from gibbsite.testing import tiny_models

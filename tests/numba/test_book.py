@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 import numba
 from gibbsite._common.arrays import Ints
 from gibbsite._numba import options
-from gibbsite._numba.book import array_in, entries
+from gibbsite._numba.book import array_in
 from gibbsite._numba.jit import compiled
 from gibbsite._numba.pointer import call_pointer, point_at, pointed
+from gibbsite.sampling.sweep import entries
 
 KINDS = [np.int8, np.int16, np.int32, np.int64, np.uint64, np.float32, np.float64]
 needs_compiler = pytest.mark.skipif(options.DISABLED, reason="compilation is switched off")

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from gibbsite._numba import announcing, jit
 from gibbsite._numba import cache as disk
-from gibbsite._numba import clock, jit
 from gibbsite._numba.files import read_checked
 from gibbsite._numba.jit import (
     Entry,
@@ -390,7 +390,7 @@ def test_a_run_survives_a_damaged_cache(tmp_path: Path) -> None:
         os.truncate(path, 10 if number % 2 else 0)
     hurt = python(RUN, GIBBSITE_CACHE_DIR=str(tmp_path))
     assert hurt.stdout == whole.stdout
-    assert hurt.stderr.splitlines() in ([], [clock.compiling_message("the default kernel")])  # if it took a second
+    assert hurt.stderr.splitlines() in ([], [announcing.compiling_message("the default kernel")])  # if it took a second
 
 
 VERDICT = """

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 import gibbsite as gs
-from gibbsite.graphs.compile import KINDS
+from gibbsite.graphs.graph import KINDS
 from gibbsite.kernels.base import units_of
 from gibbsite.kernels.registry import registered_kernels
 from gibbsite.testing import _try_scan, scans

@@ -12,8 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import gibbsite as gs
-from gibbsite.graphs.compile import KINDS
-from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.graph import KINDS, Graph, seal
 from gibbsite.inference.exact.transition import unit_matrix
 from gibbsite.kernels.base import units_of
 from gibbsite.kernels.blocks.plan import BlockPlan

@@ -196,7 +196,7 @@ def test_the_power_that_is_reported_is_that_of_the_tests() -> None:
         rejected = 0
         for _ in range(400):
             z = rng.normal(size=(places, draws)) * scale + shift * rng.choice([-1.0, 1.0], (places, 1))
-            found = compatibility._judge(compatibility._Scores(z, [""] * places, False, ""))
+            found = compatibility._judge(compatibility.Scores(z, [""] * places, False, ""))
             rejected += min(p for p, _ in found) < level
         return rejected / 400
 
@@ -250,7 +250,7 @@ def test_places_in_the_law_are_those_of_its_distribution_function(law: Any, erro
 
     model = gs.Conditionals({"a": lambda x, rng: rng.normal()}, {"a": gs.Interval(*law.support())}, log_density=density)
     values = law.rvs(draws, random_state=1)
-    examination = compatibility._Examination(model, 1, np.array([law.median()]))
+    examination = compatibility.Examination(model, 1, np.array([law.median()]))
     found, impossible = examination._distribution_of_draws(np.array([0], np.int32), values[:, None], 0)
     assert impossible is None
     assert np.abs(found - law.cdf(values)).max() < error

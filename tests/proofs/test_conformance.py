@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gibbsite as gs
-from gibbsite.graphs.compile import KINDS
+from gibbsite.graphs.graph import KINDS
 from gibbsite.kernels.registry import registered_kernels
 from gibbsite.testing import KERNELS, check_kernel, scans, tiny_models
 from tests.proofs.cover import CLASSES, TWO_KINDS, by_schedule, cover, numbers, taken

@@ -18,8 +18,9 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.sampling import checkpoint, driver, executor
-from gibbsite.sampling.checkpoint import load_checkpoint, restore
+from gibbsite.sampling.checkpoint import load_checkpoint
 from gibbsite.sampling.progress import Status
+from gibbsite.sampling.stored_tuples import restore
 from gibbsite.sampling.sweep import sweep_sites
 
 GLASS = np.triu(np.random.default_rng(5).normal(size=(6, 6)), 1)
@@ -84,7 +85,8 @@ KILL_SCRIPT = """
     import numpy as np
     import gibbsite as gs
     from gibbsite.sampling import executor
-    from gibbsite.sampling.checkpoint import load_checkpoint, restore
+    from gibbsite.sampling.checkpoint import load_checkpoint
+    from gibbsite.sampling.stored_tuples import restore
     from pathlib import Path
 
     folder = Path(sys.argv[1])

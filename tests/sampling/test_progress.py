@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite._numba import cache, clock, jit
-from gibbsite._numba.clock import compiling_message
+from gibbsite._numba import announcing, cache, jit
+from gibbsite._numba.announcing import compiling_message
 from gibbsite.sampling import executor, progress, setup
 from gibbsite.sampling.progress import Callback, Lines, Live, Silent, Status, choose_progress
 
@@ -231,9 +231,9 @@ def test_the_text_tells_what_is_left() -> None:
 
 SCRIPT = """
     import gibbsite as gs
-    from gibbsite._numba import clock
+    from gibbsite._numba import announcing
 
-    clock._PATIENCE = 0.01  # so that fast machines say it, too
+    announcing._PATIENCE = 0.01  # so that fast machines say it, too
     model = gs.ising_grid((2, 2), coupling=0.3)
     gs.sample(model, sweeps=50, rng=1, record="energy")
     gs.sample(model, sweeps=50, rng=2, record="energy")
@@ -258,7 +258,7 @@ def test_compiling_is_reported_in_one_line_without_internal_names(tmp_path: Path
 
 
 def test_one_call_reports_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(clock, "_PATIENCE", 0.0)
+    monkeypatch.setattr(announcing, "_PATIENCE", 0.0)
     said: list[str] = []
 
     def compile_two() -> None:
@@ -294,7 +294,7 @@ def test_every_compilation_is_reported(capfd: pytest.CaptureFixture[str], monkey
         return real(*args)
 
     run(progress=False)
-    monkeypatch.setattr(clock, "_PATIENCE", 0.0)
+    monkeypatch.setattr(announcing, "_PATIENCE", 0.0)
     monkeypatch.setattr(setup, "start_states", start_states)
     run()
     assert capfd.readouterr().err == compiling_message("the default kernel") + "\n"

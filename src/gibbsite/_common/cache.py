@@ -3,46 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 T = TypeVar("T")
 
 
-class Cache:
-    """A cache with at most one value of each type.
+class Cache(dict[type, Any]):
+    """A cache with at most one value of each type; ``cache[kind]`` makes the value by ``kind()`` if there is none.
 
     Copies and pickles of a cache are empty, because its values may refer to machine code and can be computed again.
 
     Examples
     --------
     >>> cache = Cache()
-    >>> cache.find(list, lambda: [1, 2]), cache.find(list, list), cache.get(dict)
-    ([1, 2], [1, 2], None)
+    >>> cache.find(list, lambda: [1, 2]), cache.find(list, list), cache.get(dict), cache[set]
+    ([1, 2], [1, 2], None, set())
     """
 
-    __slots__ = ("_values",)
+    __slots__ = ()
 
-    def __init__(self) -> None:
-        self._values: dict[type, Any] = {}
+    if TYPE_CHECKING:  # more is known of the types than of those of a dictionary
+
+        def get(self, kind: type[T]) -> T | None: ...  # type: ignore[override]
+
+        def __getitem__(self, kind: type[T]) -> T: ...
+
+    def __missing__(self, kind: type[T]) -> T:
+        return self.put(kind())
 
     def __reduce__(self) -> tuple[type[Cache], tuple[()]]:
         return Cache, ()
 
-    def get(self, kind: type[T]) -> T | None:
-        """Return the value of a type, or None."""
-        return self._values.get(kind)
-
     def put(self, value: T) -> T:
-        """Store a value, replacing the one of its type, and return it."""
-        self._values[type(value)] = value
+        """Keep a value, in place of the one of its type, and return it."""
+        self[type(value)] = value
         return value
 
     def find(self, kind: type[T], make: Callable[[], T]) -> T:
         """Return the value of a type; make it if there is none."""
-        if kind not in self._values:
-            self._values[kind] = make()
-        value: T = self._values[kind]
-        return value
+        if kind not in self:
+            self[kind] = make()
+        return self[kind]
 
 
 class Recent(Generic[T]):

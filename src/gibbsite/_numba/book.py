@@ -16,24 +16,6 @@ from gibbsite._common.arrays import Array, Ints
 from gibbsite._numba.jit import DISABLED, Integer
 
 
-def entries(*arrays: tuple[Array, np.dtype[Any]]) -> list[int]:
-    """Return the entries of a pointer table, address and size of each array, after checking the types of the arrays.
-
-    Arrays of other types are refused, because compiled code does not check what a pointer table contains.
-
-    Examples
-    --------
-    >>> entries((np.zeros(3), np.dtype(float)))[1]
-    3
-    """
-    found: list[int] = []
-    for array, dtype in arrays:
-        if array.dtype != dtype or not array.flags.c_contiguous:
-            raise TypeError(f"the array must be contiguous and of type {dtype}, not {array.dtype}.")
-        found += (array.__array_interface__["data"][0], array.size)
-    return found
-
-
 def array_in(book: Ints, k: Integer, kind: Any) -> Array:
     """Return array number ``k`` of a pointer table as a one-dimensional array of type ``kind``."""
     dtype, size = np.dtype(kind), int(book[2 * k + 1])

@@ -26,9 +26,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import threading
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +36,7 @@ from numba.core import types as numba_types
 
 import numba
 from gibbsite._common.arrays import Floats, Words64
+from gibbsite._numba.callbacks import call_in_python, calling_back, doubles
 from gibbsite._numba.hidden_random import hidden_random
 from gibbsite._numba.jit import compiled
 from gibbsite._numba.options import HELPER, ON_STACK
@@ -49,7 +49,6 @@ _SIGNATURE = nb.float64(nb.CPointer(nb.float64), nb.intp, nb.CPointer(nb.float64
 _C_SIGNATURE = ctypes.CFUNCTYPE(
     ctypes.c_double, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p
 )
-_MIXING = 12  # discarded numbers after seeding
 SHAPES = ("value", "array", "adding", "draw", "scalar", "update")
 
 
@@ -76,7 +75,7 @@ class Foreign:
         generator = np.zeros(4, np.uint64) if words is None else words.copy()
         try:
             with np.errstate(all="ignore"):
-                _call_in_python(inner, self.key, first.copy(), second.copy(), generator)
+                call_in_python(inner, self.key, first.copy(), second.copy(), generator)
         except Exception as reason:
             return reason
         return None
@@ -128,7 +127,7 @@ def adopt(function: Any, shape: str, *, arguments: int = 1, must_compile: bool =
     if must_compile and not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         raise ModelError(f"the function {name} cannot be compiled: {said}")
     found = Foreign(name, 0, digest, False, said, function=function, key=key)
-    found.alive = _C_SIGNATURE(_calling_back(function, key, found.raised))
+    found.alive = _C_SIGNATURE(calling_back(function, key, found.raised))
     found.address = ctypes.cast(found.alive, ctypes.c_void_p).value or 0
     return found
 
@@ -155,7 +154,7 @@ def adopt_step(function: Any) -> Foreign:
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
 
         def back(a: int, na: int, b: int, nb: int, words: int) -> float:
-            return float(function(_doubles(a, na), _doubles(b, nb), _doubles(words, 4).view(np.uint64)))
+            return float(function(doubles(a, na), doubles(b, nb), doubles(words, 4).view(np.uint64)))
 
         alive: Any = _C_SIGNATURE(back)
         return Foreign(name, ctypes.cast(alive, ctypes.c_void_p).value or 0, "", False, alive=alive)
@@ -260,100 +259,6 @@ def _compile(function: Any, key: str) -> Any:
     bodies = (value1, value2, array, adding, draw, scalar, update)
     body = {each.__name__: each for each in bodies}[key]
     return _numba.cfunc(_SIGNATURE, error_model="numpy")(body)
-
-
-def _calling_back(function: Any, key: str, raised: list[BaseException]) -> Callable[..., float]:
-    """Return a Python function with the C signature around a function of the user."""
-
-    def back(a: int, na: int, b: int, nb: int, words: int) -> float:
-        try:
-            first, second = _doubles(a, na).copy(), _doubles(b, nb)
-            if key in ("value1", "value2"):
-                return float(_call_in_python(function, key, first, second.copy(), None))
-            if key == "draw":
-                rng, move_on = _generator(_doubles(words, 4).view(np.uint64))
-                second[:] = _call_in_python(function, key, first, second, rng)
-                move_on()
-            elif key == "array":
-                second[:] = _call_in_python(function, key, first, second, None)
-            elif key == "scalar":
-                second[0] = _call_in_python(function, key, first, second, None)
-            elif key == "update":
-                _call_in_python(function, key, first, second, None)
-            else:
-                _doubles(a, 2 * na)[na:] += _call_in_python(function, key, first, second.copy(), None)
-            return 0.0
-        except BaseException as reason:
-            raised.append(reason)
-            return np.nan
-
-    return back
-
-
-def _doubles(address: int, size: int) -> Floats:
-    """Return a view of numbers in memory."""
-    if not size:
-        return np.zeros(0)
-    memory: Any = (ctypes.c_double * size).from_address(address)
-    return np.frombuffer(memory, np.float64)
-
-
-def _call_in_python(function: Any, key: str, first: Floats, second: Floats, rng: Any) -> Any:
-    """Call a function of the user in Python; return the number or the array that its shape promises."""
-    if key in ("value1", "scalar"):
-        return float(function(first))
-    if key == "update":
-        return function(first, second)
-    if key == "value2":
-        return float(function(first, second))
-    if key == "array":
-        return _of_size(function(first), second.size)
-    if key == "adding":
-        return _of_size(function(first, second), first.size)
-    found = _numbers(function(first, rng))
-    return found if found.ndim == 0 else _of_size(found, second.size)
-
-
-def _numbers(found: Any) -> Floats:
-    """Return the result of a user's function as numbers; None is refused, which NumPy would convert to NaN."""
-    array = np.asarray(found)
-    if array.dtype == object and any(value is None for value in array.flat):
-        raise ModelError(f"it returned {found!r}, and a number is needed.")
-    return np.asarray(array, float)
-
-
-def _of_size(found: Any, size: int) -> Floats:
-    array = _numbers(found)
-    if array.shape != (size,):
-        raise ModelError(f"an array of shape ({size},) is needed, got {array.shape}.")
-    return array
-
-
-class _Generators(threading.local):
-    """A NumPy generator for each thread, whose state is set to that of a chain."""
-
-    def __init__(self) -> None:
-        self.bits = np.random.SFC64(0)
-        self.rng = np.random.Generator(self.bits)
-        self.state: Any = self.bits.state
-
-
-_GENERATORS = _Generators()
-
-
-def _generator(words: Words64) -> tuple[np.random.Generator, Callable[[], None]]:
-    """Return a NumPy generator seeded from the words of a chain, and a function that advances the words."""
-    mine = _GENERATORS
-    mine.state["state"]["state"] = words.copy()
-    bits = mine.bits
-    bits.state = mine.state
-    bits.random_raw(_MIXING, output=False)
-
-    def move_on() -> None:
-        words[:] = bits.random_raw(4)
-        words[0] |= np.uint64(1)  # not all zero
-
-    return mine.rng, move_on
 
 
 def call_at(

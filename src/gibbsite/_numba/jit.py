@@ -5,7 +5,10 @@
 * :func:`inlined` marks a helper of compiled code that is always inlined, :func:`called` one that remains a separate
   function and is compiled once for all callers.
 * :func:`interpreted` runs a small job as plain Python instead of compiling it.
-* :func:`.generic.generic` makes a function with one implementation for each type of its leading arguments.
+* :func:`generic` makes a function with one implementation for each type of its leading arguments, the named tuples
+  that describe a kernel, a graph or a schedule. The choice is made during compilation, so a loop written once over
+  named tuples is specialised for each combination, at no cost at run time.
+* :func:`clock` is a clock that stops during compilations.
 
 Environment: ``GIBBSITE_CACHE_DIR`` chooses the directory of the disk cache, ``off`` disables it;
 ``NUMBA_DISABLE_JIT=1`` runs everything as plain Python (debugging, coverage); ``GIBBSITE_WITHOUT`` names private parts
@@ -15,17 +18,21 @@ of Numba to switch off (:mod:`.parts`).
 from __future__ import annotations
 
 import functools
+import gc
+import itertools
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+import numba.extending
 import numpy as np
 
 import numba
+from gibbsite._numba.announcing import LISTENERS, announcing, announcing_once, on_compile
 from gibbsite._numba.cache import DECORATING, cache_directory, decorate, is_kept
-from gibbsite._numba.clock import announcing, announcing_once, clock, on_compile, stopping_clock
-from gibbsite._numba.generic import generic, implement, intrinsic_for
 from gibbsite._numba.options import DISABLED, FROM_PYTHON, HELPER, LEAN, LOOP, OPTIONS
 
 __all__ = [
@@ -108,6 +115,63 @@ def compile_always() -> None:
     _Patience.steps = -1.0
 
 
+class _Stopwatch:
+    """A counter of the seconds that this process has spent compiling, on any number of threads."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.depth, self.since, self.spent = 0, 0.0, 0.0
+
+    def on_start(self, event: object) -> None:
+        with self.lock:
+            if not self.depth:
+                self.since = time.monotonic()
+            self.depth += 1
+
+    def on_end(self, event: object) -> None:
+        with self.lock:
+            self.depth -= 1
+            if not self.depth:
+                self.spent += time.monotonic() - self.since
+
+
+_STOPWATCH = _Stopwatch()
+LISTENERS.append(_STOPWATCH)
+
+
+def clock() -> float:
+    """Return the time in seconds of a clock that stops while code is compiled or loaded.
+
+    Time limits are measured with it, so that they do not depend on what was compiled before.
+    """
+    with _STOPWATCH.lock:
+        now = time.monotonic()
+        running = now - _STOPWATCH.since if _STOPWATCH.depth else 0.0
+        return now - _STOPWATCH.spent - running
+
+
+def _stopping_clock(dispatcher: Any) -> Any:
+    """Make a dispatcher stop the clock also while it loads a function from disk or writes it.
+
+    Numba reports compilations only; the first load of a process may take seconds.
+    """
+    prepare = dispatcher.compile
+
+    def timed(signature: Any) -> Any:
+        _STOPWATCH.on_start(None)
+        collecting = gc.isenabled()
+        gc.disable()  # few of the objects that Numba creates could be freed before it is done
+        try:
+            return prepare(signature)
+        finally:
+            if collecting:
+                gc.enable()
+            _STOPWATCH.on_end(None)
+
+    dispatcher.compile = timed
+    return dispatcher
+
+
 class Entry(Generic[P, R]):
     """A compiled function called from Python.
 
@@ -133,7 +197,7 @@ class Entry(Generic[P, R]):
         ours = _are_ours(args)
         with DECORATING:
             if ours and self._kept is None:
-                self._kept = stopping_clock(decorate(self.plain, self.options, cache=True))
+                self._kept = _stopping_clock(decorate(self.plain, self.options, cache=True))
             elif not ours and self._fresh is None:
                 self._fresh = decorate(self.plain, self.options, cache=False)
         return self._kept if ours else self._fresh
@@ -271,3 +335,92 @@ def called(function: Callable[P, R]) -> Callable[P, R]:
     27.0
     """
     return _helper(function)
+
+
+class Dispatch(Generic[P, R]):
+    """The registry behind :func:`generic`, of implementations by the types of the leading arguments."""
+
+    def __init__(self, stub: Callable[P, R]) -> None:
+        self.name = getattr(stub, "__name__", "function")
+        self.table: dict[tuple[type | None, ...], Callable[..., Any]] = {}
+
+    def find(self, types: tuple[type | None, ...]) -> Callable[..., Any] | None:
+        """Return the implementation with the longest match of these argument types.
+
+        An implementation for a named tuple also serves types derived from it, unless they have their own.
+        """
+        for length in range(min(len(types), 3), -1, -1):
+            found = self.table.get(types[:length])
+            if found is not None:
+                return found
+            for kin in itertools.product(*map(_kin, types[:length])):
+                if kin in self.table:
+                    return self.table[kin]
+        return None
+
+
+@functools.cache
+def _kin(kind: type | None) -> tuple[type | None, ...]:
+    """Return a type and the named tuples it is derived from, nearest first."""
+    return kind, *(base for base in getattr(kind, "__mro__", ())[1:] if hasattr(base, "_fields"))
+
+
+def generic(stub: Callable[P, R]) -> Callable[P, R]:
+    """Make a function whose implementation is chosen by the types of its leading arguments.
+
+    The decorated function is a stub: name, signature and docstring. Implementations are added with :func:`implement`.
+    This works in compiled code, where the choice is made at compile time, and in Python.
+
+    Examples
+    --------
+    >>> from typing import NamedTuple
+    >>> class Circle(NamedTuple):
+    ...     radius: float
+    >>> @generic
+    ... def area(shape: object) -> float:
+    ...     '''Area of a shape.'''
+    >>> @implement(area, Circle)
+    ... def _area_circle(shape: Circle) -> float:
+    ...     return 3.0 * shape.radius**2
+    >>> area(Circle(2.0))
+    12.0
+    """
+    registry = Dispatch(stub)
+
+    @functools.wraps(stub)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found = registry.find(tuple(type(arg) for arg in args[:3]))
+        if found is None:
+            raise TypeError(f"{registry.name} has no implementation for {type(args[0]).__name__}")
+        return found(*args, **kwargs)
+
+    call.__dict__["registry"] = registry
+    if not DISABLED:
+
+        def choose(*args: Any) -> Any:
+            return registry.find(tuple(getattr(arg, "instance_class", None) for arg in args[:3]))
+
+        options: Any = {"forceinline": True, **LEAN, **HELPER}
+        numba.extending.overload(call, strict=False, jit_options=options)(choose)
+    return cast(Callable[P, R], call)
+
+
+def implement(function: Callable[..., Any], *types: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Register an implementation of a :func:`generic` function for the given leading types.
+
+    See :func:`generic` for an example.
+    """
+
+    def register(implementation: Callable[P, R]) -> Callable[P, R]:
+        registry: Dispatch[..., Any] = function.__dict__["registry"]
+        registry.table[types] = implementation
+        return implementation
+
+    return register
+
+
+def intrinsic_for(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give compiled code its own version of a Python function, chosen by the argument types."""
+    options: Any = {"forceinline": True, **LEAN, **HELPER}
+    register: Any = numba.extending.overload(function, jit_options=options)
+    return cast("Callable[[Callable[..., Any]], Callable[..., Any]]", register)

@@ -121,7 +121,7 @@ def describe_stored(model: StoredPairs) -> dict[str, Any]:
     """Collect the facts about a stored model, of which only the row pointers are read, in chunks."""
     import numpy as np
 
-    from gibbsite.graphs.compile import compile_graph
+    from gibbsite.graphs.graph import compile_graph
 
     start, largest, graph = model.array("start"), 0, compile_graph(model)
     for begin in range(0, model.n_sites, _SITES):

@@ -123,7 +123,7 @@ def pairings(model: FactorGraph) -> Iterator[tuple[Kernel, Sequence[Scan]]]:
 
     import gibbsite as gs
     import gibbsite.inference.importance  # registers a kernel of its own
-    from gibbsite.graphs.compile import compile_graph
+    from gibbsite.graphs.graph import compile_graph
     from gibbsite.kernels.registry import registered_kernels
     from gibbsite.sampling.setup import fit_graph
     from gibbsite.scans.registry import proof_scans

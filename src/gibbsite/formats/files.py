@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from gibbsite._common.arguments import checked
@@ -201,6 +202,12 @@ def example(name: str) -> FactorGraph:
     """
     if name not in EXAMPLES:
         raise ArgumentError(unknown("example", name, EXAMPLES))
+    return _read_example(name)
+
+
+@cache
+def _read_example(name: str) -> FactorGraph:
+    """Read an example once in a process: models cannot be changed."""
     return read_model(example_path(name), "bif")
 
 

@@ -5,7 +5,6 @@ and the parts that concern users' functions in :mod:`gibbsite.graphs.functions`.
 """
 
 from gibbsite.graphs.color import color_sites
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 
 __all__ = ["Graph", "color_sites", "compile_graph"]

@@ -15,8 +15,7 @@ import numpy as np
 from gibbsite._common.arrays import Ints, Ints32, Words32
 from gibbsite._numba.jit import Integer, compiled, inlined, interpreted
 from gibbsite.errors import IncompatibleError
-from gibbsite.graphs.compile import as_tables
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, as_tables
 from gibbsite.graphs.rows import build_rows
 
 
@@ -40,7 +39,7 @@ def color_sites(graph: Graph) -> Ints32:
         raise IncompatibleError(
             f"color_sites takes a compiled graph, gs.graphs.compile_graph(model), got {type(graph).__name__}."
         )
-    kept, tables = graph.shared.find(_Colorings, _Colorings), graph.kind == "table"
+    kept, tables = graph.shared[_Colorings], graph.kind == "table"
     if tables not in kept:
         known = getattr(graph.arrays, "colors", None)
         colors: Ints32 | None = None if known is None else known()

@@ -18,8 +18,7 @@ import numpy as np
 from gibbsite._common.arguments import checked, is_number
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, GibbsiteError
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.inference.sampling import sample
 from gibbsite.kernels.base import Kernel, is_quick
 from gibbsite.kernels.registry import default_kernel, registered_kernels

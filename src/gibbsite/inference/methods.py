@@ -160,7 +160,7 @@ def _check_values(model: FactorGraph, given: dict[str, Any]) -> None:
 
         read_recorders(given["record"])
     if "start" in given:
-        from gibbsite.graphs.compile import compile_graph
+        from gibbsite.graphs.graph import compile_graph
         from gibbsite.graphs.support.start import start_states
 
         start_states(model, compile_graph(model), chains, given["start"], 0)

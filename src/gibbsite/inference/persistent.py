@@ -18,7 +18,6 @@ from gibbsite.models import Model
 from gibbsite.results.result import Result
 from gibbsite.results.table import SiteTable, observed_cells
 from gibbsite.results.verdict.judge import make_result
-from gibbsite.sampling.checkpoint import flatten, is_rebuildable, restore
 from gibbsite.sampling.driver import Driver
 from gibbsite.sampling.executor import Threads, read_threads
 from gibbsite.sampling.layout import PlainLayout
@@ -26,6 +25,7 @@ from gibbsite.sampling.named_sites import read_pairs
 from gibbsite.sampling.plan import read_entropy
 from gibbsite.sampling.record import Marginals
 from gibbsite.sampling.setup import Setup, lay_out_chains, prepare
+from gibbsite.sampling.stored_tuples import flatten, is_rebuildable, restore
 
 if TYPE_CHECKING:
     from gibbsite.scans.base import Scan

@@ -88,7 +88,7 @@ def _cooling(model: FactorGraph, kernel: Kernel) -> float:
     The best states may be rare at the temperature of the model. The last rung is at the temperature at which the model
     freezes, if that is lower.
     """
-    from gibbsite.graphs.compile import compile_graph
+    from gibbsite.graphs.graph import compile_graph
     from gibbsite.kernels.gibbs.temperature import temperature_range
     from gibbsite.models import FactorGraph
 
@@ -127,7 +127,7 @@ def _best_candidate(model: FactorGraph, kernel: Kernel, seconds: float, run: dic
     Effective draws per second decide among candidates whose chains agree. If none do, the largest and the average
     disagreement about a marginal decide, because chains that never move agree on most marginals.
     """
-    from gibbsite.graphs.compile import compile_graph
+    from gibbsite.graphs.graph import compile_graph
     from gibbsite.inference.sampling import try_out
 
     candidates = (

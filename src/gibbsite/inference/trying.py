@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gibbsite._common.wording import Text
-from gibbsite._numba.clock import clock
+from gibbsite._numba.jit import clock
 from gibbsite.errors import ConvergenceWarning, GibbsiteError
 from gibbsite.inference.methods import is_weighted
 from gibbsite.inference.solving import Question, solve

@@ -25,8 +25,7 @@ from gibbsite._common.wording import part
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words
 from gibbsite.errors import IncompatibleError
-from gibbsite.graphs.compile import KINDS
-from gibbsite.graphs.graph import Graph, count_bytes
+from gibbsite.graphs.graph import KINDS, Graph, count_bytes
 from gibbsite.graphs.support.reach import leads_to
 from gibbsite.kernels.protocols import Blocked, Connecting, Costly
 from gibbsite.kernels.registry import default_kernel

@@ -11,7 +11,7 @@ from gibbsite._common.arrays import Array, Floats
 from gibbsite._common.wording import argument
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.inference.exact import predict_exact, solve_exact
 from gibbsite.inference.influence import Influence, bound_influence, certify, dogs
 from gibbsite.inference.influence.certificate import make_decay

@@ -44,7 +44,7 @@ class Model:
     @property
     def digest(self) -> str:
         """Hash of the whole content: equal models have equal digests."""
-        return str(self.cache.find(Digest, self._hash))
+        return str(self.cache.get(Digest) or self.cache.put(self._hash()))
 
     def _hash(self) -> Digest:
         digest = hashlib.blake2b(digest_size=16)

@@ -161,7 +161,7 @@ class FactorGraph(Model):
     @property
     def digest(self) -> str:
         """Hash of the whole content: equal models have equal digests."""
-        return str(self.cache.find(Digest, self._hash))
+        return str(self.cache.get(Digest) or self.cache.put(self._hash()))
 
     def index(self, site: SiteKey) -> int:
         """Return the position of a site given by name or position."""

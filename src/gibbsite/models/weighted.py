@@ -1,16 +1,18 @@
-"""Factors with a single weight each: products of spins (Ising) and agreements (Potts)."""
+"""Factors with a single weight each: products of spins (Ising) and agreements (Potts); reading such weights."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from gibbsite._common.arrays import Array, Floats, Ints32
+from gibbsite._common.arrays import Array, Bools, Floats, Integers, Ints, Ints32
 from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
-from gibbsite.models.domain import Domains, frozen
+from gibbsite.models.domain import Domains, frozen, make_domains
 from gibbsite.models.evidence import Folding
 from gibbsite.models.factor import (
     LARGEST,
@@ -228,3 +230,143 @@ def _read_weights(weights: npt.ArrayLike, m: int, name: str | None) -> Floats:
 def _sums(at: Array, weights: Floats, n: int) -> Floats:
     """Return the sum of the weights at each of n places."""
     return np.bincount(at, weights, n).astype(np.float64, copy=False)
+
+
+# ---- reading couplings
+
+Couplings: TypeAlias = Any
+"""A dense array, a SciPy sparse matrix, or a tuple of arrays (i, j, w)."""
+
+_SYMMETRY_TOLERANCE = 1e-9  # rounding makes matrices that are symmetric in theory differ in the last bits
+
+
+def read_pairs(
+    couplings: Couplings, sites: Sequence[str] | None, fields: npt.ArrayLike | None, field_axes: int
+) -> tuple[int, Ints32, Floats]:
+    """Return the number of sites, and the pairs i < j sorted by (i, j) with their weights."""
+    named = None if sites is None else make_domains(sites, 2).n_sites
+    is_matrix = not isinstance(couplings, tuple)
+    if isinstance(couplings, tuple):
+        i, j, w = _read_edges(couplings)
+        given = None if fields is None else read_reals(fields, "fields")
+        sized = named is None and given is not None and given.ndim == field_axes
+        largest = int(max(i.max(), j.max())) + 1 if i.size else 0
+        n = len(given) if sized and given is not None else named if named is not None else largest
+        if largest > n or (i.size and min(i.min(), j.min()) < 0):
+            raise ModelError(
+                f"couplings name sites from {min(i.min(), j.min())} to {largest - 1}, but there are {n} sites."
+            )
+    else:
+        n, i, j, w = _read_matrix(couplings)
+        if named is not None and n != named:
+            raise ModelError(f"the couplings are for {n} sites, but {named} names are given.")
+    loops = (i == j) & (w != 0)
+    if loops.any():
+        k = int(np.argmax(loops))
+        raise ModelError(
+            f"the couplings have {w[k]:g} on the diagonal at site {i[k]}; a site is not coupled to itself, use fields."
+        )
+    scopes, weights = _unordered(n, i, j, w, is_matrix)
+    return n, scopes, weights
+
+
+def _read_edges(couplings: tuple[Any, ...]) -> tuple[Integers, Integers, Floats]:
+    if len(couplings) != 3:
+        raise ModelError(f"couplings must be a tuple (i, j, w), got {len(couplings)} entries.")
+    try:
+        i, j = (np.atleast_1d(np.asarray(part)) for part in couplings[:2])
+    except ValueError:
+        raise ModelError("couplings (i, j, w) need integer site positions i and j.") from None
+    w = read_reals(couplings[2], "couplings")
+    w = np.full(i.shape, w) if w.ndim == 0 else w
+    if not (i.ndim == 1 and i.shape == j.shape == w.shape):
+        raise ModelError(f"couplings (i, j, w) must have equal lengths, got shapes {i.shape}, {j.shape} and {w.shape}.")
+    if i.size and not (i.dtype.kind in "iu" and j.dtype.kind in "iu"):
+        raise ModelError("couplings (i, j, w) need integer site positions i and j.")
+    return i, j, w
+
+
+def _read_matrix(couplings: Any) -> tuple[int, Integers, Integers, Floats]:
+    if hasattr(couplings, "tocsr"):
+        matrix = couplings.tocsr()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+    else:
+        matrix = read_reals(couplings, "couplings")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ModelError(f"couplings must be a square matrix, got shape {matrix.shape}.")
+    if isinstance(matrix, np.ndarray):
+        i, j = np.nonzero(matrix)
+        return len(matrix), i, j, matrix[i, j]
+    i = np.repeat(np.arange(matrix.shape[0], dtype=np.int32), np.diff(matrix.indptr))
+    return int(matrix.shape[0]), i, matrix.indices, read_reals(matrix.data, "couplings")
+
+
+def _unordered(n: int, i: Integers, j: Integers, w: Floats, is_matrix: bool) -> tuple[Ints32, Floats]:
+    """Return each pair once, sorted, from entries of which some are (i, j) and some (j, i)."""
+    upper, lower = _sorted_side(n, i, j, w, i < j), _sorted_side(n, j, i, w, i > j)
+    for key, _ in (upper, lower):
+        twice = np.flatnonzero(key[1:] == key[:-1])
+        if twice.size:
+            raise _given_twice(n, int(key[twice[0]]))
+    if is_matrix and not lower[1].any():
+        key, weights = upper
+    elif is_matrix and not upper[1].any():
+        key, weights = lower
+    elif is_matrix or np.array_equal(upper[0], lower[0]):
+        _check_symmetric(n, upper, lower)
+        key, weights = upper
+    else:
+        both = np.intersect1d(upper[0], lower[0], assume_unique=True)
+        if both.size:
+            raise _given_twice(n, int(both[0]))
+        key, weights = (np.concatenate(parts) for parts in zip(upper, lower, strict=True))
+        order = np.argsort(key)
+        key, weights = key[order], weights[order]
+    scopes = np.empty((len(key), 2), np.int32)
+    np.floor_divide(key, max(n, 1), out=scopes[:, 0], casting="unsafe")
+    scopes[:, 1] = key - scopes[:, 0] * np.int64(n)
+    for array in (scopes, weights):
+        array.setflags(write=False)
+    return scopes, weights
+
+
+def _sorted_side(n: int, low: Integers, high: Integers, w: Floats, chosen: Bools) -> tuple[Ints, Floats]:
+    """Return one triangle as ascending keys ``low * n + high`` and weights."""
+    key = low[chosen].astype(np.int64) * n + high[chosen]
+    weights = w[chosen]
+    if (key[1:] <= key[:-1]).any():
+        order = np.argsort(key, kind="stable")
+        key, weights = key[order], weights[order]
+    return key, weights
+
+
+def _check_symmetric(n: int, upper: tuple[Ints, Floats], lower: tuple[Ints, Floats]) -> None:
+    if not np.array_equal(upper[0], lower[0]):
+        # Zeros that are stored on one side only are ignored.
+        upper, lower = ((key[w != 0], w[w != 0]) for key, w in (upper, lower))
+    alone = np.setxor1d(upper[0], lower[0], assume_unique=True)
+    if alone.size:
+        bad = int(alone[0])
+    else:
+        finite = np.isfinite(upper[1]) & np.isfinite(lower[1])
+        largest = np.abs(upper[1]).max(initial=0.0, where=finite)
+        with np.errstate(invalid="ignore"):
+            close = np.abs(upper[1] - lower[1]) <= _SYMMETRY_TOLERANCE * largest
+        close |= ~finite  # infinite and NaN weights are refused elsewhere
+        if close.all():
+            return
+        bad = int(upper[0][np.argmin(close)])
+    i, j = divmod(bad, n)
+    raise ModelError(
+        f"the couplings of sites {i} and {j} differ between ({i}, {j}) and ({j}, {i}); give a "
+        "symmetric or a triangular matrix."
+    )
+
+
+def _given_twice(n: int, key: int) -> ModelError:
+    i, j = divmod(key, n)
+    return ModelError(
+        f"the coupling of sites {i} and {j} is given twice; list each pair once, or all pairs in both directions."
+    )

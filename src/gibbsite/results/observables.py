@@ -18,7 +18,7 @@ from gibbsite.results.wording import in_words, number_text
 from gibbsite.sampling.recorders.observable import Binned
 
 if TYPE_CHECKING:
-    from gibbsite.results.result import Result
+    from gibbsite.results.measured import Measured
 
 
 # Blocks of bins that a jackknife leaves out one by one.
@@ -290,7 +290,7 @@ def _plain(values: Floats) -> Any:
     return float(values) if values.ndim == 0 else values
 
 
-def make_observables(result: Result) -> Observables:
+def make_observables(result: Measured) -> Observables:
     """Return what was observed in a run; energies among it, if they were recorded."""
     found = {}
     if result.energy.size:

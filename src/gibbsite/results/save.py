@@ -35,7 +35,8 @@ from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Wanted, admit, between, check_growth, check_header, fits, one_of
 from gibbsite.models.domain import Angle, Domains, Interval, SiteKind, SiteNames, read_labels
 from gibbsite.results.measure.agreement import Findings
-from gibbsite.results.result import JointSets, Result
+from gibbsite.results.measured import JointSets
+from gibbsite.results.result import Result
 from gibbsite.results.verdict.convergence import Check, Look, Unreached
 from gibbsite.sampling.plan import Plan
 from gibbsite.sampling.recorders.base import OpenRecorder, all_recorders

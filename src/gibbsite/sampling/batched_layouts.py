@@ -14,8 +14,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.graphs.color import markov_graph
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.graphs.nearness import rank_positions, rank_sites, renumber
 from gibbsite.kernels.base import MOST_MEMBERS
 from gibbsite.kernels.batched.base import Permutation, find_batched_update

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gibbsite._common.arrays import Array
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.kernels.gibbs.uphill import go_uphill
 
 if TYPE_CHECKING:

@@ -86,6 +86,11 @@ def _of_today(plan: dict[str, Any]) -> dict[str, Any]:
     return {**plan, "start": None} if plan.get("start") == "None" else plan
 
 
+def describe_scan(scan: Any) -> Any:
+    """Return name and parameters of a scan."""
+    return as_data({"name": type(scan).__name__, **vars(scan)})
+
+
 def as_data(value: Any, depth: int = 0) -> Any:
     """Turn parameters into JSON values; a long array becomes its digest.
 

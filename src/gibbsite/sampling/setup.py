@@ -10,20 +10,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gibbsite._common.arguments import check_integer, is_number
 from gibbsite._common.arrays import Array
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.support.start import start_states
 from gibbsite.kernels.base import units_of
 from gibbsite.kernels.protocols import Finite, Resolvable, RunOutline, Tunable
 from gibbsite.kernels.registry import default_kernel
 from gibbsite.sampling.layout import ChainLayout, PlainLayout, choose_scan_and_layout
 from gibbsite.sampling.length import Steps, Sweeps
-from gibbsite.sampling.plan import Plan, as_data, package_version, read_entropy
+from gibbsite.sampling.plan import Plan, as_data, describe_scan, package_version, read_entropy
 from gibbsite.sampling.record import TapeLayout, lay_out
 from gibbsite.scans.systematic import Systematic
 
@@ -232,8 +233,8 @@ class Setup:
             gibbsite=package_version(),
             model=self.graph.digest,
             kernel=as_data(self.kernel.describe()),
-            scan=as_data(self.scan.describe()),
-            record=[as_data(recorder.describe()) for recorder in self.record.recorders],
+            scan=describe_scan(self.scan),
+            record=list(map(as_data, map(methodcaller("describe"), self.record.recorders))),
             chains=len(self.starts),
             thin=self.thin,
             warmup=0 if self.budget is None else self.budget.warmup,

@@ -7,6 +7,7 @@ compiled once for each combination of their types.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,23 +15,23 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Words64
 from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import compiled_loop, implement
-from gibbsite._numba.pointer import call_pointer
+from gibbsite._numba.pointer import call_pointer, point_at
 from gibbsite._numba.random.generators import Words, load, store
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Kernel, Span, Team, alone, step, sums_up, visit
+from gibbsite.sampling.observed import observed_arrays
 from gibbsite.sampling.tape import (
     ADDED,
     CONDITIONAL,
     COUNT,
     DRAWS,
-    EVERY_DRAW,
-    FOR_PULSE,
     Tape,
-    Writer,
-    find_writer,
     pulse_due,
-    write_indicators,
+    record_numbers,
+    record_states,
+    rest_of_numbers,
+    rest_of_states,
 )
 from gibbsite.scans.base import Scan, period, refresh, run_end, site_at
 
@@ -71,9 +72,112 @@ def start_chain(graph: Graph, kernel: Kernel, scan: Scan, x0: Array, stream: Wor
         cond=np.zeros(graph.n_cells if conditional else 0),
         rng=words,
         position=np.zeros(2, np.int64),
-        order=scan.buffer(graph),
+        order=scan.buffer(graph) if scan.random else np.zeros(0, np.int32),
         memory=kernel.memory(graph, words),
     )
+
+
+# When compiled loops need log-potentials for a tape.
+NEVER_NEEDED, FOR_PULSE, EVERY_DRAW = range(3)
+
+
+class Writer(NamedTuple):
+    """How compiled loops record draws on a tape: address of the function, its book, and when log-potentials are due."""
+
+    address: int
+    book: Ints
+    potential: int
+
+
+_NO_WRITER = Writer(0, np.zeros(0, np.int64), NEVER_NEEDED)
+# The latest writer, with the tape and conditionals it belongs to: short loops ask for the same one again and again.
+_latest: tuple[Any, Any, Writer] = (None, None, _NO_WRITER)
+_LONG, _INT, _DOUBLE, _FLOAT = (np.dtype(kind) for kind in (np.int64, np.int32, np.float64, np.float32))
+_NOTHING = np.zeros(0, np.float32)
+
+
+def entries(*arrays: tuple[Array, np.dtype[Any]]) -> list[int]:
+    """Return the entries of a pointer table, address and size of each array, after checking the types of the arrays.
+
+    Arrays of other types are refused, because compiled code does not check what a pointer table contains.
+
+    Examples
+    --------
+    >>> entries((np.zeros(3), np.dtype(float)))[1]
+    3
+    """
+    found: list[int] = []
+    for array, dtype in arrays:
+        if array.dtype != dtype or not array.flags.c_contiguous:
+            raise TypeError(f"the array must be contiguous and of type {dtype}, not {array.dtype}.")
+        found += (array.__array_interface__["data"][0], array.size)
+    return found
+
+
+def find_writer(tape: Tape, x: Array, cond: Array, keep: bool) -> Writer:
+    """Return how draws are recorded on a tape, if they are to be kept.
+
+    It holds for as long as the arrays of the tape and ``cond``, the conditionals of the chain, are there.
+    """
+    global _latest
+    if not keep:
+        return _NO_WRITER
+    known, of, found = _latest
+    if known is tape and of is cond:
+        return found
+    every_draw = tape.energy.size > 0 or tape.best.size > 0
+    numbers = tape.angular.size > 0
+    pages = entries(
+        (tape.counters, _LONG),
+        (tape.offset, _LONG),
+        (tape.open_batch, _DOUBLE),
+        (tape.recent if tape.recent.size else _NOTHING, _FLOAT),
+        (tape.total, _DOUBLE),
+        (tape.trace, _DOUBLE if numbers else _FLOAT),
+        (tape.pulse, _DOUBLE),
+        (cond, cond.dtype),
+    )
+    rest = 0
+    others = tape.set_cell.size or tape.sites.size or tape.observed.code.step.size
+    if every_draw or numbers or others:
+        rest = _address(rest_of_numbers if numbers else rest_of_states, x.dtype)
+        pages += entries(
+            (tape.angular, _DOUBLE),
+            (tape.set_start, _LONG),
+            (tape.set_member, _INT),
+            (tape.set_stride, _LONG),
+            (tape.set_cell, _LONG),
+            (tape.sites, _INT),
+            (tape.values, _DOUBLE if numbers else np.dtype(np.int16)),
+            (tape.energy, _DOUBLE),
+            (tape.best, _DOUBLE),
+            (tape.best_x, x.dtype),
+            *observed_arrays(tape.observed),
+        )
+    counted = int(tape.n_marginal > 0 and not numbers)
+    words = [rest, tape.stride, tape.n_marginal, counted, len(tape.trace), 0]
+    found = Writer(
+        address=_address(record_numbers if numbers else record_states, x.dtype),
+        book=np.array(words + pages, np.int64),
+        potential=EVERY_DRAW if every_draw else FOR_PULSE if tape.pulse.size > 0 else NEVER_NEEDED,
+    )
+    _latest = (tape, cond, found)
+    return found
+
+
+@cache
+def _address(entry: Any, states: np.dtype[Any]) -> int:
+    """Return the address of a recording function, compiled for states of a type."""
+    return point_at(entry, np.zeros(1, np.int64), np.zeros(1, states), 0.0, 0)
+
+
+def write_indicators(tape: Tape, x: Array, cond: Floats) -> None:
+    """Set ``cond`` to the indicators of the state, which are used for sites that have not been visited yet."""
+    if tape.offset.size == 0:
+        cond[:] = np.where(x != 0, np.inf, -np.inf)
+    else:
+        cond[:] = 0.0
+        cond[tape.offset[: x.size] + tape.stride * x.astype(np.int64)] = 1.0
 
 
 @implement(visit)

@@ -2,8 +2,8 @@
 
 One named tuple holds everything that can be recorded; what was not asked for is an empty array. Loops over
 steps see a table of pointers to these arrays, the *book* (:mod:`gibbsite._numba.book`), and call the recording
-function by its address (:func:`find_writer`). One function records marginals for every kind of graph; a second
-one, compiled when it is first needed, records everything else.
+function by its address (:func:`gibbsite.sampling.sweep.find_writer`). One function records marginals for every kind of
+graph; a second one, compiled when it is first needed, records everything else.
 
 A *cell* is one probability: of a state of a site, or of a configuration of a small set of sites. For all
 cells the tape keeps the total and a bounded trace of batch means. When the trace is full, neighbouring
@@ -14,16 +14,15 @@ no length need be known beforehand. As long as nothing has been merged the trace
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints, Ints32
-from gibbsite._numba.book import array_in, entries
+from gibbsite._numba.book import array_in
 from gibbsite._numba.jit import Integer, inlined
-from gibbsite._numba.pointer import call_pointer, point_at, pointed
-from gibbsite.sampling.observed import Observed, observe, observed_arrays
+from gibbsite._numba.pointer import call_pointer, pointed
+from gibbsite.sampling.observed import Observed, observe
 
 # 1/11!, 1/10!, ..., 1/0!
 _FACTORIALS = tuple(1.0 / math.factorial(k) for k in range(11, -1, -1))
@@ -132,15 +131,6 @@ class Tape(NamedTuple):
             found |= {"recent": (-slack, draws + slack), "trace": (-1e-3, 1.001), "values": (0, most)}
             found["best_x"] = (0, most)
         return found
-
-
-def write_indicators(tape: Tape, x: Array, cond: Floats) -> None:
-    """Set ``cond`` to the indicators of the state, which are used for sites that have not been visited yet."""
-    if tape.offset.size == 0:
-        cond[:] = np.where(x != 0, np.inf, -np.inf)
-    else:
-        cond[:] = 0.0
-        cond[tape.offset[: x.size] + tape.stride * x.astype(np.int64)] = 1.0
 
 
 @inlined
@@ -297,79 +287,3 @@ def _record_rest(book: Ints, values: Array, x: Array, now: float) -> None:
         for i in range(x.size):
             best_x[i] = x[i]
     observe(book, _OBSERVED, x)
-
-
-# When compiled loops need log-potentials for a tape.
-NEVER_NEEDED, FOR_PULSE, EVERY_DRAW = range(3)
-
-
-class Writer(NamedTuple):
-    """How compiled loops record draws on a tape: address of the function, its book, and when log-potentials are due."""
-
-    address: int
-    book: Ints
-    potential: int
-
-
-_NO_WRITER = Writer(0, np.zeros(0, np.int64), NEVER_NEEDED)
-# The latest writer, with the tape and conditionals it belongs to: short loops ask for the same one again and again.
-_latest: tuple[Any, Any, Writer] = (None, None, _NO_WRITER)
-_LONG, _INT, _DOUBLE, _FLOAT = (np.dtype(kind) for kind in (np.int64, np.int32, np.float64, np.float32))
-_NOTHING = np.zeros(0, np.float32)
-
-
-def find_writer(tape: Tape, x: Array, cond: Array, keep: bool) -> Writer:
-    """Return how draws are recorded on a tape, if they are to be kept.
-
-    It holds for as long as the arrays of the tape and ``cond``, the conditionals of the chain, are there.
-    """
-    global _latest
-    if not keep:
-        return _NO_WRITER
-    known, of, found = _latest
-    if known is tape and of is cond:
-        return found
-    every_draw = tape.energy.size > 0 or tape.best.size > 0
-    numbers = tape.angular.size > 0
-    pages = entries(
-        (tape.counters, _LONG),
-        (tape.offset, _LONG),
-        (tape.open_batch, _DOUBLE),
-        (tape.recent if tape.recent.size else _NOTHING, _FLOAT),
-        (tape.total, _DOUBLE),
-        (tape.trace, _DOUBLE if numbers else _FLOAT),
-        (tape.pulse, _DOUBLE),
-        (cond, cond.dtype),
-    )
-    rest = 0
-    others = tape.set_cell.size or tape.sites.size or tape.observed.code.step.size
-    if every_draw or numbers or others:
-        rest = _address(rest_of_numbers if numbers else rest_of_states, x.dtype)
-        pages += entries(
-            (tape.angular, _DOUBLE),
-            (tape.set_start, _LONG),
-            (tape.set_member, _INT),
-            (tape.set_stride, _LONG),
-            (tape.set_cell, _LONG),
-            (tape.sites, _INT),
-            (tape.values, _DOUBLE if numbers else np.dtype(np.int16)),
-            (tape.energy, _DOUBLE),
-            (tape.best, _DOUBLE),
-            (tape.best_x, x.dtype),
-            *observed_arrays(tape.observed),
-        )
-    counted = int(tape.n_marginal > 0 and not numbers)
-    words = [rest, tape.stride, tape.n_marginal, counted, len(tape.trace), 0]
-    found = Writer(
-        address=_address(record_numbers if numbers else record_states, x.dtype),
-        book=np.array(words + pages, np.int64),
-        potential=EVERY_DRAW if every_draw else FOR_PULSE if tape.pulse.size > 0 else NEVER_NEEDED,
-    )
-    _latest = (tape, cond, found)
-    return found
-
-
-@cache
-def _address(entry: Any, states: np.dtype[Any]) -> int:
-    """Return the address of a recording function, compiled for states of a type."""
-    return point_at(entry, np.zeros(1, np.int64), np.zeros(1, states), 0.0, 0)

@@ -106,10 +106,6 @@ class Scan(ABC):
         """Return the default kernel of runs with this scan; None for the default kernel of the model."""
         return None
 
-    def describe(self) -> dict[str, Any]:
-        """Return name and parameters, for plans and reports."""
-        return {"name": type(self).__name__, **vars(self)}
-
 
 class Raster(NamedTuple):
     """Sites 0 .. n - 1, repeated."""

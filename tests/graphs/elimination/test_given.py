@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.elimination.given import Neighbourhoods, plan_elimination, solve_given
+from gibbsite.graphs.graph import compile_graph
 
 
 def random_model(seed: int) -> gs.FactorGraph:

@@ -100,7 +100,7 @@ def test_a_fixed_point_is_fixed(name: str, parallel: bool) -> None:
 
 
 def test_all_kinds_reach_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gibbsite.graphs.compile import compile_graph
+    from gibbsite.graphs.graph import compile_graph
     from gibbsite.inference.mean_field import fixed_point
 
     for name in ("grid", "potts", "mixed"):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import gibbsite as gs
 from gibbsite._numba.jit import compiled_loop
-from gibbsite.graphs.compile import KINDS
+from gibbsite.graphs.graph import KINDS
 from gibbsite.inference.mean_field._sweep import ExpectationWorkspace, bound, make_workspace, mean_log_weights, sweep
 from gibbsite.testing import tiny_models
 from tests.inference.mean_field.oracle import Oracle, random_law

@@ -10,7 +10,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite._numba.random.generators import stream
-from gibbsite.graphs.compile import KINDS
+from gibbsite.graphs.graph import KINDS
 from gibbsite.inference.exact.transition import unit_matrix
 from gibbsite.kernels.base import alone
 from gibbsite.sampling.record import lay_out

@@ -11,7 +11,7 @@ import pytest
 import gibbsite as gs
 from gibbsite._numba.jit import compiled
 from gibbsite._numba.random.generators import load, stream
-from gibbsite.graphs.compile import KINDS
+from gibbsite.graphs.graph import KINDS
 from gibbsite.kernels.base import step, transition
 from gibbsite.sampling import executor
 from gibbsite.testing import tiny_models

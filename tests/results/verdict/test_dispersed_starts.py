@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.inference.exact.enumeration import enumerate_states
 from gibbsite.inference.exact.transition import sweep_matrix
 from gibbsite.models.tempered import temper

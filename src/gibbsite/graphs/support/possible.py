@@ -18,8 +18,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Bools, Codes, Ints, Positions
 from gibbsite._numba.jit import called, compiled_loop, interpreted
 from gibbsite.errors import SupportError
-from gibbsite.graphs.compile import as_tables
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, as_tables
 from gibbsite.graphs.rows import row_lengths, row_starts
 from gibbsite.models.factorgraph import FactorGraph
 

@@ -16,8 +16,7 @@ from gibbsite._common.wording import unknown
 from gibbsite._numba.jit import compiled, interpreted
 from gibbsite._numba.random.generators import load, store, uniform
 from gibbsite.errors import ArgumentError, SupportError
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.graphs.support.possible import (
     LiveStates,
     Support,
@@ -107,10 +106,19 @@ def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Gen
     c = support.constraints
     words = rng.integers(1, 2**64, 4, np.uint64)
     culprits, fewest = np.full(3, -1), c.table.size + 1
+    kept = graph.cache.get(_Drawing) or graph.cache.put(_Drawing(find_draw_order(graph.require_model(), graph)))
+    living = np.flatnonzero(board.alive)
+    first = np.cumsum(board.living) - board.living
     for attempt in range(tries):
         effort = 4**attempt
         patience = effort * (_PATIENCE + _PATIENCE_PER_FACTOR * c.table.size)
-        x = _draw(support, board, graph, rng, words)
+        if kept.network is not None:  # draw forward
+            x: Codes = np.zeros(graph.n_sites, graph.state_dtype)
+            steps = _STEPS_TO_DRAW * (graph.n_cells + kept.network[0].member.size)
+            with interpreted(steps, least_charge=steps):
+                draw_forward(*kept.network, board.alive, x, words)
+        else:  # the k-th living cell of each site, k uniform
+            x = (living[first + rng.integers(0, board.living)] - c.offset[:-1]).astype(graph.state_dtype)
         if not broken_factors(c, x).size:
             return x, False, np.full(3, -1)
         from gibbsite.graphs.support.backtracking import FOUND, IMPOSSIBLE, search
@@ -132,25 +140,6 @@ def _solve(support: Support, board: LiveStates, graph: Graph, rng: np.random.Gen
         if answer == IMPOSSIBLE:
             return None, True, culprits
     return None, False, culprits
-
-
-def _draw(support: Support, board: LiveStates, graph: Graph, rng: np.random.Generator, words: Words64) -> Codes:
-    """Draw a state of living codes: forward in a network, otherwise each site independently."""
-    kept = graph.cache.get(_Drawing)
-    if kept is None:
-        kept = graph.cache.put(_Drawing(find_draw_order(graph.require_model(), graph)))
-    if kept.network is not None:
-        x = np.zeros(graph.n_sites, graph.state_dtype)
-        steps = _STEPS_TO_DRAW * (graph.n_cells + kept.network[0].member.size)
-        with interpreted(steps, least_charge=steps):
-            draw_forward(*kept.network, board.alive, x, words)
-        return x
-    # the k-th living cell of a site, k uniform
-    living = np.flatnonzero(board.alive)
-    first = np.cumsum(board.living) - board.living
-    cells = living[first + rng.integers(0, board.living)]
-    drawn: Codes = (cells - support.constraints.offset[:-1]).astype(graph.state_dtype)
-    return drawn
 
 
 def _uniform_codes(graph: Graph, rng: np.random.Generator) -> Codes:

@@ -23,8 +23,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._numba.jit import Integer, compiled_loop, inlined
-from gibbsite.graphs.compile import as_tables
-from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.graph import Graph, as_tables, seal
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_lengths, row_starts
 from gibbsite.graphs.support.possible import alive_states

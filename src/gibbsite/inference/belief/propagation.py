@@ -30,8 +30,7 @@ from gibbsite._common.arrays import Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import announcing, interpreted
 from gibbsite.errors import ArgumentError, ConvergenceWarning, SupportError
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.inference.belief.lattice import OddsLattice, lay_out_lattice, summarise_lattice, sweep_lattice
 from gibbsite.inference.belief.layout import MessageGraph, grow_forests, lay_out, raise_to, sealed
 from gibbsite.inference.belief.messages import LEAST, LogMessages, Messages, PlainMessages, gather_beliefs, new_messages

@@ -17,7 +17,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, SupportError, TooLargeError
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.models import FactorGraph
 

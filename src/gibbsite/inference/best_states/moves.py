@@ -24,8 +24,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Bools, Floats
 from gibbsite._numba.jit import interpreted
 from gibbsite._numba.pointer import point_at
-from gibbsite.graphs.compile import as_tables
-from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.graph import Graph, as_tables, seal
 from gibbsite.graphs.kinds.distance import DistanceGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.blocks.cover import Limit, cover_sites, grow_block, tie_factors, tie_sites

@@ -22,7 +22,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Ints
 from gibbsite._common.wording import missing
 from gibbsite.errors import GibbsiteError
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.sampling.progress import Status, catch_interrupt
 

@@ -12,7 +12,8 @@ from gibbsite._common.arrays import Array
 from gibbsite._common.boundary import Fail, Wanted, admit, between, check_header, fits
 from gibbsite.errors import CheckpointError
 from gibbsite.inference.best_states.searcher import BLOCKS, CUTSETS, SINGLE, Searcher
-from gibbsite.sampling.checkpoint import check_stored, failure, flatten, load_checkpoint, restore
+from gibbsite.sampling.checkpoint import failure, load_checkpoint
+from gibbsite.sampling.stored_tuples import check_stored, flatten, restore
 from gibbsite.scans.base import period
 
 #: Version of the content; a new one for every change of what is kept, or of how a search continues from it.

@@ -27,7 +27,7 @@ from gibbsite.inference.best_states.saving import load_search, pack_search
 from gibbsite.inference.best_states.searcher import BLOCKS, CUTSETS, ROUNDING, SINGLE, Searcher, Task, clock
 from gibbsite.sampling.checkpoint import Checkpoint, hold_checkpoint, read_checkpoint, save_checkpoint
 from gibbsite.sampling.executor import Threads, read_threads
-from gibbsite.sampling.plan import as_data, package_version, read_entropy
+from gibbsite.sampling.plan import as_data, describe_scan, package_version, read_entropy
 from gibbsite.sampling.progress import Status, catch_interrupt, choose_progress
 from gibbsite.sampling.setup import read_length
 from gibbsite.scans.base import Scan
@@ -194,7 +194,7 @@ def search_best(
             "gibbsite": package_version(),
             "model": task.graph.digest,
             "kernel": {"name": "AnnealedGibbs", "hot": task.range.hot, "cold": task.range.cold},
-            "scan": as_data(task.scan.describe()),
+            "scan": describe_scan(task.scan),
             "chains": chains,
             "entropy": entropy,
             "start": None if start is None else str(as_data(start)),

@@ -59,7 +59,7 @@ def outline(model: FactorGraph, rng: int | None = None) -> Outline:
     """Reduce a model and find an elimination order; models of the same structure share the order."""
     reduction = reduce_model(model)
     rng = 0 if rng is None else check_integer("rng", rng, 0)
-    kept = model.shared.find(_Orders, _Orders)
+    kept = model.shared[_Orders]
     known = kept.get(rng)
     if known is not None and np.array_equal(known[0], reduction.alive):
         return Outline(reduction, *known[1:])

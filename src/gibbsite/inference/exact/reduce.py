@@ -14,7 +14,7 @@ import numpy as np
 from gibbsite._common.arrays import Bools, Floats, Ints
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import SupportError
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.rows import row_lengths, row_starts
 from gibbsite.graphs.support.possible import alive_states

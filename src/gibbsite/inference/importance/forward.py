@@ -15,8 +15,8 @@ from gibbsite._common.arrays import Bools, Floats, Integers, Ints, Words32
 from gibbsite._common.wording import unknown
 from gibbsite._numba.random.generators import chain_key, stream
 from gibbsite.errors import ArgumentError, SupportError
-from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.elimination.order import find_order, interaction_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.rows import row_starts
 from gibbsite.graphs.support.possible import alive_states, evidence_text, has_zeros
 from gibbsite.inference.importance.base import ImportanceProposal, SourceSettings, WeightedSource, register

@@ -12,7 +12,7 @@ from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.color import markov_graph
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.kinds.potts import PottsGraph

@@ -11,7 +11,7 @@ from gibbsite._common.arguments import checked, describe, is_number
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.inference.influence.blocks import BlockDecay, BlockOrder, collapse
 from gibbsite.inference.influence.bound import choose_influence, read_target
 from gibbsite.inference.influence.matrix import Influence

@@ -12,7 +12,7 @@ from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.wording import unknown
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.graphs.support.start import start_states
 from gibbsite.inference.influence.blocks import BlockOrder

@@ -15,7 +15,7 @@ from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite._common.boundary import Wanted, between, check_header
 from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.inference.influence.blocks import BlockOrder, collapse, descend_blocks
 from gibbsite.inference.influence.bound import choose_influence, read_target
 from gibbsite.inference.influence.certificate import Certificate, certify, read_scan

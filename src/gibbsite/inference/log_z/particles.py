@@ -19,8 +19,7 @@ from gibbsite._common.arrays import Array, Bools, Floats, Ints, Positions, Words
 from gibbsite._numba.jit import compiled_loop
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import IncompatibleError
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.graphs.local import log_potential
 from gibbsite.inference.sampling import sample
 from gibbsite.kernels.base import Buffer, alone

@@ -29,8 +29,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import announcing, interpreted
 from gibbsite.errors import ArgumentError, ConvergenceWarning
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.graphs.support.possible import alive_states
 from gibbsite.graphs.support.start import find_start
 from gibbsite.inference.mean_field._sweep import KINDS, ExpectationWorkspace, bound, make_workspace, sweep

@@ -22,7 +22,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats
 from gibbsite._numba.jit import clock
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.inference.belief.layout import MessageGraph, lay_out
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, called, implement, inlined
 from gibbsite._numba.random.generators import BLOCK, BYTES, WORDS, Words, fill_keyed, single_word
 from gibbsite.graphs.color import color_sites
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.nearness import rank_sites

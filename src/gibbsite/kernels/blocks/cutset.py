@@ -25,9 +25,8 @@ from gibbsite._numba.jit import Integer, compiled, implement, inlined, interpret
 from gibbsite._numba.pointer import call_pointer, point_at
 from gibbsite._numba.random.generators import Words, load, store
 from gibbsite.errors import ArgumentError, TooLargeError
-from gibbsite.graphs.compile import KINDS, as_tables
 from gibbsite.graphs.elimination.order import EliminationOrder
-from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.graph import KINDS, Graph, as_tables, seal
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.base import Kernel, step, transition
 from gibbsite.kernels.blocks.cover import choose_rest, tie_sites

@@ -20,8 +20,7 @@ from gibbsite._common.cache import Recent
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, TooLargeError
-from gibbsite.graphs.compile import KINDS, as_tables
-from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.graph import KINDS, Graph, as_tables, seal
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.graphs.support.reach import leads_to
 from gibbsite.kernels.base import Kernel

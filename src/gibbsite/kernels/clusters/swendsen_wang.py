@@ -24,8 +24,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Ints, Ints16, Ints32, Words32, Words64
 from gibbsite._numba.jit import Integer, generic, implement, inlined
 from gibbsite._numba.random.generators import Words, below, uniform
-from gibbsite.graphs.compile import KINDS
-from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.graph import KINDS, Graph, seal
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.rows import row_starts

@@ -23,8 +23,7 @@ from gibbsite._common.arrays import Array, Floats, Ints, Ints16, Ints32, Words32
 from gibbsite._common.cache import Recent
 from gibbsite._numba.jit import Integer, compiled_loop, implement, inlined
 from gibbsite._numba.random.generators import Words, below, load, store, stream, uniform
-from gibbsite.graphs.compile import KINDS
-from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.graph import KINDS, Graph, seal
 from gibbsite.graphs.local import from_logs
 from gibbsite.graphs.rows import build_rows
 from gibbsite.kernels.base import Kernel, step, transition

@@ -30,8 +30,7 @@ from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import Integer, called, implement, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.errors import ArgumentError
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.local import log_odds, log_weights

@@ -89,7 +89,7 @@ def find_blankets(graph: Graph, own: bool) -> Blankets:
 
     With ``own``, the state of the site itself is part of its configuration.
     """
-    kept = graph.shared.find(_KeptBlankets, _KeptBlankets)
+    kept = graph.shared[_KeptBlankets]
     if own not in kept:
         kept[own] = _number(graph, own)
     return kept[own]

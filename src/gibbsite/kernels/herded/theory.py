@@ -25,7 +25,7 @@ from gibbsite._common.wording import Text, argument, part
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, GibbsiteError, IncompatibleError, TooLargeError
 from gibbsite.graphs.color import markov_graph
-from gibbsite.graphs.compile import as_tables, compile_graph
+from gibbsite.graphs.graph import as_tables, compile_graph
 from gibbsite.graphs.kinds.distance import DistanceGraph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph

@@ -40,8 +40,7 @@ from gibbsite._common.wording import argument, part
 from gibbsite._numba.jit import Integer, generic, implement, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.errors import ArgumentError, IncompatibleError
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.graph import Graph, compile_graph, seal
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import from_logs
 from gibbsite.kernels.base import Kernel

@@ -19,8 +19,7 @@ from gibbsite._common.wording import argument, in_python, part
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words, bits
 from gibbsite.errors import ArgumentError, IncompatibleError, SamplingError
-from gibbsite.graphs.compile import KINDS, as_tables, compile_graph
-from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.graph import KINDS, Graph, as_tables, compile_graph, seal
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.kernels.base import Kernel, step

@@ -31,8 +31,7 @@ from gibbsite._common.arrays import Array, Bytes, Floats, Ints, Ints32, Words32,
 from gibbsite._numba.jit import Integer, compiled, generic, implement, inlined
 from gibbsite._numba.random.generators import Words, below, load, store
 from gibbsite.graphs.color import markov_graph
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.graphs.local import log_weights
 from gibbsite.kernels.base import Kernel, Span, visit
 from gibbsite.kernels.clusters.swendsen_wang import SwendsenWang

@@ -19,8 +19,7 @@ from gibbsite._numba.intrinsic import wait_for_all
 from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.packed import pack_values, take
 from gibbsite._numba.random.generators import Words, uniform
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.graphs.kinds.pairwise import PairwiseGraph
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.graphs.local import log_potential

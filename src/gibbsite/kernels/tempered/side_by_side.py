@@ -21,8 +21,7 @@ from gibbsite._common.arrays import Array, Floats, Ints, Ints8, Words32, Words64
 from gibbsite._numba.jit import Integer, called, implement, inlined
 from gibbsite._numba.lane_sums import LANES, sum_lanes
 from gibbsite._numba.random.generators import WORDS, Words
-from gibbsite.graphs.compile import compile_graph
-from gibbsite.graphs.graph import Graph
+from gibbsite.graphs.graph import Graph, compile_graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Kernel, Span, visit

@@ -13,7 +13,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.color import color_sites
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.models import FactorGraph, Gaussian, Model
 from gibbsite.models.lattice import LatticeFactors
 from gibbsite.results.compare import read_table

@@ -26,7 +26,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Bools, Floats, Positions, Words64
 from gibbsite.errors import SamplingError, SupportError
-from gibbsite.graphs.compile import compile_graph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.support.given import start_values
 from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.graphs.support.start import find_start

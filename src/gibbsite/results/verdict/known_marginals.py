@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gibbsite._common.arrays import Bools, Floats, Positions
-from gibbsite.graphs.compile import compile_graph
 from gibbsite.graphs.elimination.given import LOWEST_LOG, Neighbourhoods, Plan, plan_elimination, solve_given
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.models import FactorGraph
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.verdict.convergence import Look

@@ -15,9 +15,9 @@ import numpy as np
 
 from gibbsite._common.arrays import Array
 from gibbsite.errors import SamplingError
-from gibbsite.sampling.checkpoint import flatten, restore
 from gibbsite.sampling.driver import Driver
 from gibbsite.sampling.setup import Recipe, Setup
+from gibbsite.sampling.stored_tuples import flatten, restore
 from gibbsite.sampling.sweep import State
 from gibbsite.sampling.tape import BATCHES, DRAWS, FILL, LENGTH, Tape
 

@@ -24,8 +24,7 @@ from gibbsite._numba.exponential import exp_below
 from gibbsite._numba.jit import Integer, called, implement
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite.errors import IncompatibleError
-from gibbsite.graphs.compile import KINDS
-from gibbsite.graphs.graph import Graph, seal
+from gibbsite.graphs.graph import KINDS, Graph, seal
 from gibbsite.inference.exact.plan import outline
 from gibbsite.inference.importance.base import BLOCK, SourceSettings
 from gibbsite.inference.importance.mini_buckets.buckets import largest_table, plan_buckets

@@ -17,14 +17,14 @@ from gibbsite._numba.jit import clock
 from gibbsite._numba.random.generators import stream
 from gibbsite.kernels.base import Team
 from gibbsite.sampling.batched_layouts import PackedLayout
-from gibbsite.sampling.checkpoint import flatten, restore
 from gibbsite.sampling.executor import Threads
 from gibbsite.sampling.executors.partitions.draws import Demand
 from gibbsite.sampling.executors.partitions.halo import Halo
 from gibbsite.sampling.executors.partitions.links import Link
 from gibbsite.sampling.executors.partitions.slices import move_stretches, record_stretch, tape_of_cells
-from gibbsite.sampling.sweep import State
-from gibbsite.sampling.tape import ADDED, BATCHES, COUNT, DRAWS, FILL, LENGTH, Tape, Writer, find_writer, pulse_due
+from gibbsite.sampling.stored_tuples import flatten, restore
+from gibbsite.sampling.sweep import State, Writer, find_writer
+from gibbsite.sampling.tape import ADDED, BATCHES, COUNT, DRAWS, FILL, LENGTH, Tape, pulse_due
 
 Arrays = dict[str, Array]
 

@@ -24,8 +24,8 @@ from gibbsite.sampling.executors.partitions.host import (
 )
 from gibbsite.sampling.executors.partitions.slices import record_stretch, state_potential
 from gibbsite.sampling.layout import LEAST_CHAINS, LEAST_COLORED, ChainLayout
-from gibbsite.sampling.sweep import State
-from gibbsite.sampling.tape import COUNT, DRAWS, EVERY_DRAW, Tape, find_writer, pulse_due
+from gibbsite.sampling.sweep import EVERY_DRAW, State, find_writer
+from gibbsite.sampling.tape import COUNT, DRAWS, Tape, pulse_due
 
 
 def check_layout(layout: ChainLayout) -> PackedLayout:

@@ -39,17 +39,8 @@ from gibbsite.sampling.executors.segment import (
 from gibbsite.sampling.executors.versions import differences, refuse_others
 from gibbsite.sampling.layout import ChainLayout
 from gibbsite.sampling.setup import Recipe, Setup
-from gibbsite.sampling.sweep import State
-from gibbsite.sampling.tape import (
-    CONDITIONAL,
-    COUNT,
-    EVERY_DRAW,
-    FOR_PULSE,
-    Tape,
-    find_writer,
-    pulse_due,
-    write_indicators,
-)
+from gibbsite.sampling.sweep import EVERY_DRAW, FOR_PULSE, State, find_writer, write_indicators
+from gibbsite.sampling.tape import CONDITIONAL, COUNT, Tape, pulse_due
 
 
 class Block(NamedTuple):

@@ -17,7 +17,8 @@ from gibbsite._numba.random.generators import load
 from gibbsite.graphs.local import log_potential
 from gibbsite.kernels.base import Span, Team, visit
 from gibbsite.sampling.observed import NOTHING_OBSERVED
-from gibbsite.sampling.tape import Tape, Writer
+from gibbsite.sampling.sweep import Writer
+from gibbsite.sampling.tape import Tape
 
 # What tapes have besides marginals.
 _OTHERS = ("set_start", "set_member", "set_stride", "set_cell", "sites", "values", "energy", "best", "best_x")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gibbsite as gs
 from gibbsite._numba.jit import compiled
-from gibbsite.graphs.compile import KINDS
+from gibbsite.graphs.graph import KINDS
 from gibbsite.graphs.local import log_potential, weights
 from gibbsite.graphs.rows import MANY, gather, sum_ends
 from gibbsite.testing import tiny_models

@@ -1,0 +1,309 @@
+"""What a run has recorded: the numbers of every cell, and the verdict on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32, Positions
+from gibbsite.errors import ArgumentError
+from gibbsite.results.answer import Answer, Diagnostics
+from gibbsite.results.measure.measurement import CellNumbers, count_chances, count_states, measure_cells, without_floor
+from gibbsite.results.table import SiteTable, observed_cells
+from gibbsite.results.verdict.convergence import INDEPENDENT, MOST_JUDGED, Check, Look, Unreached, judge
+
+if TYPE_CHECKING:
+    from gibbsite.models.domain import Domains
+    from gibbsite.results.observables import Observables
+    from gibbsite.results.tempering import Tempering
+    from gibbsite.sampling.recorders.base import OpenRecorder
+
+
+@dataclass(frozen=True)
+class JointSets:
+    """Recorded sets of sites in compressed rows; see ``Result.joint``."""
+
+    start: Ints
+    member: Ints32
+    cell: Ints
+    n_joint: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measured(Answer):
+    """The records of a run, which its verdict is about; :class:`gibbsite.Result` explains the fields and adds views."""
+
+    plan: Any
+    domains: Domains
+    evidence: dict[str, Any]
+    evidence_labels: dict[str, tuple[Any, ...]]
+    binary: bool
+    n_marginal: int
+    n_draws: int
+    warmup: int
+    totals: Floats
+    trace: Array
+    length: int
+    sets: JointSets
+    draw_sites: Ints32
+    draws: Array
+    energy: Floats
+    bests: Floats
+    best_x: Array
+    unreached: tuple[Unreached, ...] = ()
+    visit_times: Floats = field(default_factory=lambda: np.zeros(0))
+    errors: str = "draws"
+    period: int | None = None
+    remarks: tuple[str, ...] = ()
+    report: dict[str, float] = field(default_factory=dict)
+    kept: dict[str, Array] = field(default_factory=dict)
+    pulse: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    look: Look | str = "not needed"
+    doubts: tuple[str, ...] = ()
+    asked: Positions | None = None
+    open: tuple[OpenRecorder, ...] = ()
+    blocks: tuple[Floats, ...] = ()
+    interrupted: bool = False
+    means: Floats | None = None
+    task: str = "MAR"
+    accuracy: float | None = None
+    check: Check | None = None
+    seconds: float = field(default=float("nan"), compare=False)
+
+    @property
+    def chains(self) -> int:
+        """Number of chains."""
+        return len(self.totals)
+
+    @cached_property
+    def numbers(self) -> CellNumbers:
+        """Mean, standard error, effective size and R-hat of every cell."""
+        cells = self.number_cells
+        found = self.totals, self.trace, self.n_draws, self.length, self.errors, cells
+        if not cells.size:
+            known = measure_cells(*found)
+            if self.look == INDEPENDENT or self.visit_times.size:
+                known = self._corrected(known, self.trace, np.arange(known.mean.size))
+            return known
+        real = self.domains.numbers
+        return measure_cells(*found, self.domains.angular[real], self.domains.bounds[0][real])
+
+    def measure(self, cells: Positions) -> CellNumbers:
+        """Return the numbers of some cells; cheaper than all of :attr:`numbers` for a very large model."""
+        if "numbers" in self.__dict__ or self.totals.shape[1] <= MOST_JUDGED or self.number_cells.size:
+            return self.numbers.of(cells)
+        # np.take is much faster here than an index
+        some = np.take(self.totals, cells, axis=1), np.take(self.trace, cells, axis=2)
+        known = measure_cells(*some, self.n_draws, self.length, self.errors)
+        return self._corrected(known, some[1], cells)
+
+    def _corrected(self, known: CellNumbers, trace: Array, cells: Positions) -> CellNumbers:
+        """Return numbers of cells, corrected for independent draws or for the length of visits."""
+        if self.look == INDEPENDENT:
+            return without_floor(known, trace)
+        if not self.visit_times.size:
+            return known
+        times = np.ones(cells.size)
+        marginal = cells < self.visit_times.size
+        times[marginal] = self.visit_times[cells[marginal]]
+        return count_chances(known, times, float(self.chains * self.n_draws * self.plan.thin))
+
+    def judged(self, **found: Any) -> Self:
+        """Return the result with other findings about it; numbers are not computed again."""
+        other = replace(self, **found)
+        if not np.array_equal(other.visit_times, self.visit_times):
+            return other
+        for name in ("numbers", "_even_selection"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
+
+    @cached_property
+    def _even_selection(self) -> tuple[Positions, CellNumbers]:
+        """Cells by which a very large model is judged, and their numbers."""
+        pick = np.linspace(0, self.totals.shape[1] - 1, MOST_JUDGED).astype(np.intp)
+        if self.asked is not None:
+            pick = np.union1d(pick, self.asked_cells)
+        return pick, self.measure(pick)
+
+    @cached_property
+    def asked_cells(self) -> Positions:
+        """Marginal cells of the sites that were asked for, in their order."""
+        if self.asked is None or not self.n_marginal:
+            return np.arange(self.n_marginal)
+        return self._cells_of(np.unique(self.asked))
+
+    def _cells_of(self, positions: Positions) -> Positions:
+        """Return the marginal cells of some sites, one site after another."""
+        if self.binary:
+            return positions
+        cards = np.asarray(self.domains.cards, np.intp)[positions]
+        first = np.repeat(self.domains.offset[positions] - (np.cumsum(cards) - cards), cards)
+        return np.asarray(first + np.arange(first.size), np.intp)
+
+    def _is_asked(self, cells: Positions) -> Bools | None:
+        """Tell which cells are judged as asked for: of certain sites, or recorded besides; None: all."""
+        if self.asked is None or not self.n_marginal:
+            return None
+        return (cells >= self.n_marginal) | np.isin(cells, self.asked_cells)
+
+    @cached_property
+    def number_cells(self) -> Positions:
+        """Cells that are values of numbers, not probabilities."""
+        numbers = self.domains.numbers
+        if not self.n_marginal or not numbers.any():
+            return np.zeros(0, np.intp)
+        cards = np.asarray(self.domains.cards, np.intp)
+        return (np.cumsum(cards) - cards)[numbers]
+
+    @cached_property
+    def _moment_cells(self) -> frozenset[int]:
+        """Cells that are means or standard deviations of numbers."""
+        return frozenset(self.number_cells.tolist()) | frozenset((self.number_cells + 1).tolist())
+
+    def _table(self, cells: Floats, complement: bool, certain: float, other: float) -> SiteTable:
+        observed = observed_cells(self.evidence, self.evidence_labels, certain, other)
+        if not self.n_marginal and self.domains.n_sites:
+            chosen = self._chosen_sites
+            if not chosen.size:
+                nothing = np.full(self.domains.n_sites if self.binary else int(self.domains.cards.sum()), np.nan)
+                return SiteTable(self.domains, nothing, self.binary, complement, observed)
+            domains = self.domains.among(self.sets.member[self.sets.start[chosen]])
+            first = np.repeat(self.sets.cell[chosen] - domains.offset[:-1], domains.cards)
+            return SiteTable(domains, cells[first + np.arange(first.size)], False, complement, observed)
+        return SiteTable(self.domains, cells[: self.n_marginal], self.binary, complement, observed)
+
+    @property
+    def _chosen_sites(self) -> Positions:
+        """Recorded sets of one site: where marginals are those of chosen sites, these."""
+        return np.flatnonzero(np.diff(self.sets.start)[: self.sets.n_joint] == 1)
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """The verdict: ``converged`` and the numbers behind it."""
+        cells = self.totals.shape[1]
+        name = self._cell_name
+        if cells > MOST_JUDGED and not self.number_cells.size:
+            pick, numbers = self._even_selection
+            name = lambda cell: self._cell_name(int(pick[cell]))  # noqa: E731
+        else:
+            numbers, pick = self.numbers, np.arange(cells)
+        asked = None if self.asked is None else self._is_asked(pick)
+        if not numbers.mean.size and self.draws.size:
+            # No probabilities were recorded: the draws tell whether the chains agree.
+            real = self.domains.numbers[self.draw_sites]
+            cards = np.asarray(self.domains.cards)[self.draw_sites]
+            angular, low = (part[self.draw_sites] for part in (self.domains.angular, self.domains.bounds[0]))
+            found, values = count_states(self.draws, cards, angular)
+            numbers = measure_cells(*found, self.errors, values, angular[real], low[real])
+            name = self._draw_name
+        blind = not numbers.mean.size and self.domains.n_sites > 0
+        return judge(
+            numbers,
+            len(self.totals),
+            self.n_draws,
+            self.unreached,
+            name,
+            blind,
+            self.errors,
+            self.period,
+            self.bests,
+            self.pulse,
+            self.look,
+            cells,
+            self._observed_numbers() if self.open else (),
+            self.doubts,
+            asked,
+            task=self.task,
+            accuracy=self.accuracy,
+            log_z_error=self.log_z_error if self.task == "PR" else None,
+            check=self.check,
+        )
+
+    def _observed_numbers(self) -> list[tuple[str, float, float]]:
+        """Return name, R-hat and effective size of every value that was observed and is no constant."""
+        found = []
+        for estimate in (self.observables[r.key] for r in self.open if r.key in self.observables):
+            numbers = (np.atleast_1d(part) for part in (estimate.sd, estimate.rhat, estimate.ess))
+            for value, sd, rhat, ess in zip(estimate.names, *numbers, strict=True):
+                if sd > 0 and np.isfinite(ess):
+                    found.append((f"{estimate.name} {value}".rstrip(), float(rhat), float(ess)))
+        return found
+
+    def _cell_name(self, cell: int) -> str:
+        if cell >= self.n_marginal:
+            set_of = int(np.searchsorted(self.sets.cell, cell, side="right")) - 1
+            first, last = self.sets.start[set_of : set_of + 2]
+            names = ", ".join(self.domains.names[int(i)] for i in self.sets.member[first:last])
+            return f"({names}) configuration {cell - int(self.sets.cell[set_of])}"
+        if self.binary:
+            return f"{self.domains.names[cell]} = {self.domains.labels(cell)[1]}"
+        return self._state_name(cell, np.arange(self.domains.n_sites))
+
+    def _draw_name(self, cell: int) -> str:
+        return self._state_name(cell, self.draw_sites)
+
+    def _state_name(self, cell: int, sites: Ints | Ints32) -> str:
+        """Return the name of a cell, counted over the states of some sites."""
+        offset = np.concatenate([[0], np.cumsum(np.asarray(self.domains.cards)[sites], dtype=np.int64)])
+        number = int(np.searchsorted(offset, cell, side="right")) - 1
+        site, code = int(sites[number]), cell - int(offset[number])
+        name, label = self.domains.names[site], self.domains.labels(site)[code]
+        return f"{label} of {name}" if self.domains.numbers[site] else f"{name} = {label}"
+
+    @cached_property
+    def observables(self) -> Observables:
+        """Quantities that were observed, by name: mean, mcse, ess, tau, ...; see :class:`gs.Observable`.
+
+        Recorded energies are among them.
+        """
+        from gibbsite.results.observables import make_observables
+
+        return make_observables(self)
+
+    @cached_property
+    def tempering(self) -> Tempering:
+        """What a tempered run tells about its rungs: round trips, rates of swaps, the barrier, log Z."""
+        from gibbsite.results.tempering import Tempering
+
+        if "betas" not in self.kept:
+            raise ArgumentError("The run was not tempered; sample with gs.Tempered().")
+        return Tempering(self.kept)
+
+    @property
+    def log_z(self) -> float | None:
+        """Natural logarithm of the partition function, by a tempered run; None otherwise."""
+        return self.tempering.log_z if "betas" in self.kept else None
+
+    @property
+    def log_z_error(self) -> float | None:
+        """Standard error of :attr:`log_z`."""
+        return self.tempering.log_z_error if "betas" in self.kept else None
+
+    @property
+    def log_potential(self) -> float | None:
+        """Largest log-potential seen, if the best state was recorded."""
+        return float(self.bests.max()) if self.bests.size else None
+
+    @property
+    def assignment_codes(self) -> Array | None:
+        """The same state as codes, or numbers, of the free sites."""
+        return self.best_x if self.bests.size else None
+
+    @cached_property
+    def assignment(self) -> dict[str, Any] | None:
+        """The state of largest log-potential seen, by name and label, observed sites included.
+
+        None if it was not recorded; add ``gs.recorders.BestState()`` to ``record``.
+        """
+        if not self.bests.size:
+            return None
+        codes, real = self.best_x.tolist(), self.domains.numbers
+        named = {
+            name: codes[i] if real[i] else self.domains.labels(i)[int(codes[i])]
+            for i, name in enumerate(self.domains.names.all())
+        }
+        return {**named, **self.evidence}
