@@ -48,6 +48,7 @@ def test_absurd_sizes_are_refused_at_once() -> None:
         lambda: gs.LogDensity(bell, dim=10**12),
         lambda: gs.infer(table(), method="gibbs", chains=10**9),
         lambda: gs.Observable("m", bell, size=10**9),
+        lambda: gs.couple(grid(), pairs=10**400),
         lambda: gs.sample(grid(), gs.Wolff(clusters=10**18)),
         lambda: gs.applications.denoise(np.tri(8), sigma=0.1, levels=10**18),
         lambda: gs.inference.check_conditionals(gs.Conditionals({"a": _draw}, log_density=bell), places=10**9),
