@@ -131,6 +131,14 @@ def test_starts_and_ranges() -> None:
     assert low.info["beta_range"] == [1e9, 1e9]
 
 
+@pytest.mark.parametrize("size", [20, 100, 2000])
+def test_the_last_temperature_leaves_few_variables_of_the_whole_problem_excited(size: int) -> None:
+    ring = dimod.BinaryQuadraticModel({}, {(i, (i + 1) % size): -1.0 for i in range(size)}, 0.0, "SPIN")
+    _, cold = SAMPLER.sample(ring, num_reads=1, num_sweeps=2, seed=1).info["beta_range"]
+    # to turn a spin whose neighbours agree with it costs 4
+    assert size * np.exp(-4.0 * cold) == pytest.approx(min(0.3, 1e-3 * size))
+
+
 def test_ctrl_c_returns_the_reads_so_far() -> None:
     def press(status: Any) -> None:
         signal.raise_signal(signal.SIGINT)

@@ -18,7 +18,7 @@ from gibbsite.kernels.gibbs.uphill import go_uphill, measure_drops
 
 _STATES, _SITES = 4, 100_000  # number of random states, and the number of sites for which one state is enough
 _SMALLEST = 0.05  # share of the smallest differences at local maxima, which are raised because they are not typical
-_EXCITED = 1e-3  # share of sites that leave their best state at the last temperature
+EXCITED = 1e-3  # share of sites that leave their best state at the last temperature
 _LEAST_RATIO = 3.0  # of the first temperature to the last
 
 
@@ -26,16 +26,17 @@ class TemperatureRange(NamedTuple):
     """The range of temperatures in which a model freezes."""
 
     # hot, cold: at ``hot`` half of all sites in a random state take each of their states with comparable probabilities;
-    # at ``cold`` one site of a thousand leaves its best state in a sweep
+    # at ``cold`` a given share of all sites, such as one of a thousand, leaves its best state in a sweep
     hot: float
     cold: float
     steep: float  # a difference of log-weights that only one site of ten exceeds in a random state
 
 
-def temperature_range(graph: Graph) -> TemperatureRange:
+def temperature_range(graph: Graph, excited: float = EXCITED) -> TemperatureRange:
     """Find the range of temperatures of a model; the result is the same for equal graphs.
 
-    Zeros are ignored, because no temperature makes an impossible state possible.
+    Zeros are ignored, because no temperature makes an impossible state possible. ``excited`` is the share of sites that
+    leave their best state at the last temperature.
 
     Examples
     --------
@@ -65,19 +66,19 @@ def temperature_range(graph: Graph) -> TemperatureRange:
         return TemperatureRange(1.0, 1.0 / _LEAST_RATIO, 1.0)
     hot, steep = (float(np.quantile(steps, q)) for q in (0.5, 0.9))
     gaps = np.maximum(gaps, np.quantile(gaps, _SMALLEST))
-    return TemperatureRange(hot, min(_freezing(gaps), hot / _LEAST_RATIO), steep)
+    return TemperatureRange(hot, min(_freezing(gaps, excited), hot / _LEAST_RATIO), steep)
 
 
 def _positive(drops: Floats) -> Floats:
     return drops[np.isfinite(drops) & (drops > 0.0)]
 
 
-def _freezing(gaps: Floats) -> float:
-    """Return the temperature at which the given share of sites is excited, by bisection."""
+def _freezing(gaps: Floats, excited: float) -> float:
+    """Return the temperature at which a share of sites is excited, by bisection."""
     low, high = np.log(gaps.min() / 100.0), np.log(gaps.max())
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if np.exp(-gaps / np.exp(middle)).mean() > _EXCITED:
+        if np.exp(-gaps / np.exp(middle)).mean() > excited:
             high = middle
         else:
             low = middle
