@@ -68,6 +68,7 @@ PARTS = {
             "Sites in any order",
             "Grids whose sites are shuffled, and minibatches at random positions, by processor time.",
         ),
+        Part("checks", "Checks of a verdict", "Seconds of whole calls without and with the checks, warm."),
         Part("importance", "Weighted draws", "Draws per second, and errors after five seconds."),
         Part("speed", "One site after another", "The scans that move one site at a time, and what recording costs."),
         Part("peers", "Peers", "Other samplers on the same models in the same race, on one thread.", on_request=True),
