@@ -195,7 +195,9 @@ def try_once(suite: str, number: int) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         try:
             answer: Any = (
-                gs.infer(model, method="gibbs", accuracy=ACCURACY, **given) if accurate else gs.sample(model, **given)
+                gs.infer(model, method="gibbs", criteria=gs.Criteria(accuracy=ACCURACY), **given)
+                if accurate
+                else gs.sample(model, **given)
             )
         except gs.GibbsiteError as error:
             return {**row, "failed": str(error)[:200]}
@@ -231,16 +233,19 @@ def report(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         families[row["kind"]].append(row)
     lines = [
-        "| models | runs | compared | right | false alarms | wrong | refused by it | false | largest error of converged |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| models | runs | failed | compared | right | false alarms | wrong | refused by it | false | largest error of "
+        "converged |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for family, all_of in [*sorted(families.items()), ("all", rows)]:
         compared = [row for row in all_of if row.get("compared")]
         wrong = [row for row in compared if row["error"] > ACCURACY]
         right = [row for row in compared if row["error"] <= ACCURACY]
         converged = [row for row in all_of if row.get("converged")]
+        failed = sum("failed" in row for row in all_of)
         lines.append(
-            f"| {family} | {len(all_of)} | {len(compared)} | {len(right)} | {sum(row['refused'] for row in right)} | "
+            f"| {family} | {len(all_of)} | {failed} | {len(compared)} | {len(right)} | "
+            f"{sum(row['refused'] for row in right)} | "
             f"{len(wrong)} | {sum(row['refused'] for row in wrong)} | "
             f"{sum(row['error'] > ACCURACY for row in converged)} | {max((r['gap'] for r in converged), default=0):.4f} |"
         )

@@ -54,7 +54,8 @@ class Result(Measured):
         Largest log-potential seen by each chain, where the best state was recorded.
     visit_times : float array (marginal cells,) or empty
         Integrated autocorrelation times, in sweeps, of states that are rare in the run, measured by chains
-        that were started in them; 1 where nothing was measured.
+        that were started in them; 1 where nothing was measured. They are larger where exact conditional
+        marginals show that the standard errors of the run are too small.
     errors : {"draws", "chains", "sums", "none"}
         What standard errors can be taken from, see ``Kernel.error_source``. Where nothing is known about
         errors (also with a single chain of the second kind) ``mcse``, ``ess`` and ``rhat`` hold NaN.

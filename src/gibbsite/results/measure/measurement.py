@@ -126,6 +126,22 @@ def count_chances(found: CellNumbers, times: Floats, sweeps: float) -> CellNumbe
     return replace(found, error=error, ess=ess)
 
 
+def times_for_errors(times: Floats, errors: Floats, wanted: Floats, sweeps: float) -> Floats:
+    """Return the times that :func:`count_chances` needs to raise standard errors to those that are wanted.
+
+    ``errors`` are the standard errors with ``times``; those that are large enough already keep their times.
+
+    Examples
+    --------
+    >>> ones = np.ones(2)
+    >>> times_for_errors(ones, np.array([0.01, 0.01]), np.array([0.02, 0.005]), 1000.0).round(2).tolist()
+    [8.72, 1.0]
+    """
+    lacking = np.maximum(np.square(wanted) - np.square(errors), 0.0)
+    found: Floats = np.sqrt(np.square(times) + lacking * np.square(sweeps / _UNSEEN))
+    return found
+
+
 def source_of_errors(errors: str, chains: int) -> str:
     """Return what standard errors are taken from in a run of a number of chains.
 

@@ -254,11 +254,14 @@ class Judge:
         """Compare a run with marginals that are known exactly, of parts of the model or given states of some sites."""
         known = self._known(recording)
         look = known.compare(result, self._accuracy(result))
-        if look is None:
-            from gibbsite.results.verdict.conditional_marginals import compare_given
+        if look is not None:
+            return result.judged(look=look)
+        from gibbsite.results.verdict.conditional_marginals import compare_given
 
-            look = compare_given(recording, result, known.parts, self._accuracy(result))
-        return result if look is None else result.judged(look=look)
+        found = compare_given(recording, result, known.parts, self._accuracy(result))
+        if found is None:
+            return result
+        return result.judged(visit_times=found.times) if found.look is None else result.judged(look=found.look)
 
     def _known(self, recording: Recording) -> KnownMarginals:
         """Return the exact marginals of the model, as far as they are cheap."""
