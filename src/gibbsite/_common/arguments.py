@@ -17,7 +17,7 @@ from numbers import Integral, Real
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gibbsite._common.wording import argument
+from gibbsite._common.wording import argument, site_name
 from gibbsite.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -325,7 +325,9 @@ def read_query(model: Any, query: Any) -> list[int] | None:
         return None
     seen = getattr(model, "evidence", {})
     sites = check_sites("query", query)
-    return sorted({int(model.index(site)) for site in sites if not (isinstance(site, str) and site in seen)})
+    return sorted(
+        {int(model.index(site)) for site in sites if not (isinstance(site_name(site), str) and site_name(site) in seen)}
+    )
 
 
 def check_sites(name: str, sites: Any) -> tuple[Any, ...]:

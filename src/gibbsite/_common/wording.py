@@ -8,7 +8,7 @@ Python and keeps the marks for other spellings (:mod:`gibbsite.cli.wording`).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -104,6 +104,25 @@ def escaped(text: object, keep: str = "") -> str:
     breaks, are not escaped.
     """
     return _ACTING.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", str(text))
+
+
+def site_name(site: object) -> object:
+    """Return the name of a site that is given as an object, such as a node of a graph: its text.
+
+    Names and positions are returned as they are, and so is what cannot be the node of a graph.
+
+    Examples
+    --------
+    >>> site_name((0, 1)), site_name("a"), site_name(3)
+    ('(0, 1)', 'a', 3)
+    """
+    if isinstance(site, str | int) or site is None or not isinstance(site, Hashable):
+        return site
+    if hasattr(site, "__index__") or type(site).__name__ == "bool":  # positions and truth values of NumPy
+        return site
+    if type(site) is tuple:  # numbers of NumPy are written as those of Python
+        return str(tuple(part.item() if hasattr(part, "item") else part for part in site))
+    return str(site)
 
 
 def unknown(what: str, name: object, known: Iterable[object], also: str = "") -> str:

@@ -26,6 +26,9 @@ from gibbsite.formats.objects.bqm import to_bqm as to_bqm
 from gibbsite.formats.objects.nx import from_networkx as from_networkx
 from gibbsite.formats.objects.nx import to_networkx as to_networkx
 from gibbsite.formats.objects.pgmpy import from_pgmpy as from_pgmpy
+from gibbsite.formats.objects.pgmpy import to_pgmpy as to_pgmpy
+from gibbsite.formats.objects.pyagrum import from_pyagrum as from_pyagrum
+from gibbsite.formats.objects.pyagrum import to_pyagrum as to_pyagrum
 from gibbsite.formats.registry import FORMATS as FORMATS
 from gibbsite.formats.rudy import read_rudy as read_rudy
 from gibbsite.formats.rudy import write_rudy as write_rudy

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from gibbsite._common.arguments import describe, is_iterable, is_number
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32
-from gibbsite._common.wording import nearest
+from gibbsite._common.wording import nearest, site_name
 from gibbsite.errors import ArgumentError, ModelError
 
 Label: TypeAlias = str | int
@@ -315,6 +315,9 @@ class Domains:
                 return int(site)
             positions = f"from 0 to {self.n_sites - 1}" if self.n_sites else "nowhere: the model is empty"
             raise wrong(f"{subject} at position {site}; positions run {positions}.")
+        found = self.names.find(name) if isinstance(name := site_name(site), str) else None
+        if found is not None:
+            return found
         raise wrong(f"{subject} {site!r}; give a name (str) or a position (int).")
 
     def positions(self, scope: Scope, where: str) -> tuple[int, ...]:

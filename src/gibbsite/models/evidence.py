@@ -10,6 +10,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.reals import read_reals
+from gibbsite._common.wording import site_name
 from gibbsite.errors import ModelError
 from gibbsite.models.domain import Domains, Label
 from gibbsite.models.factor import FactorGroup, TableFactors
@@ -72,7 +73,7 @@ def read_evidence(
     hard: dict[int, int] = {}
     soft: dict[int, Floats] = {}
     for site, finding in evidence.items():
-        if site in observed:
+        if (site := site_name(site)) in observed:
             raise ModelError(
                 f"the site {site!r} is already observed as {observed[str(site)]!r}; start from "
                 "the model before that evidence to change it."

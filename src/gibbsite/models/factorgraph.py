@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gibbsite._common.arguments import checked, is_iterable
 from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.cache import Cache
-from gibbsite._common.wording import escaped
+from gibbsite._common.wording import escaped, site_name
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.base import Digest, Model
 from gibbsite.models.domain import Domains, Label, Scope, SiteKey, make_domains
@@ -165,8 +165,8 @@ class FactorGraph(Model):
 
     def index(self, site: SiteKey) -> int:
         """Return the position of a site given by name or position."""
-        if isinstance(site, str) and site in self._evidence:
-            raise ModelError(f"the site {site!r} is observed as {self._evidence[site]!r} and no longer free.")
+        if isinstance(name := site_name(site), str) and name in self._evidence:
+            raise ModelError(f"the site {name!r} is observed as {self._evidence[name]!r} and no longer free.")
         return self._domains.position(site)
 
     @checked
@@ -334,8 +334,8 @@ class FactorGraph(Model):
         codes = np.full(self.n_sites, -1, np.int32)
         possible = True
         for site, label in x.items():
-            if isinstance(site, str) and site in self._evidence:
-                possible &= str(self._evidence[site]) == str(label)
+            if isinstance(name := site_name(site), str) and name in self._evidence:
+                possible &= str(self._evidence[name]) == str(label)
                 continue
             at = self._domains.position(site, "the assignment")
             codes[at] = self._domains.code(at, label)

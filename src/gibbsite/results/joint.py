@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints32
+from gibbsite._common.wording import site_name
 from gibbsite.errors import ArgumentError
 from gibbsite.results.measure.measurement import count_states, measure_cells
 
@@ -39,9 +40,11 @@ def find_free(
     if not sites:
         raise ArgumentError("A joint is of named sites, such as joint('A', 'B'); none was given.")
     for site in sites:
-        if isinstance(site, list | tuple):
+        name = str(site_name(site))
+        if isinstance(site, list | tuple) and name not in evidence and domains.names.find(name) is None:
             raise ArgumentError(f"Name sites one by one, such as joint('A', 'B'), got {site!r}.")
-    named = [site if isinstance(site, str) else domains.names[domains.position(site)] for site in sites]
+    names = map(site_name, sites)
+    named = [name if isinstance(name, str) else domains.names[domains.position(name)] for name in names]
     twice = next((name for k, name in enumerate(named) if name in named[:k]), None)
     if twice is not None:
         raise ArgumentError(f"The site {twice!r} is asked for twice; name each site once.")
@@ -72,9 +75,9 @@ def add_observed(
     [[0.0, 0.0], [0.25, 0.75]]
     """
     for axis, site in enumerate(sites):
-        if isinstance(site, str) and site in evidence:
-            at = labels[site].index(evidence[site])
-            wide = np.zeros((len(labels[site]), *table.shape))
+        if isinstance(name := site_name(site), str) and name in evidence:
+            at = labels[name].index(evidence[name])
+            wide = np.zeros((len(labels[name]), *table.shape))
             wide[at] = table
             table = np.moveaxis(wide, 0, axis)
     return table

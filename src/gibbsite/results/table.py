@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from gibbsite._common.arguments import check_integer, checked, describe
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.reals import read_reals
-from gibbsite._common.wording import argument
+from gibbsite._common.wording import argument, site_name
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Interval
 from gibbsite.results.wording import number_text, probability_text, with_sign
@@ -29,8 +29,8 @@ __all__ = ["SiteTable", "observed_cells", "with_sign"]
 class SiteTable(Mapping[str, dict[Any, float]]):
     """A number for every state of every site, as ``table["A"]["yes"]``.
 
-    Behaves as a read-only mapping from site names to dictionaries; observed sites are included. Large
-    models should use :meth:`to_array`.
+    Behaves as a read-only mapping from site names to dictionaries; observed sites are included. The nodes of a
+    graph from which a model was made may be used as well: ``table[(0, 1)]``. Large models should use :meth:`to_array`.
 
     Parameters
     ----------
@@ -69,6 +69,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         return found
 
     def __getitem__(self, site: str | int) -> dict[Any, float]:
+        site = cast("str | int", site_name(site))
         if isinstance(site, str) and site in self.observed:
             return dict(self.observed[site])
         try:
@@ -104,7 +105,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
 
     def is_number(self, site: str | int) -> bool:
         """Whether a site is a number, which has a mean and a standard deviation, and not one with states."""
-        if isinstance(site, str) and site in self.observed:
+        if (name := site_name(site)) in self.observed and isinstance(name, str):
             return False
         return isinstance(self.domains.kind(self.domains.position(site)), Interval)
 

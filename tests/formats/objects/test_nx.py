@@ -119,3 +119,32 @@ def test_a_bayesian_network_is_a_directed_graph() -> None:
     assert node["states"] == ("yes", "no") and node["scope"][-1] == "either"
     assert node["table"].shape == (2, 2, 2)
     assert node["table"].sum(axis=-1) == pytest.approx(np.ones((2, 2)))
+
+
+def test_sites_are_found_by_their_nodes() -> None:
+    model = from_networkx(nx.grid_2d_graph(2, 3), bias="bias")
+    assert model.index((1, 2)) == 5 and model.index((np.int64(1), np.int64(2))) == 5
+    seen = model.observe({(0, 0): 1})
+    answer = gs.solve_exact(seen)
+    assert answer.marginals[(0, 0)] == {-1: 0.0, 1: 1.0} == answer.marginals["(0, 0)"]
+    assert answer.marginals[(0, 1)] == answer.marginals["(0, 1)"] and (0, 1) in answer.marginals
+    assert (9, 9) not in answer.marginals
+    assert answer.joint((0, 0), (0, 1)).shape == (2, 2)
+    assert gs.solve_exact(seen).mcse[(1, 1)] == {-1: 0.0, 1: 0.0}
+    x = {(i, j): 1 for i in range(2) for j in range(3)}
+    assert seen.log_potential(x) == model.log_potential(x) == 7.0
+    with pytest.raises(ModelError, match=r"the site '\(0, 0\)' is already observed"):
+        seen.observe({(0, 0): 1})
+    with pytest.raises(ModelError, match=r"there is no site \(5, 5\)"):
+        model.index((5, 5))
+    with pytest.raises(ModelError, match="the site name '1' is given twice"):
+        from_networkx(nx.Graph([(1, "1")]))
+    assert from_networkx(nx.Graph([(0.5, frozenset())])).index(frozenset()) == 1
+
+
+def test_a_result_of_a_run_is_read_by_nodes(tmp_path: Any) -> None:
+    model = from_networkx(nx.grid_2d_graph(2, 2))
+    result = gs.sample(model, sweeps=50, rng=1, progress=False)
+    assert result.marginals[(1, 1)] == result.marginals["(1, 1)"]
+    gs.save(result, tmp_path / "run.npz")
+    assert gs.load(tmp_path / "run.npz").marginals[(1, 1)] == result.marginals["(1, 1)"]

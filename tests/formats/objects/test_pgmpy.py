@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 import warnings
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.formats import from_pgmpy
+from gibbsite.formats import from_pgmpy, to_pgmpy
 from gibbsite.models import FactorGraph
 
 
@@ -160,3 +162,29 @@ def test_the_real_library() -> None:
     check_weather(from_pgmpy(plain))
     check_weather(from_pgmpy(markov))
     assert all(group.directed for group in from_pgmpy(real).groups)
+    check_weather(from_pgmpy(to_pgmpy(from_pgmpy(real))))
+
+
+def test_what_is_made_for_pgmpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in, which keeps what it is given as pgmpy does."""
+
+    class Network(Bayes):
+        def __init__(self) -> None:
+            super().__init__([])
+            self.edges: list[Any] = []
+            self.add_nodes_from, self.add_edges_from = self.names.extend, self.edges.extend
+            self.add_cpds = self.cpds.append
+
+    def table(child: str, card: int, values: Any, evidence: Any, evidence_card: Any, state_names: Any) -> Table:
+        variables = [child, *(evidence or [])]
+        return Table(variables, np.reshape(values, [card, *(evidence_card or [])]), state_names)
+
+    monkeypatch.setitem(sys.modules, "pgmpy", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "pgmpy.models", SimpleNamespace(BayesianNetwork=Network))
+    monkeypatch.setitem(sys.modules, "pgmpy.factors", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "pgmpy.factors.discrete", SimpleNamespace(TabularCPD=table))
+    made = to_pgmpy(from_pgmpy(weather()))
+    assert made.edges == [("sky", "rain")]
+    check_weather(from_pgmpy(made))
+    with pytest.raises(IncompatibleError, match="pgmpy holds Bayesian networks"):
+        to_pgmpy(FactorGraph({"a": 2}, [("a", [1, 2])]))

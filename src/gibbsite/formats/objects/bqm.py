@@ -16,7 +16,7 @@ import numpy as np
 from gibbsite._common.arguments import checked, is_iterable
 from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite._common.reals import read_real, read_reals
-from gibbsite._common.wording import argument, missing
+from gibbsite._common.wording import argument, missing, site_name
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.formats.parsing.text import Source
 from gibbsite.models.domain import Label
@@ -275,7 +275,7 @@ def spin_model(variables: Iterable[Hashable], labels: tuple[Label, ...], terms: 
     beta = read_real(beta, "beta")
     if not 0 <= beta < np.inf:
         raise ArgumentError(f"{argument('beta')} must be a number not below 0, got {beta}.")
-    names = [str(variable) for variable in variables]
+    names = [str(site_name(variable)) for variable in variables]
     pairs, weights = sum_pairs(len(names), terms.pairs, terms.couplings)
     groups = (
         SpinFactors(pairs, -beta * weights, name="couplings"),
@@ -348,11 +348,12 @@ def read_beta(beta: Any) -> float:
 
 
 def import_extra(name: str) -> Any:
-    """Return a package that is not always installed; say how to install it where it is missing."""
+    """Return a package, or a module of one, that is not always installed; say how to install it where it is missing."""
     try:
         return import_module(name)
     except ImportError:
-        raise IncompatibleError(missing("this needs", name, name)) from None
+        package = name.partition(".")[0]
+        raise IncompatibleError(missing("this needs", package, package)) from None
 
 
 def _as_spins(terms: IsingTerms) -> IsingTerms:

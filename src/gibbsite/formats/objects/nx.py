@@ -10,7 +10,7 @@ import numpy as np
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.reals import read_real
-from gibbsite._common.wording import argument
+from gibbsite._common.wording import argument, site_name
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.formats.network import network_tables
 from gibbsite.formats.objects.bqm import import_extra, ising_terms, sum_pairs
@@ -35,8 +35,10 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
     Returns
     -------
     FactorGraph
-        Sites in the order of ``G.nodes``, named by ``str(node)``; see `gibbsite.models.ising`. Arrays of
-        results are in this order, too, so that ``zip(G.nodes, ...)`` finds the nodes again.
+        Sites in the order of ``G.nodes``, named by the texts of the nodes; see `gibbsite.models.ising`. Nodes
+        that are no strings or integers, such as those of grids, find their sites, too: ``marginals[(0, 1)]``.
+        An integer is a position, so that the node 7 is ``marginals["7"]``. Nodes with equal texts are refused.
+        Arrays of results are in the order of ``G.nodes``.
 
     Examples
     --------
@@ -67,7 +69,7 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
         weights[k] = _number(value, weight, f"edge {(u, v)!r}")
     pairs, sums = sum_pairs(len(index), ends, weights)
     i, j = pairs.T
-    return ising((i, j, sums), fields, sites=[str(node) for node in index])
+    return ising((i, j, sums), fields, sites=[str(site_name(node)) for node in index])
 
 
 @checked

@@ -1,4 +1,4 @@
-"""Discrete Bayesian and Markov networks of pgmpy, read from their objects; pgmpy is not imported."""
+"""Discrete Bayesian and Markov networks of pgmpy, read from their objects and made from models."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import numpy as np
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
+from gibbsite._common.wording import site_name
 from gibbsite.errors import IncompatibleError, ModelError
+from gibbsite.formats.network import network_tables
+from gibbsite.formats.objects.bqm import import_extra
 from gibbsite.models.domain import Label
 from gibbsite.models.factorgraph import FactorGraph
 
@@ -25,7 +28,7 @@ def from_pgmpy(model: Any) -> FactorGraph:
     Returns
     -------
     FactorGraph
-        Sites in the order of ``model.nodes()``, named by ``str(node)``, with pgmpy's state names.
+        Sites in the order of ``model.nodes()``, named by the texts of the nodes, with pgmpy's state names.
         The tables of a Bayesian network are directed: parents first, the child last.
 
     Raises
@@ -64,14 +67,68 @@ def from_pgmpy(model: Any) -> FactorGraph:
     for node in nodes:
         if node not in owners:
             raise ModelError(f"the node {str(node)!r} has no table; add one to the network.")
-    sites = {str(node): [_label(state) for state in states[node]] for node in nodes}
+    sites = {str(site_name(node)): [_label(state) for state in states[node]] for node in nodes}
     if len(sites) < len(nodes):
         raise ModelError("two nodes have the same name as text; rename one of them.")
     factors = [
-        ([str(variable) for variable in _child_last(table.variables, directed)], _aligned(table, states, directed))
+        (
+            [str(site_name(variable)) for variable in _child_last(table.variables, directed)],
+            _aligned(table, states, directed),
+        )
         for table in tables
     ]
     return FactorGraph(sites, factors, directed=directed)
+
+
+@checked
+def to_pgmpy(model: FactorGraph) -> Any:
+    """Return a Bayesian network as one of pgmpy.
+
+    Parameters
+    ----------
+    model : FactorGraph
+        One conditional table per site and no other factors.
+
+    Returns
+    -------
+    pgmpy.models.DiscreteBayesianNetwork
+        Nodes are the names of the sites; ``BayesianNetwork`` in versions of pgmpy that have no other class.
+
+    Raises
+    ------
+    IncompatibleError
+        When the model is not a Bayesian network.
+
+    See Also
+    --------
+    from_pgmpy : The other direction.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> to_pgmpy(gs.example("asia")).get_cpds("lung").get_evidence()  # doctest: +SKIP
+    ['smoke']
+    """
+    tables = network_tables(model, "pgmpy")
+    models, factors = import_extra("pgmpy.models"), import_extra("pgmpy.factors.discrete")
+    found = getattr(models, "DiscreteBayesianNetwork", None) or models.BayesianNetwork
+    network = found()
+    network.add_nodes_from(model.sites)
+    for scope, logs in tables:
+        *parents, child = (model.sites[k] for k in scope)
+        network.add_edges_from((parent, child) for parent in parents)
+        rows = np.exp(logs).reshape(-1, logs.shape[-1])
+        network.add_cpds(
+            factors.TabularCPD(
+                child,
+                logs.shape[-1],
+                rows.T / rows.sum(axis=1),
+                evidence=parents or None,
+                evidence_card=list(logs.shape[:-1]) or None,
+                state_names={model.sites[k]: list(model.labels(k)) for k in scope},
+            )
+        )
+    return network
 
 
 def _child_last(items: Any, directed: bool) -> list[Any]:

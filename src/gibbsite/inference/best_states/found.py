@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._common.arrays import Array, Floats
+from gibbsite._common.wording import site_name
 from gibbsite.models.domain import Domains, Label
 from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.wording import verdict_word
@@ -35,7 +36,8 @@ class Assignment(Mapping[str, Label]):
     codes: Array
 
     def __getitem__(self, site: str) -> Label:
-        position = self.domains.names.find(site)
+        name = site_name(site)
+        position = self.domains.names.find(name) if isinstance(name, str) else None
         if position is None:
             raise KeyError(site)
         return self.domains.labels(position)[int(self.codes[position])]

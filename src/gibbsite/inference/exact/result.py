@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from gibbsite._common.arguments import describe
 from gibbsite._common.arrays import Floats, Ints
-from gibbsite._common.wording import argument
+from gibbsite._common.wording import argument, site_name
 from gibbsite.errors import ArgumentError
 from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.joint import add_observed, find_free
@@ -116,7 +116,8 @@ class ExactResult(Answer, ABC):
     def _names(self, sites: tuple[str | int, ...]) -> list[str]:
         """Return sites by name, because evidence changes positions."""
         domains = self.model.domains
-        return [site if isinstance(site, str) else domains.names[domains.position(site)] for site in sites]
+        names = map(site_name, sites)
+        return [name if isinstance(name, str) else domains.names[domains.position(cast(int, name))] for name in names]
 
     @abstractmethod
     def _joint(self, free: list[int]) -> Floats:

@@ -1,0 +1,58 @@
+"""Networks of pyAgrum: with stand-ins that have its methods, and with pyAgrum where installed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gibbsite as gs
+from gibbsite.errors import IncompatibleError
+from gibbsite.formats import from_pyagrum, to_pyagrum
+
+
+class Network:
+    """What is read of a BayesNet: the axes of a table are the child, then its parents."""
+
+    labels = ("no", "yes"), ("a", "b", "c")
+    tables = (("A",), np.array([0.25, 0.75])), (("B", "A"), np.array([[0.1, 0.2], [0.3, 0.3], [0.6, 0.5]]))
+
+    def nodes(self) -> list[int]:
+        """Return the numbers of the variables."""
+        return [0, 1]
+
+    def variable(self, node: int) -> Any:
+        """Return a variable."""
+        return SimpleNamespace(name=lambda: "AB"[node], labels=lambda: self.labels[node])
+
+    def cpt(self, node: int) -> Any:
+        """Return a table."""
+        names, table = self.tables[node]
+        return SimpleNamespace(names=names, toarray=lambda: table)
+
+
+def test_names_states_and_direction_are_kept() -> None:
+    model = from_pyagrum(Network())
+    assert model.sites == ("A", "B") and model.labels("B") == ("a", "b", "c")
+    assert all(group.directed for group in model.groups)
+    assert np.isclose(np.exp(model.log_potential({"A": "yes", "B": "c"})), 0.75 * 0.5)
+
+
+def test_something_else() -> None:
+    with pytest.raises(IncompatibleError, match="takes a BayesNet of pyAgrum, got dict"):
+        from_pyagrum({})
+    with pytest.raises(IncompatibleError, match="pyAgrum holds Bayesian networks"):
+        to_pyagrum(gs.ising_grid((2, 2)))
+
+
+@pytest.mark.parametrize("name", ["asia", "alarm", "child"])
+def test_there_and_back(name: str) -> None:
+    pytest.importorskip("pyagrum")
+    model = gs.example(name)
+    again = from_pyagrum(to_pyagrum(model))
+    assert again.sites == model.sites
+    x = np.zeros(model.n_sites, np.int32)
+    assert again.log_potential(x) == pytest.approx(model.log_potential(x))
+    assert again.labels(3) == model.labels(3)
