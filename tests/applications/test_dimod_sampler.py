@@ -218,3 +218,25 @@ def test_without_dimod_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
     for use in (gs.applications.DimodSampler, lambda: gs.formats.to_bqm(gs.ising_grid((2, 2)))):
         with pytest.raises(gs.errors.IncompatibleError, match=r'needs dimod, .* pip install -e "\.\[dimod\]"'):
             use()
+
+
+@pytest.mark.parametrize("vartype", ["SPIN", "BINARY"])
+def test_reads_start_at_given_states(vartype: str) -> None:
+    """At a temperature of nearly zero, strong couplings hold a chain where it starts."""
+    low = -1 if vartype == "SPIN" else 0
+    bqm = dimod.BinaryQuadraticModel.from_ising({}, {(("t", 1), 7): -50.0, (7, "c"): -50.0})
+    bqm = bqm.change_vartype(vartype)
+    states = [{("t", 1): low, 7: low, "c": low}, {"c": 1, 7: 1, ("t", 1): 1}]
+    found = SAMPLER.sample(bqm, beta=1.0, num_sweeps=5, initial_states=states, seed=1)
+    assert [dict(row.sample) for row in found.data(sorted_by=None)] == states
+    again = SAMPLER.sample(bqm, beta=1.0, num_sweeps=5, num_reads=3, initial_states=found, seed=1)
+    assert [row.sample["c"] for row in again.data(sorted_by=None)] == [low, 1, low]
+    for wrong, message in [
+        ([{("t", 1): 1, 7: 1}], "no value of the variable 'c'"),
+        ([{("t", 1): 1, 7: 1, "c": 5}], f"must have the values {low} and 1"),
+        ("nonsense", "initial_states"),
+    ]:
+        with pytest.raises(gs.errors.ArgumentError, match=message):
+            SAMPLER.sample(bqm, initial_states=wrong)
+    with pytest.raises(gs.errors.ArgumentError, match="initial_state or initial_states, not both"):
+        SAMPLER.sample(bqm, initial_states=states, initial_state=states[0])

@@ -53,7 +53,17 @@ class DimodSampler:
     @property
     def parameters(self) -> dict[str, list[str]]:
         """Parameters of the methods, each with the properties on which it depends."""
-        names = ("num_reads", "num_sweeps", "beta_range", "beta", "initial_state", "seed", "threads", "progress")
+        names = (
+            "num_reads",
+            "num_sweeps",
+            "beta_range",
+            "beta",
+            "initial_state",
+            "initial_states",
+            "seed",
+            "threads",
+            "progress",
+        )
         return {name: ["default_sweeps"] if name == "num_sweeps" else [] for name in names}
 
     @property
@@ -65,11 +75,12 @@ class DimodSampler:
         self,
         bqm: Any,
         *,
-        num_reads: int = 1,
+        num_reads: int | None = None,
         num_sweeps: int = _SWEEPS,
         beta_range: Any = None,
         beta: float | None = None,
         initial_state: Mapping[Any, int] | None = None,
+        initial_states: Any = None,
         seed: Any = None,
         threads: int | None = None,
         progress: Any = False,
@@ -81,8 +92,8 @@ class DimodSampler:
         ----------
         bqm : dimod.BinaryQuadraticModel
             The problem.
-        num_reads : int
-            Number of reads.
+        num_reads : int, optional
+            Number of reads; 1 by default.
         num_sweeps : int
             Number of sweeps of each read.
         beta_range : pair of float, optional
@@ -93,6 +104,9 @@ class DimodSampler:
             ``num_sweeps`` from a random state, distributed as ``p(x) ~ exp(-beta * E(x))`` if there are enough sweeps.
         initial_state : mapping, optional
             Start of all reads, variable -> value; random by default.
+        initial_states : SampleSet or what dimod.as_samples takes, optional
+            Start of each read, a row each; if there are fewer rows than reads, they are used again from the first.
+            The number of reads is that of the rows unless it is given.
         seed : int, Generator or SeedSequence, optional
             Seed; equal seeds give equal reads.
         threads : int, optional
@@ -112,7 +126,9 @@ class DimodSampler:
         for name in unknown:
             warning = dimod.exceptions.SamplerUnknownArgWarning
             warnings.warn(f"Ignoring unknown kwarg: {name!r}", warning, stacklevel=2)
-        reads, sweeps = check_integer("num_reads", num_reads, 1), check_integer("num_sweeps", num_sweeps, 1)
+        rows = None if initial_states is None else _read_states(initial_states, bqm, initial_state)
+        given = (1 if rows is None else len(rows)) if num_reads is None else num_reads
+        reads, sweeps = check_integer("num_reads", given, 1), check_integer("num_sweeps", num_sweeps, 1)
         if beta is not None and beta_range is not None:
             raise ArgumentError("give beta_range to anneal or beta to sample at one temperature, not both.")
         # annealing uses inverse temperatures of the energy itself
@@ -121,7 +137,9 @@ class DimodSampler:
             return _sample_set(np.zeros((reads, 0), np.int8), bqm, {})
         inverse = _inverse_temperatures(model, beta_range, sweeps) if beta is None else np.array([float(beta)])
         kernel: gs.kernels.Kernel = gs.Gibbs() if beta is not None else gs.AnnealedGibbs(1.0 / inverse)
-        start = "random" if initial_state is None else _read_state(initial_state)
+        start: Any = "random" if initial_state is None else _read_state(initial_state)
+        if rows is not None:
+            start = rows[np.arange(reads) % len(rows)]
         setup = prepare(
             model,
             kernel,
@@ -241,6 +259,26 @@ def _read_state(given: Any) -> dict[str, int]:
             f"{argument('initial_state')} must be a mapping variable -> value, got {type(given).__name__}."
         )
     return {str(variable): int(read_real(value, "initial_state")) for variable, value in given.items()}
+
+
+def _read_states(given: Any, bqm: Any, alone: Any) -> Ints:
+    """Return the states where reads start as codes, a row each, in the order of the variables of a BQM."""
+    if alone is not None:
+        raise ArgumentError("give initial_state or initial_states, not both.")
+    try:
+        values, labels = import_extra("dimod").as_samples(given)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{argument('initial_states')} must be samples as dimod takes them: {error}") from None
+    column = {label: k for k, label in enumerate(labels)}
+    missing = [variable for variable in bqm.variables if variable not in column]
+    if missing or not len(values):
+        what = f"no value of the variable {missing[0]!r}" if missing else "no rows"
+        raise ArgumentError(f"{argument('initial_states')} has {what}; give a value of each variable in each row.")
+    rows = np.asarray(values)[:, [column[variable] for variable in bqm.variables]]
+    low = 0 if bqm.vartype.name == "BINARY" else -1
+    if not ((rows == low) | (rows == 1)).all():
+        raise ArgumentError(f"{argument('initial_states')} must have the values {low} and 1.")
+    return np.asarray(rows == 1, np.int32)
 
 
 def _are_bits(codes: Array) -> bool:

@@ -23,6 +23,8 @@ from gibbsite.formats.objects.bqm import from_bqm as from_bqm
 from gibbsite.formats.objects.bqm import from_ising as from_ising
 from gibbsite.formats.objects.bqm import from_qubo as from_qubo
 from gibbsite.formats.objects.bqm import to_bqm as to_bqm
+from gibbsite.formats.objects.dimod_models import from_dqm as from_dqm
+from gibbsite.formats.objects.dimod_models import from_polynomial as from_polynomial
 from gibbsite.formats.objects.nx import from_networkx as from_networkx
 from gibbsite.formats.objects.nx import to_networkx as to_networkx
 from gibbsite.formats.objects.pgmpy import from_pgmpy as from_pgmpy

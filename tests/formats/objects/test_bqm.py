@@ -155,5 +155,5 @@ def test_other_objects_of_dimod_are_refused_by_name() -> None:
         from_bqm(cqm)
     assert "method" not in str(said.value)
     cubic = dimod.BinaryPolynomial({"abc": 1.0}, dimod.SPIN)
-    with pytest.raises(IncompatibleError, match=r"got BinaryPolynomial; dimod\.make_quadratic"):
+    with pytest.raises(IncompatibleError, match=r"got BinaryPolynomial; use gs\.formats\.from_polynomial"):
         from_bqm(cubic)

@@ -1,5 +1,5 @@
 """Models from and to objects of other Python libraries.
 
-``bqm`` is for dimod and dictionaries, ``nx`` for networkx, ``pgmpy`` and ``pyagrum`` for Bayesian networks. These
-libraries are imported only by functions that return objects of them.
+``bqm`` and ``dimod_models`` are for dimod and dictionaries, ``nx`` for networkx, ``pgmpy`` and ``pyagrum`` for Bayesian
+networks. These libraries are imported only by functions that return objects of them.
 """

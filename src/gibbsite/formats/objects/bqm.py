@@ -36,8 +36,8 @@ class IsingTerms(NamedTuple):
 # What makes a binary quadratic model of other objects of dimod.
 _INSTEAD = {
     "ConstrainedQuadraticModel": "dimod.cqm_to_bqm(cqm) turns constraints into penalties",
-    "BinaryPolynomial": "dimod.make_quadratic(poly, strength, poly.vartype) reduces it to pairs",
-    "DiscreteQuadraticModel": "give a gs.FactorGraph with a table for each pair",
+    "BinaryPolynomial": "use gs.formats.from_polynomial(poly)",
+    "DiscreteQuadraticModel": "use gs.formats.from_dqm(dqm)",
 }
 
 
