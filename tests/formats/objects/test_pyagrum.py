@@ -14,10 +14,10 @@ from gibbsite.formats import from_pyagrum, to_pyagrum
 
 
 class Network:
-    """What is read of a BayesNet: the axes of a table are the child, then its parents."""
+    """What is read of a BayesNet: the names of a table are the child and its parents, the axes the other way round."""
 
     labels = ("no", "yes"), ("a", "b", "c")
-    tables = (("A",), np.array([0.25, 0.75])), (("B", "A"), np.array([[0.1, 0.2], [0.3, 0.3], [0.6, 0.5]]))
+    tables = (("A",), np.array([0.25, 0.75])), (("B", "A"), np.array([[0.1, 0.3, 0.6], [0.2, 0.3, 0.5]]))
 
     def nodes(self) -> list[int]:
         """Return the numbers of the variables."""
@@ -53,6 +53,8 @@ def test_there_and_back(name: str) -> None:
     model = gs.example(name)
     again = from_pyagrum(to_pyagrum(model))
     assert again.sites == model.sites
-    x = np.zeros(model.n_sites, np.int32)
-    assert again.log_potential(x) == pytest.approx(model.log_potential(x))
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        x = rng.integers(model.cards)
+        assert again.log_potential(x) == pytest.approx(model.log_potential(x))
     assert again.labels(3) == model.labels(3)

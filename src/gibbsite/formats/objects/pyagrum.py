@@ -48,8 +48,8 @@ def from_pyagrum(network: Any) -> FactorGraph:
     for node in network.nodes():
         variable, table = network.variable(node), network.cpt(node)
         sites[variable.name()] = list(variable.labels())
-        child, *parents = table.names  # in the order of the axes
-        tables.append(([*parents, child], np.moveaxis(np.asarray(table.toarray(), np.float64), 0, -1)))
+        # the axes are in the opposite order of the names, of which the child is the first
+        tables.append(([*reversed(table.names)], np.asarray(table.toarray(), np.float64)))
     return FactorGraph(sites, tables, directed=True)
 
 
@@ -95,6 +95,6 @@ def to_pyagrum(model: FactorGraph) -> Any:
         for parent in parents:
             network.addArc(parent, child)
         table = network.cpt(child)
-        order = [[*parents, child].index(name) for name in table.names]
-        table[:] = np.exp(logs).transpose(order)
+        order = [[*parents, child].index(name) for name in reversed(table.names)]
+        table[:] = np.ascontiguousarray(np.exp(logs).transpose(order))
     return network
