@@ -253,7 +253,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"steps": 0}, "steps must be a whole number"),
     ({"start": [0.0]}, r"start must have shape \(3,\)"),
     ({"sites": ["a"]}, "give 3 names"),
-    ({"data": np.ones((4, 3))}, "the likelihood has no maximum; give ridge= or box="),
+    ({"data": np.ones((4, 3)), "ridge": 0.0}, "the likelihood has no maximum; give ridge= or box="),
 ]
 
 
@@ -376,3 +376,16 @@ def test_slow_exact_gradients_are_announced(capsys: pytest.CaptureFixture[str]) 
     data = np.random.default_rng(1).choice([-1, 1], (50, 21))
     fit_ising(data, gradient="exact", ridge=0.1, steps=1, check=False)
     assert "Each exact gradient takes about 1.1 s, and up to 1 are needed;" in capsys.readouterr().err
+
+
+def test_data_without_a_maximum_get_a_ridge() -> None:
+    with pytest.warns(UserWarning, match="a ridge of one over the number of draws is used"):
+        found = gs.learn.fit_ising(np.ones((4, 2)), gradient="exact", progress=False)
+    given = gs.learn.fit_ising(np.ones((4, 2)), gradient="exact", ridge=0.25, progress=False)
+    assert np.array_equal(found.parameters, given.parameters)
+
+
+def test_slow_exact_gradients_are_refused() -> None:
+    draws = np.where(np.random.default_rng(1).random((100, 30)) < 0.5, 1, -1)
+    with pytest.raises(gs.errors.TooLargeError, match=r"Each exact gradient takes about .* s, and there may be 20,000"):
+        gs.learn.fit_ising(draws, gradient="exact", progress=False)

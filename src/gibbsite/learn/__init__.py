@@ -1,14 +1,16 @@
 """Learning of models from data: Monte Carlo maximum likelihood with gradients of bounded bias.
 
-For pairwise models, ``fitting`` is the interface, ``family`` defines the models, ``arguments`` reads data and settings,
-``expectation`` computes mean statistics, ``ascent`` follows the gradient, and ``screening`` selects pairs. ``crf``
-labels sequences, and ``aspect`` finds topics of documents.
+For pairwise models, ``fitting`` is the interface, which returns a ``fit``, ``family`` defines the models, ``arguments``
+reads data and settings, ``frames`` reads data frames, ``expectation`` computes mean statistics, ``ascent`` follows the
+gradient, ``errors`` computes standard errors, and ``screening`` selects pairs. ``crf`` labels sequences, and
+``aspect`` finds topics of documents.
 """
 
 from gibbsite.learn.arguments import Settings
 from gibbsite.learn.aspect import AspectModel
 from gibbsite.learn.crf import ChainCRF
-from gibbsite.learn.fitting import Fit, fit_ising, fit_pairwise
+from gibbsite.learn.fit import Fit
+from gibbsite.learn.fitting import fit_ising, fit_pairwise
 from gibbsite.learn.screening import screen_pairs
 
 __all__ = ["AspectModel", "ChainCRF", "Fit", "Settings", "fit_ising", "fit_pairwise", "screen_pairs"]

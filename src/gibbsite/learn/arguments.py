@@ -31,9 +31,10 @@ class Settings:
 
     Parameters
     ----------
-    ridge : float
+    ridge : float, optional
         Penalty: half this number times the sum of the squares of all parameters is added to minus the mean
-        log-likelihood.
+        log-likelihood. By default there is none, unless some statistic never changes in the data: then it is one over
+        the number of draws, with a warning.
     box : float, optional
         Largest absolute coupling, or entry of a table of a pair.
     mixing : float, optional
@@ -80,7 +81,7 @@ class Settings:
     'uniform'
     """
 
-    ridge: float = 0.0
+    ridge: float | None = None
     box: float | None = None
     mixing: float | None = None
     gradient: str = "sampled"
@@ -101,7 +102,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.gradient not in ("sampled", "exact"):
             raise ArgumentError(f"{argument('gradient')} must be sampled or exact, got {self.gradient!r}.")
-        check_number("ridge", self.ridge, zero=True)
+        if self.ridge is not None:
+            check_number("ridge", self.ridge, zero=True)
         limits = {"box": np.inf, "mixing": 1.0, "accuracy": 1.0, "step_size": np.inf, "confidence": 1.0}
         for name, most in limits.items():
             if getattr(self, name) is not None:

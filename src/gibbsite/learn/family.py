@@ -252,15 +252,16 @@ class TableFamily(Family):
 
 
 def make_spins(n: int, pairs: Ints32, fields: bool, sites: Any = None) -> SpinFamily:
-    """Return the Ising models on some pairs."""
+    """Return the Ising models on some pairs; ``sites`` are names, or states by name."""
     groups: list[FactorGroup] = [SpinFactors(pairs, 0.0, name="couplings")]
     if fields:
         groups.append(SpinFactors(np.arange(n, dtype=np.int32)[:, None], 0.0, name="fields"))
-    return SpinFamily(FactorGraph(n if sites is None else sites, groups=groups, states=(-1, 1)), pairs, fields)
+    states = None if isinstance(sites, dict) else (-1, 1)
+    return SpinFamily(FactorGraph(n if sites is None else sites, groups=groups, states=states), pairs, fields)
 
 
 def make_tables(n: int, pairs: Ints32, fields: bool, states: Any, sites: Any = None) -> TableFamily:
-    """Return the models with a table for each pair."""
+    """Return the models with a table for each pair; ``sites`` are names, or K states by name."""
     k = len(read_labels(states, "every site"))
     size = len(pairs) * k * k
     if size > _MOST_PARAMETERS:
@@ -272,4 +273,5 @@ def make_tables(n: int, pairs: Ints32, fields: bool, states: Any, sites: Any = N
     if fields:
         scopes = np.arange(n, dtype=np.int32)[:, None]
         groups.append(TableFactors(scopes, np.zeros((n, k)), name="fields"))
-    return TableFamily(FactorGraph(n if sites is None else sites, groups=groups, states=states), pairs, fields)
+    known = None if isinstance(sites, dict) else states
+    return TableFamily(FactorGraph(n if sites is None else sites, groups=groups, states=known), pairs, fields)

@@ -6,155 +6,29 @@ import time
 import warnings
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 
 from gibbsite._common.arguments import check_integer, check_list, checked, is_number
-from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32
+from gibbsite._common.arrays import Array, Floats
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
-from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError
+from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError, TooLargeError
 from gibbsite.learn.arguments import Settings, read_codes, read_numbers, read_pairs
 from gibbsite.learn.ascent import Path, Problem, ascend, bound_error
+from gibbsite.learn.errors import standard_errors
 from gibbsite.learn.expectation import Exact, Sampled
 from gibbsite.learn.family import Family, make_spins, make_tables
+from gibbsite.learn.fit import Fit, count_unknown
+from gibbsite.learn.frames import is_frame, read_frame
 from gibbsite.learn.screening import screen_pairs
 from gibbsite.sampling.progress import catch_interrupt, choose_progress
-
-if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
 
 _STEP_SIZE = 0.1  # the step size for moments, without data
 _TOLERANCE = 1e-9  # relative length of the last step with exact gradients
 _LONG = 1.0  # seconds for an exact gradient above which a message is shown
-
-
-@checked
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A fitted model, with the course and the accuracy of the fit.
-
-    Attributes
-    ----------
-    model : FactorGraph
-        The model; its groups are "couplings" and "fields".
-    pairs : int array (pairs, 2)
-        Sites that may be coupled.
-    couplings : float array (pairs,), or (pairs, K, K) for tables
-        Their couplings.
-    fields : float array (sites,), or (sites, K); empty without fields
-        Fields.
-    strengths : float array (pairs,)
-        Strengths of the couplings: absolute couplings, or the largest entries of tables minus row and column means.
-    path : float array (kept, parameters)
-        Parameters before the first step and after each step, pairs first; long paths are thinned.
-    path_steps : int array (kept,)
-        Numbers of steps of these parameters.
-    lengths : int array (steps,)
-        Number of updates of each chain at each step.
-    variations : float array (steps,)
-        Bounds on the total variation between a chain's state and the model; NaN for persistent chains.
-    updates : int
-        Number of single-site updates of all chains in all steps.
-    check_updates : int
-        Number of further updates, for the error bound.
-    error_bound : float
-        Bound on the Euclidean distance of the parameters from the maximum of the penalised likelihood; infinite if
-        nothing is known.
-    confidence : float
-        Confidence level of the bound.
-    exact : bool
-        Whether gradients were exact.
-    seconds : float
-        Time of the fit.
-    interrupted : bool
-        Whether Ctrl-C ended the ascent early; the error bound is then infinite.
-    """
-
-    model: FactorGraph
-    pairs: Ints32
-    couplings: Floats
-    fields: Floats
-    strengths: Floats
-    path: Floats
-    path_steps: Ints
-    lengths: Ints
-    variations: Floats
-    updates: int
-    check_updates: int
-    error_bound: float
-    confidence: float
-    exact: bool
-    seconds: float
-    interrupted: bool
-
-    @property
-    def gradient_steps(self) -> int:
-        """Number of gradient steps."""
-        return len(self.lengths)
-
-    @property
-    def parameters(self) -> Floats:
-        """All parameters, pairs first."""
-        last: Floats = self.path[-1]
-        return last
-
-    def edges(self, threshold: float = 0.0) -> list[tuple[str, str, float]]:
-        """Return the pairs with a strength above a threshold, strongest first, by name.
-
-        Parameters
-        ----------
-        threshold : float
-            Smallest strength, exclusive.
-
-        Returns
-        -------
-        list of (str, str, float)
-            Two sites and their signed coupling: the coupling of an Ising model, or the strength of a table, which
-            is negative if equal states are on average less favoured than others.
-
-        Examples
-        --------
-        >>> import gibbsite as gs
-        >>> fit = gs.learn.fit_ising(
-        ...     moments=[[1.0, -0.5], [-0.5, 1.0]], fields=False, gradient="exact", progress=False
-        ... )
-        >>> [(a, b, round(coupling, 4)) for a, b, coupling in fit.edges()]
-        [('0', '1', -0.5493)]
-        """
-        order = np.argsort(-self.strengths, kind="stable")
-        names = self.model.sites
-        chosen = [k for k in order.tolist() if self.strengths[k] > threshold]
-        signed = np.where(self._repels(), -self.strengths, self.strengths).tolist()
-        ends = self.pairs.tolist()
-        return [(names[ends[k][0]], names[ends[k][1]], signed[k]) for k in chosen]
-
-    def _repels(self) -> Bools:
-        """Return, for each pair, whether equal states are less favoured than others."""
-        if self.couplings.ndim == 1:
-            return self.couplings < 0.0
-        equal = np.trace(self.couplings, axis1=1, axis2=2) / self.couplings.shape[1]
-        found: Bools = equal < self.couplings.mean(axis=(1, 2))
-        return found
-
-    @property
-    def statement(self) -> str:
-        """A description of the fit and its accuracy."""
-        how = "exact gradients" if self.exact else f"{self.updates:,} single-site updates"
-        text = f"{self.parameters.size} parameters, {self.gradient_steps} gradient steps, {how}."
-        if self.interrupted:
-            text = f"Interrupted before the end: {text}"
-        if unknown := _count_unknown(self.variations):
-            text += f" In {unknown} of them, nothing is known about the distance of chains from the model."
-        if np.isfinite(self.error_bound):
-            sure = "" if self.exact else f", with confidence {self.confidence:.3g}"
-            return f"{text} Distance from the maximum: at most {self.error_bound:.3g}{sure}."
-        return f"{text} Nothing is known about the distance from the maximum."
-
-    def __repr__(self) -> str:
-        return f"Fit({self.statement})"
+_TOO_LONG = 5.0  # seconds for an exact gradient above which the number of steps must be given
 
 
 @checked
@@ -172,8 +46,9 @@ def fit_ising(
 
     Parameters
     ----------
-    data : array (draws, sites), optional
-        Draws of -1 and 1, or 0 and 1.
+    data : array (draws, sites) or pandas.DataFrame, optional
+        Draws of -1 and 1, or 0 and 1. Columns of a data frame are sites of their names; texts and categories, of which
+        a column has two, become labels.
     structure : "complete", "screened", FactorGraph, or sequence of pairs
         The pairs of sites that may be coupled: all pairs, those that :func:`screen_pairs` finds, those of another
         model, or a list of pairs of positions or names.
@@ -207,9 +82,12 @@ def fit_ising(
     >>> bool(abs(fit.couplings - 0.2).max() < 0.1)
     True
     """
-    chosen = Settings(**settings)
+    chosen, names = Settings(**settings), cast(Any, sites)  # a data frame names states as well
     if data is not None:
-        codes = read_codes(data, 2, spins=True)
+        if is_frame(data):
+            codes, names = read_frame(data, sites, spins=True)
+        else:
+            codes = read_codes(data, 2, spins=True)
         n = codes.shape[1]
         if isinstance(structure, str) and structure == "screened":
             structure = screen_pairs(codes, fields=fields)[0]
@@ -221,8 +99,8 @@ def fit_ising(
         if isinstance(structure, str) and structure == "screened":
             raise ArgumentError('structure="screened" needs data; moments do not suffice.')
     _check_names(sites, n)
-    pairs = read_pairs(structure, n, sites)
-    family = make_spins(n, pairs, bool(fields), sites)
+    pairs = read_pairs(structure, n, names)
+    family = make_spins(n, pairs, bool(fields), names)
     if data is not None:
         target = family.mean(codes)
     else:
@@ -252,8 +130,8 @@ def fit_pairwise(
 
     Parameters
     ----------
-    data : array (draws, sites), optional
-        State codes 0 .. K-1.
+    data : array (draws, sites) or pandas.DataFrame, optional
+        State codes 0 .. K-1. Columns of a data frame are sites of their names; texts and categories become labels.
     structure : "complete", FactorGraph, or sequence of pairs
         The pairs of sites that may be coupled.
     states : int or sequence of labels, optional
@@ -283,12 +161,19 @@ def fit_pairwise(
     >>> bool(abs(table.trace() / 3 - (table.sum() - table.trace()) / 6 - 0.5) < 0.2)
     True
     """
-    chosen = Settings(**settings)
+    chosen, names = Settings(**settings), cast(Any, sites)  # a data frame names states as well
     if states is not None:
         states = check_integer("states", states, 2) if is_number(states) else check_list("states", states, "labels")
     k = None if states is None else states if isinstance(states, int) else len(states)
     if data is not None:
-        codes = read_codes(data, k)
+        if is_frame(data):
+            if states is not None:
+                raise ArgumentError(f"{argument('states')} are those of the columns; give categories to the columns.")
+            codes, names = read_frame(data, sites, spins=False)
+            states = next(iter(names.values()))
+            k = len(states)
+        else:
+            codes = read_codes(data, k)
         n = codes.shape[1]
         k = max(int(codes.max()) + 1, 2) if k is None else k
     else:
@@ -303,8 +188,8 @@ def fit_pairwise(
         if not n:
             raise ArgumentError("With moments, give means, or a model as structure, to define the number of sites.")
     _check_names(sites, n)
-    pairs = read_pairs(structure, n, sites)
-    family = make_tables(n, pairs, bool(fields), k if states is None else states, sites)
+    pairs = read_pairs(structure, n, names)
+    family = make_tables(n, pairs, bool(fields), k if states is None else states, names)
     if data is not None:
         target = family.mean(codes)
     else:
@@ -317,18 +202,25 @@ def fit_pairwise(
 
 def _fit(family: Family, target: Floats, codes: Array | None, least: float, how: Settings) -> Fit:
     """Maximise the likelihood of mean statistics, which are between ``least`` and 1."""
-    bounded = how.box is not None or how.mixing is not None
-    if how.ridge == 0.0 and not bounded and ((target <= least) | (target >= 1.0)).any():
-        raise ModelError(
-            "Some statistic is constant in the data, so the likelihood has no maximum; give ridge= or box=."
-        )
-    problem = Problem(family, target, float(how.ridge), how.box, how.mixing)
+    ridge, bounded = how.ridge or 0.0, how.box is not None or how.mixing is not None
+    if ridge == 0.0 and not bounded and ((target <= least) | (target >= 1.0)).any():
+        said = "Some statistic is constant in the data, so the likelihood has no maximum"
+        if how.ridge is not None or codes is None:
+            raise ModelError(f"{said}; give ridge= or box=.")
+        ridge = 1.0 / len(codes)
+        warnings.warn(f"{said}; a ridge of one over the number of draws is used, give ridge= or box=.", stacklevel=3)
+    problem = Problem(family, target, float(ridge), how.box, how.mixing)
     size = how.step_size or _choose_step(family, codes, problem.ridge)
     first = np.zeros(family.size) if how.start is None else _shaped(how.start, "start", (family.size,))
     oracle, steps, exact = how.oracle(family), how.most_steps, how.exact
     show, begun = choose_progress(how.progress), time.monotonic()
     with closing(show), catch_interrupt(show.say) as stop, announcing(show.say, "the fit"):
         if isinstance(oracle, Exact) and (each := oracle.seconds()) > _LONG:
+            if how.steps is None and each > _TOO_LONG:
+                raise TooLargeError(
+                    f"Each exact gradient takes about {each:.2g} s, and there may be {steps:,}; use gradient="
+                    '"sampled", fewer pairs in structure=, or limit them with steps=.'
+                )
             show.say(
                 f"Each exact gradient takes about {each:.2g} s, and up to {steps:,} are needed; "
                 'gradient="sampled" is faster, and steps= limits their number.'
@@ -339,7 +231,7 @@ def _fit(family: Family, target: Floats, codes: Array | None, least: float, how:
     theta = path.theta
     couplings, fields = family.split(theta)
     variations = np.array([each.variation for each in path.estimates])
-    if isinstance(oracle, Sampled) and oracle.updates is None and (unknown := _count_unknown(variations)):
+    if isinstance(oracle, Sampled) and oracle.updates is None and (unknown := count_unknown(variations)):
         warnings.warn(
             f"In {unknown} of {len(variations)} gradient steps, no number of updates is known to bring chains "
             f"within {oracle.goal:g} of the model, and each chain made {path.estimates[-1].length:,} updates; "
@@ -364,12 +256,8 @@ def _fit(family: Family, target: Floats, codes: Array | None, least: float, how:
         exact=exact,
         seconds=time.monotonic() - begun,
         interrupted=path.interrupted,
+        standard_errors=np.full(theta.size, np.nan) if path.interrupted else standard_errors(problem, codes, theta),
     )
-
-
-def _count_unknown(variations: Floats) -> int:
-    """Return the number of steps without a useful bound on the distance of chains from the model."""
-    return int((~(variations < 1.0)).sum())
 
 
 def _judge(problem: Problem, oracle: Exact | Sampled, path: Path, risk: float) -> tuple[float, int]:
