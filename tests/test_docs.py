@@ -119,7 +119,10 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_code_of_pages_runs(page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_code_of_pages_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some pages write files
     for number, block in enumerate(python_blocks(ROOT / page)):
         run_as_module(f"{Path(page).stem}_{number}", block)
         said = re.findall(r"^print\(.*\)  # (.*)$", block, re.M)  # what comes out stands behind it
