@@ -17,7 +17,7 @@ from gibbsite.kernels.continuous.interpolated import make_ladder
 from gibbsite.kernels.density.tuning import read_shape
 from gibbsite.kernels.ensemble import to_all
 from gibbsite.kernels.herded.herding import herd_entry
-from gibbsite.kernels.herded.theory import find_isolated, holds_all
+from gibbsite.kernels.herded.theory import holds_all
 from gibbsite.kernels.minibatch.factors import shares_of
 from gibbsite.kernels.tempered.ladder import Ladder, check_ladder, first_betas, read_betas
 from gibbsite.kernels.tempered.paired import pairing_pays
@@ -85,7 +85,6 @@ def test_herding_by_hand() -> None:
         chosen.append(int(up))
     assert chosen == [0, 1, 0, 0, 0, 1, 0, 0]
     assert holds_all(np.array([0, 1, 2], np.uint32), np.array([1, 0], np.uint32))
-    assert find_isolated(compiled(gs.FactorGraph(3, [((0, 2), [[1, 2], [2, 1]])], states=2))).tolist() == [1]
 
 
 def test_shares_of_factors() -> None:

@@ -1,4 +1,4 @@
-"""What herded Gibbs says of its runs: a theorem, a floor, or sites that move in step."""
+"""What herded Gibbs says of its runs: a theorem, or a floor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gibbsite.kernels.base import KernelWarning
 from gibbsite.kernels.herded.herded import KEYS, RULES
 from gibbsite.kernels.herded.theory import sweep_of_gibbs
 
-FLOOR, THEOREM, STEP = "not guaranteed", "theorem of herded Gibbs applies", "moves them in step"
+FLOOR, THEOREM = "not guaranteed", "theorem of herded Gibbs applies"
 
 
 def couple(n: int, pairs: Any, states: int = 2, seed: int = 1) -> gs.FactorGraph:
@@ -35,7 +35,7 @@ def remarks(model: gs.FactorGraph, scan: Any = None, **settings: Any) -> tuple[K
 
 def kinds(model: gs.FactorGraph, scan: Any = None, **settings: Any) -> list[str]:
     texts = [remark.text for remark in remarks(model, scan, **settings)]
-    return [kind for text in texts for kind in (FLOOR, THEOREM, STEP) if kind in text]
+    return [kind for text in texts for kind in (FLOOR, THEOREM) if kind in text]
 
 
 # ---- floor and theorem
@@ -105,76 +105,7 @@ def test_constants_need_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said == []
 
 
-# ---- sites in step
-
-
-def fields(*values: float) -> gs.FactorGraph:
-    """Spins without couplings."""
-    return gs.ising(np.zeros((len(values), len(values))), np.array(values))
-
-
-def test_equal_and_complementary_marginals_are_grave() -> None:
-    for model in (fields(0.3, 0.7, 0.3), fields(0.3, 0.7, -0.3)):
-        last = remarks(model)[-1]
-        assert last.grave
-        assert last.text.startswith("The sites '0' and '2' have no neighbours")
-        assert "(2 sites have such a partner)" in last.text
-    assert kinds(fields(0.3, 0.7, 0.5)) == [FLOOR]
-    assert kinds(fields(0.3, 800.0, -800.0)) == [FLOOR]  # both are certain
-
-
-def test_who_is_in_step() -> None:
-    alike = fields(0.3, 0.3)
-    for keys in KEYS:
-        expected = [] if keys in ("full", "randomised-binned") else [STEP]
-        assert [kind for kind in kinds(alike, keys=keys) if kind == STEP] == expected
-    assert STEP in kinds(fields(0.0, 0.0), keys="randomised-binned")  # 1/2 is a whole number of bins
-    for scan in (gs.scans.Palindromic(), gs.scans.Shuffled(), gs.Chromatic()):
-        assert STEP in kinds(alike, scan)
-    assert STEP not in kinds(alike, gs.RandomScan())
-    assert STEP not in kinds(alike, rule="bounded")
-
-
-def test_more_states_and_sites_that_have_neighbours() -> None:
-    law = [1.0, 2.0, 4.0]
-    singles = [(("a",), law), (("b",), [4.0, 1.0, 2.0]), (("c",), [1.0, 2.0, 4.5])]
-    model = gs.FactorGraph({"c": 3, "a": 3, "b": 3}, singles)
-    assert "The sites 'a' and 'b'" in remarks(model)[-1].text
-    pair = (("c", "d"), np.full((3, 2), 1.5))
-    coupled = gs.FactorGraph({"c": 3, "a": 3, "b": 3, "d": 2}, [*singles, pair])
-    assert "The sites 'a' and 'b'" in remarks(coupled)[-1].text
-    joined = gs.FactorGraph({"c": 3, "a": 3, "b": 3}, [*singles, (("a", "c"), np.ones((3, 3)))])
-    assert STEP not in kinds(joined)
-    triple = (("c", "d", "e"), np.arange(1.0, 13.0).reshape(3, 2, 2))
-    table = gs.FactorGraph({"c": 3, "a": 3, "b": 3, "d": 2, "e": 2}, [*singles, triple])
-    assert gs.graphs.compile_graph(table).kind == "table"
-    assert "The sites 'a' and 'b'" in remarks(table)[-1].text
-    seen = gs.FactorGraph({"a": 2, "b": 2, "c": 2}, [(("a", "c"), [[1, 2], [3, 5]]), (("b", "c"), [[1, 2], [3, 5]])])
-    assert "The sites 'a' and 'b'" in remarks(seen.observe({"c": 1}))[-1].text
-
-
-def test_the_joint_of_sites_in_step_is_wrong_and_their_marginals_are_right() -> None:
-    record = ["marginals", gs.recorders.Joint([("0", "1"), ("0", "2")])]
-    with pytest.warns(gs.ConvergenceWarning, match="'0' and '1'.*joint distribution is wrong"):
-        result = gs.sample(
-            fields(0.3, 0.3, 0.7), gs.HerdedGibbs(), sweeps=20_000, record=record, rng=1, chains=1, progress=False
-        )
-    p, other = 1 / (1 + np.exp([-0.6, -1.4]))
-    assert abs(result.joint("0", "1").sum(axis=1)[1] - p) < 1e-3
-    assert abs(result.joint("0", "1")[1, 1] - p * p) > 0.01
-    assert abs(result.joint("0", "2")[1, 1] - p * other) < 1e-3
-    assert any(STEP in remark for remark in result.remarks)
-
-
-def test_a_million_isolated_sites_are_no_burden() -> None:
-    """Sorted, not compared pair by pair: this test would never end otherwise."""
-    n = 1_000_000
-    field = np.random.default_rng(1).normal(size=n)
-    field[[17, 999_000]] = 0.25, -0.25
-    model = gs.FactorGraph(n, groups=(gs.factors.FieldFactors(n, field, spin=True),), states=2)
-    [floor, step] = remarks(model)
-    assert FLOOR in floor.text
-    assert step.grave
+# ---- runs
 
 
 def test_an_ordinary_run_does_not_warn_of_remarks() -> None:

@@ -7,7 +7,8 @@ its conditional probability times the number of visits by a bounded number. On c
 over T sweeps is at most a constant times 1 / T.
 
 On sparse graphs, keys do not contain all other sites, and the choices for two keys can be correlated: errors
-fall like 1 / T to a floor that is often small, but not zero. With ``keys="full"`` there is no floor.
+fall like 1 / T to a floor, which is not zero. With ``keys="full"`` there is no floor. Sites without neighbours can
+move in step, and the error of their joint distribution is then computed (:mod:`gibbsite.kernels.herded.relations`).
 
 References
 ----------
@@ -33,7 +34,8 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.kernels.base import Kernel, KernelWarning
 from gibbsite.kernels.herded.herding import RULES, HerdedMemory, HerdedParameters
 from gibbsite.kernels.herded.keys import CODED, KEYS, STORAGE, Hashed, Keys, Table, make_hashed, make_table, named
-from gibbsite.kernels.herded.theory import floor_warning, holds_all, in_step_warning, theorem_warning
+from gibbsite.kernels.herded.relations import in_step_warning
+from gibbsite.kernels.herded.theory import floor_warning, holds_all, theorem_warning
 from gibbsite.kernels.registry import register
 
 if TYPE_CHECKING:
@@ -128,7 +130,8 @@ class HerdedGibbs(Kernel):
         if complete and self.rule != "bounded":
             found += theorem_warning(model, scan)
         if scan.once and self.keys != "full" and self.rule != "bounded":
-            found += in_step_warning(model, graph, self.bins if self.keys == "randomised-binned" else None)
+            bins = self.bins if self.keys == "randomised-binned" else None
+            found += in_step_warning(model, graph, self.rule, bins)
         return found
 
     def shareable(self, graph: Graph) -> bool:

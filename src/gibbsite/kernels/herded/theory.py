@@ -1,14 +1,9 @@
-"""What is known in advance about a herded run: bounds on its error, an error floor, or sites that move in step.
+"""What is known in advance about a herded run: bounds on its error, or that no bound is known.
 
 *The theorem* holds for complete graphs, or keys that contain all other sites. After a warmup of tau sweeps, the average
 over T sweeps is within lambda / T of the target in total variation, for T >= T* and tau > tau*(T); without a warmup,
 the bound is (lambda + tau*(T)) / T (theorem 3 and corollary 4 of Bornn et al., 2013). The constants grow exponentially
 with the number of sites: the theorem is a statement about rates, and real errors are far smaller.
-
-*Sites in step.* A site without neighbours has one weight, which advances by its probability p with every visit, modulo
-1. Two such sites that are visited equally often sample their joint distribution if their probabilities and 1 are
-rationally independent. They do not if their probabilities are equal, possibly after relabelling states, because the
-difference of the weights then never changes. This case is detected here; other rational relations are not.
 """
 
 from __future__ import annotations
@@ -20,22 +15,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gibbsite._common.arguments import check_flags, checked, describe
-from gibbsite._common.arrays import Floats, Ints, Words32
-from gibbsite._common.wording import Text, argument, part
+from gibbsite._common.arrays import Floats, Words32
+from gibbsite._common.wording import Text, argument
 from gibbsite._numba.jit import interpreted
 from gibbsite.errors import ArgumentError, GibbsiteError, IncompatibleError, TooLargeError
-from gibbsite.graphs.color import markov_graph
-from gibbsite.graphs.graph import as_tables, compile_graph
-from gibbsite.graphs.kinds.distance import DistanceGraph
-from gibbsite.graphs.kinds.ising import IsingGraph
-from gibbsite.graphs.kinds.lattice import LatticeGraph
-from gibbsite.graphs.kinds.table import TableGraph
+from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.rows import row_lengths
 from gibbsite.kernels.base import KernelWarning
 from gibbsite.kernels.herded.keys import named
 
 if TYPE_CHECKING:
-    from gibbsite.graphs.graph import Graph
     from gibbsite.models import FactorGraph
     from gibbsite.scans.base import Scan
 
@@ -188,9 +177,6 @@ def sweep_of_gibbs(conditionals: list[Floats], order: list[int]) -> Floats:
     return matrix
 
 
-_PARTS = 2.0**32  # probabilities are rounded to multiples of the inverse, the resolution of weights of two states
-
-
 def holds_all(start: Words32, member: Words32) -> bool:
     """Return whether every row of compressed rows contains all sites except its own."""
     n = start.size - 1
@@ -208,7 +194,7 @@ def floor_warning(keys: str, full_fits: bool) -> KernelWarning:
         Text(
             "Convergence of herded Gibbs to the joint distribution is not guaranteed here, because "
             f"{named(keys=keys)} does not distinguish all states of the other sites: errors fall to a floor "
-            f"that is often small, but not known{instead}"
+            f"whose height is not known{instead}"
         )
     )
 
@@ -222,71 +208,3 @@ def theorem_warning(model: FactorGraph, scan: Scan) -> tuple[KernelWarning, ...]
     if not math.isfinite(bound.rate):
         return ()
     return (KernelWarning(f"The theorem of herded Gibbs applies: {bound.line()}."),)
-
-
-def in_step_warning(model: FactorGraph, graph: Graph, bins: int | None = None) -> tuple[KernelWarning, ...]:
-    """Return a warning that names two sites without neighbours and with equal probabilities, if there are any.
-
-    With ``bins``, probabilities are rounded at random to multiples of 1 / bins, so that only sites whose probabilities
-    are such multiples move in step.
-    """
-    alone = find_isolated(graph)
-    if alone.size < 2:
-        return ()
-    law = _laws(graph, alone)
-    parts = np.rint(law * _PARTS).astype(np.int64)
-    free = parts[:, 1] > 0  # a site with one possible state never moves
-    if bins is not None:
-        free &= (law * bins == np.rint(law * bins)).all(axis=1)
-    alone, parts = alone[free], parts[free, :-1]
-    order = np.lexsort(parts.T)
-    same = (parts[order[1:]] == parts[order[:-1]]).all(axis=1)
-    if not same.any():
-        return ()
-    pairs = np.flatnonzero(same)
-    first = pairs[np.argmin(order[pairs])]
-    names = [model.domains.names[int(site)] for site in alone[order[first : first + 2]]]
-    moved = np.zeros(order.size, np.bool_)
-    moved[pairs] = moved[pairs + 1] = True
-    return (
-        KernelWarning(
-            Text(
-                f"The sites {names[0]!r} and {names[1]!r} have no neighbours and equal or complementary "
-                "probabilities, so herding moves them in step: their marginals are right, but their joint "
-                f"distribution is wrong even in long runs ({int(moved.sum()):,} sites have such a partner). "
-                f"Use {named(rule='bounded')}, or {part('Gibbs')}, where joint probabilities matter."
-            ),
-            grave=True,
-        ),
-    )
-
-
-def find_isolated(graph: Graph) -> Ints:
-    """Return the sites that share a factor with no other."""
-    arrays = graph.arrays
-    if isinstance(arrays, LatticeGraph | DistanceGraph):
-        return np.arange(graph.n_sites if graph.n_sites < 2 else 0)
-    if isinstance(arrays, TableGraph):
-        width = row_lengths(arrays.member_start)
-        alone = np.ones(graph.n_sites, np.bool_)
-        alone[arrays.member[np.repeat(width > 1, width)]] = False
-        return np.flatnonzero(alone)
-    return np.flatnonzero(row_lengths(markov_graph(graph)[0]) == 0)
-
-
-def _laws(graph: Graph, alone: Ints) -> Floats:
-    """Return the probabilities of sites without neighbours in descending order, because state names do not matter."""
-    arrays = graph.arrays
-    if not isinstance(arrays, IsingGraph | LatticeGraph) and not hasattr(arrays, "log_unary"):
-        arrays = as_tables(graph).arrays
-    if isinstance(arrays, IsingGraph | LatticeGraph):
-        logs = np.stack([np.zeros(alone.size), -np.abs(arrays.field[alone])], axis=1)
-    else:
-        cards = graph.cards[alone]
-        state = np.arange(max(int(cards.max()), 2))
-        has = state < cards[:, None]
-        at = np.where(has, arrays.offset[alone][:, None] + state, 0)
-        logs = -np.sort(-np.where(has, arrays.log_unary[at], -np.inf), axis=1)
-    weights: Floats = np.exp(logs - logs[:, :1])
-    weights /= weights.sum(axis=1, keepdims=True)
-    return weights
