@@ -171,6 +171,29 @@ def test_digests_tell_functions_apart() -> None:
     assert digest_of(compilable) != digest_of(interpreted)
 
 
+def test_docstrings_are_no_part_of_digests() -> None:
+    def digest(docstring: str, constant: str = "a") -> str:
+        source = f'''
+def make():
+    """{docstring}"""
+    def helper(x):
+        """{docstring}"""
+        return len("{constant}") + x
+    return helper
+
+def compute(x):
+    """{docstring}"""
+    return make()(x) + len("{constant}")
+'''
+        names: dict[str, Any] = {}
+        exec(source, names)
+        return digest_of(names["compute"])
+
+    assert digest("Compute.") == digest("Compute it.")
+    assert digest("Compute.") != digest("Compute.", "b")
+    assert digest_of(lambda: "a") != digest_of(lambda: "b")
+
+
 def test_arrays_on_the_stack() -> None:
     assert use_room(ROOM) == ROOM * (ROOM - 1) / 2
 

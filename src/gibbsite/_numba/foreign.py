@@ -26,6 +26,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import inspect
+import sys
 import types
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -361,7 +363,7 @@ def values_along(function: Any, at: Floats) -> Floats:
 
 
 def digest_of(function: Any) -> str:
-    """Return a hash of what a function does: its code, its constants, and what it refers to."""
+    """Return a hash of what a function does: its code, its constants, and what it refers to; no docstrings."""
     digest = hashlib.blake2b(digest_size=16)
     _feed(digest, function, {})
     return digest.hexdigest()
@@ -378,14 +380,13 @@ def _feed(digest: Any, value: Any, seen: dict[int, Any]) -> None:
             _feed(digest, part, seen)
     elif isinstance(value, types.FunctionType):
         code = value.__code__
-        digest.update(code.co_code)
-        _feed(digest, code.co_consts, seen)
+        _feed(digest, code, seen)
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         used = [value.__globals__.get(name) for name in code.co_names]
         _feed(digest, (code.co_names, cells, used, value.__defaults__), seen)
     elif isinstance(value, types.CodeType):
         digest.update(value.co_code)
-        _feed(digest, value.co_consts, seen)
+        _feed(digest, _constants(value), seen)
     elif isinstance(value, np.ndarray):
         digest.update(f"{value.dtype}{value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())
@@ -397,6 +398,15 @@ def _feed(digest: Any, value: Any, seen: dict[int, Any]) -> None:
         digest.update(f"{value!r};".encode())  # with a separator, so that 1 and 23 differ from 12 and 3
     else:
         digest.update(f"{type(value).__module__}.{getattr(value, '__name__', type(value).__name__)}".encode())
+
+
+def _constants(code: types.CodeType) -> tuple[Any, ...]:
+    """Return the constants of a piece of code, without the docstring of a function, which comes first."""
+    documented = code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<")
+    if sys.version_info >= (3, 13):
+        documented = code.co_flags & inspect.CO_HAS_DOCSTRING
+    found = code.co_consts
+    return (None, *found[1:]) if documented and found and isinstance(found[0], str) else found
 
 
 def _first_reason(reason: Exception) -> str:

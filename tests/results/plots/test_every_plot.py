@@ -320,6 +320,9 @@ def test_reference_in_another_order():
         ({"sites": ["nowhere"]}, "no site 'nowhere'"),
         ({"sites": []}, "no site to show"),
         ({"shape": (2, 2)}, r"\(2, 2\) does not hold 3,000 sites"),
+        ({"shape": {50, 60}}, "shape must be whole numbers of 1 to"),
+        ({"shape": [[50, 60], [1]]}, "shape must be whole numbers of 1 to"),
+        ({"shape": (50, 60, 1)}, "shape must be 2 whole numbers"),
     ],
 )
 def test_mistakes_are_named(options: dict[str, Any], message: str, grid: gs.Result):

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+import numba
+from gibbsite.models.random import normal, uniform
 from gibbsite.results.verdict.climbing import climb
 
 
@@ -95,6 +97,31 @@ def test_conditionals_without_a_density(gap: float) -> None:
     assert verdict.converged == (gap == 1.0)
     if not verdict.converged:
         assert "stay away from the run" in verdict.reasons[0]
+
+
+def all_near(gap: float, n: int) -> gs.Conditionals:
+    """Sites that are all near zero, or all near ``gap``: a site follows the sum of the others."""
+
+    def draw(site: int) -> Callable[..., float]:
+        @numba.njit
+        def draw_one(x: np.ndarray, words: np.ndarray) -> float:
+            log_odds = 0.0
+            for other in range(n):
+                if other != site:
+                    log_odds += gap * (x[other] - 0.5 * gap)
+            here = uniform(words) < 1.0 / (1.0 + np.exp(-log_odds))
+            return float(normal(words, gap if here else 0.0, 1.0))
+
+        return draw_one
+
+    return gs.Conditionals({f"x{site}": draw(site) for site in range(n)})
+
+
+def test_modes_that_conditionals_reach_from_few_directions() -> None:
+    """From places 100 standard deviations away at random, one in six leads to the other mode."""
+    model = all_near(59.4, 4)
+    assert not any(sample(model, sweeps=6000, rng=seed).diagnostics.converged for seed in range(8))
+    assert sample(all_near(0.5, 4), sweeps=6000).diagnostics.converged
 
 
 def test_normal_distributions_are_compared_with_what_is_known() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import checked
+from gibbsite._common.arguments import checked, read_sizes
 from gibbsite._common.arrays import Array
 from gibbsite.errors import ArgumentError
 from gibbsite.results.compare import HasMarginals, compare, read_errors, read_table
@@ -82,6 +82,9 @@ def plot_marginals(
     >>> grid = gs.sample(gs.ising_grid((8, 9), coupling=0.3), sweeps=500, rng=1, progress=False)
     >>> image = plot_marginals(grid, shape=(8, 9), ax=axes[0])
     """
+    if shape is not None:
+        rows, columns = read_sizes("shape", shape, 2, largest=10**9)
+        shape = rows, columns
     table, errors = read_table(result), read_errors(result)
     other = None if reference is None else read_table(reference)
     if other is not None:

@@ -2,7 +2,7 @@
 
 Models given by conditionals need not have a joint density, models with states beside numbers have hills in
 each of their states, and large models are too large to be searched. There, chains of the run's kernel start
-up to 100 of its standard deviations away. A chain has *arrived* when the mean of its latest places lies where
+up to 300 of its standard deviations away. A chain has *arrived* when the mean of its latest places lies where
 such means of the run's own chains lie; it is *approaching* while it comes nearer. A chain that does neither,
 after as many sweeps as there are for it, *stays* in another mode, or moves too slowly to tell. Where there is
 a joint density, chains that stay where next to nothing of it is, stuck, are left out.
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
 
 MOST_SITES = 4096
-CHAINS = 32
+# Chains; the larger number where their first sweeps are a small part of all that may be made.
+CHAINS, _MANY = 32, 160
 _SHARE = 0.1  # of the sweeps of a run, for these chains
 # Sweeps that are made in any case; the larger number where functions are compiled, up to a number of updates.
 _SWEEPS, _CHEAP = (16, 256), 1 << 18
 _FIRST = 16
-_RADII = (1.0, 3.0, 10.0, 30.0, 100.0)
+_RADII = (3.0, 10.0, 30.0, 100.0, 300.0)
+_NEARBY = 4  # one chain in so many starts as any run would
 _LEAST = 3.0  # standard deviations from the run that are near in any case
 _NEARER = 0.8  # of its distance: how much nearer a chain must have come to be approaching
 _LIGHT = -7.0  # logarithm of a weight, compared with that of the run, that is next to nothing
@@ -63,6 +65,16 @@ class Settling:
         if isinstance(found, Look):
             self.found, self.draws = found, draws
         return found
+
+
+def _direction(turn: int, size: int, rng: np.random.Generator) -> Floats:
+    """Return a direction, of length one: at random, along the diagonal or another one, along an axis, in turn."""
+    away = rng.standard_normal(size)
+    if turn % 3 == 1:
+        away = np.sign(away) if turn % 2 else np.full(size, np.sign(away[0]))
+    elif turn % 3 == 2:
+        away *= np.abs(away) == np.abs(away).max()
+    return away / float(np.linalg.norm(away))
 
 
 class _Settlers:
@@ -100,12 +112,12 @@ class _Settlers:
         fewest = _SWEEPS[0]
         if all(code.compiled for code in setup.graph.functions):
             fewest = int(np.clip(_CHEAP / (CHAINS * setup.graph.n_units), *_SWEEPS))
-        most = max(fewest, int(_SHARE * len(recording.tapes) * length / CHAINS))
-        starts = self._starts()
+        most = CHAINS * max(fewest, int(_SHARE * len(recording.tapes) * length / CHAINS))
+        thin = measure_picture(recording)[1]
+        starts = self._starts(int(np.clip(most // (4 * _FIRST * thin), CHAINS, _MANY)))
         if len(starts) < 2:
             return "impossible"
         walkers = Walkers(recording, starts, 3, self.threads)
-        thin = measure_picture(recording)[1]
         away = np.arange(len(starts))
         distance = np.full(len(starts), np.inf)
         last: dict[int, Floats] = {}
@@ -114,7 +126,7 @@ class _Settlers:
         lost: set[int] = set()
         while away.size and not stop(0.0):
             more = max(_FIRST, done)
-            if done and spent + more * thin * away.size > most * len(starts):
+            if done and spent + more * thin * away.size > most:
                 break
             seen = walkers.walk(more, thin, away.tolist())
             spent += more * thin * away.size
@@ -158,9 +170,11 @@ class _Settlers:
                 far = max(far, self._distance(chain[first : first + window].mean(axis=0)))
         return far
 
-    def _starts(self) -> list[Floats]:
-        """Return places to start at: half as any run would start, half far away from this one.
+    def _starts(self, many: int) -> list[Floats]:
+        """Return places to start at: a quarter as any run would start, the others far away from this one.
 
+        They are far away at random, along diagonals and along axes: conditionals lead to a mode from a part of all
+        directions only, which can be small.
         Where the weight of a mode cannot be known, because there is no joint density, and the user has said
         where to start, all are places of the run that are moved away from there.
         """
@@ -172,19 +186,17 @@ class _Settlers:
         run = self.picture.reshape(-1, graph.n_sites)
         rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 4)))
         found: list[Floats] = []
-        for number in range(4 * CHAINS):
+        for number in range(4 * many):
             x = run[rng.integers(len(run))].copy() if given else model.draw_start(rng)
-            if given or number % 2:
-                radius = _RADII[(number // 2) % len(_RADII)]
-                away = rng.standard_normal(x.size)
-                away /= np.linalg.norm(away)
-                far = run.mean(axis=0) + radius * self.deviations * away
+            if given or number % _NEARBY:
+                turn, radius = divmod(number - number // _NEARBY, len(_RADII))
+                far = run.mean(axis=0) + _RADII[radius] * self.deviations * _direction(turn, x.size, rng)
                 far = np.where(far < low, 2.0 * np.where(np.isfinite(low), low, 0.0) - far, far)
                 far = np.where(far > high, 2.0 * np.where(np.isfinite(high), high, 0.0) - far, far)
                 x = np.where(domains.numbers & ~between, far, x)
             if self._heights(x[None])[0] > -np.inf:
                 found.append(x)
-            if len(found) == CHAINS:
+            if len(found) == many:
                 break
         return found
 

@@ -47,6 +47,7 @@ class Agreement(Observable):
     """
 
     reference: Any = None
+    definition = "agreement, 1"
 
     def __init__(self, reference: Any, name: str = "agreement", series: bool = False) -> None:
         object.__setattr__(self, "reference", reference)

@@ -85,6 +85,8 @@ class Magnetisation(Observable):
     function: Any = _moments
     names: tuple[str, ...] | None = ("m", "abs", "m2", "m4")
     word = "magnetisation"
+    #: A hash of the code that checkpoints were first written with.
+    definition = "49cd62534de4923885db43b0f8b448bc"
 
     @property
     def shape(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -106,6 +106,8 @@ class Observable(OpenRecorder):
     size: int | None = None
     names: tuple[str, ...] | None = None
     series: bool = False
+    #: In plans, stands for the function of an observable of gibbsite; change it whenever that returns other values.
+    definition: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -187,7 +189,7 @@ class Observable(OpenRecorder):
     def describe(self) -> dict[str, Any]:
         """Return name and parameters, for plans; of the function, what tells it from others."""
         given = {**super().describe(), "name": type(self).__name__, "key": self.key}
-        return {**given, "function": digest_of(self.function), "names": list(self.names or ())}
+        return {**given, "function": self.definition or digest_of(self.function), "names": list(self.names or ())}
 
     def restore(self) -> dict[str, Any]:
         """Return what a loaded result needs to know."""

@@ -71,6 +71,7 @@ class TwoPoint(Observable):
     """
 
     most: int = 8
+    definition = "two-point, 1"
 
     def __init__(self, most: int = 8, name: str = "two-point", series: bool = False) -> None:
         if isinstance(most, bool) or not isinstance(most, int) or most < 0:
