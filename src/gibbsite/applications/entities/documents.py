@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gibbsite._common.arguments import checked
+from gibbsite.applications.entities.abbreviations import PATTERN, goes_on, join_initials
 
 # words and numbers with inner punctuation (U.S., O'Neill, al-Qaeda, 1,000), web addresses, runs of one character
 _CLITIC = "(?:s|re|ve|ll|d|m|S)"
-_TITLES = "Mr|Mrs|Ms|Dr|Prof|St|Sen|Rep|Gov|Gen|Lt|Col|Capt|Sgt|Rev|Jr|Sr|Inc|Corp|Co|Ltd|No|vs"
 _WORD = r"[^\W_]+(?:[-'’&][^\W_]+)*"
 _TOKEN = re.compile(
     "|".join(
         (
             r"(?:https?://|www\.)\S+",
             r"[@#]\w+",
-            r"(?:[^\W\d_]\.){2,}",
-            rf"(?:{_TITLES})\.",
+            PATTERN,
             rf"n't|['’]{_CLITIC}\b",
             r"\d+(?:[.,:/]\d+)*(?![^\W\d_])",
             rf"{_WORD}?(?=n't\b|['’]{_CLITIC}\b)",
@@ -30,6 +29,7 @@ _TOKEN = re.compile(
 )
 _ENDS = frozenset([".", "!", "?", "...", "…", "。"])
 _CLOSING = frozenset(['"', "'", "''", "”", "’", ")", "]"])
+_QUOTES = frozenset(['"', "'", "''"])
 _LONGEST = 200  # largest number of tokens of a sentence
 
 
@@ -81,7 +81,7 @@ class Document:
 
 def tokenize(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each token of a text; only white space is between tokens."""
-    return [found.span() for found in _TOKEN.finditer(text)]
+    return join_initials(text, [found.span() for found in _TOKEN.finditer(text)])
 
 
 @checked
@@ -123,9 +123,17 @@ def _is_end(text: str, spans: Sequence[tuple[int, int]], words: Sequence[str], k
     gap = text[spans[k][1] : spans[k + 1][0]]
     if gap.count("\n") > 1:
         return True
-    if not gap or words[k + 1] in _CLOSING:
+    if not gap or (words[k + 1] in _CLOSING and not _opens(text, spans, k + 1)):
         return False
     at = k
     while at > begin and words[at] in _CLOSING:
         at -= 1
+    if words[at].endswith(".") and len(words[at]) > 1 and words[at][0].isalnum():
+        return not goes_on(words, k if at == k else at) and not words[k + 1][0].islower()
     return words[at] in _ENDS and not words[k + 1][0].islower()
+
+
+def _opens(text: str, spans: Sequence[tuple[int, int]], k: int) -> bool:
+    """Tell whether token k is a quotation mark before the first word of a quotation: space before it, none after."""
+    begin, end = spans[k]
+    return text[begin:end] in _QUOTES and begin > spans[k - 1][1] and end < len(text) and not text[end].isspace()
