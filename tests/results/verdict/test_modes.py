@@ -99,6 +99,25 @@ def test_conditionals_without_a_density(gap: float) -> None:
         assert "stay away from the run" in verdict.reasons[0]
 
 
+@pytest.mark.parametrize(("n", "sd", "gap"), [(4, 0.55, 16.0), (4, 0.3, 20.0), (3, 0.12, 11.0)])
+def test_a_narrow_mode_beside_a_wide_one_is_found(n: int, sd: float, gap: float) -> None:
+    """Both weigh the same, in a direction between the axes; places near the narrow one are a few of a hundred thousand."""
+    there = gap * np.array([0.8, -0.5, 0.3, 0.15])[:n] / np.linalg.norm([0.8, -0.5, 0.3, 0.15][:n])
+
+    def density(x: np.ndarray) -> float:
+        wide, narrow = 0.0, -n * np.log(sd)
+        for k in range(n):
+            wide -= 0.5 * x[k] ** 2
+            narrow -= 0.5 * ((x[k] - there[k]) / sd) ** 2
+        return max(wide, narrow) + np.log1p(np.exp(-abs(wide - narrow)))
+
+    for seed in range(3):
+        verdict = sample(
+            gs.LogDensity(density, dim=n), gs.Slice(), sweeps=4000, start=np.zeros(n), rng=seed
+        ).diagnostics
+        assert not verdict.converged and "another mode" in verdict.reasons[0]
+
+
 def all_near(gap: float, n: int) -> gs.Conditionals:
     """Sites that are all near zero, or all near ``gap``: a site follows the sum of the others."""
 

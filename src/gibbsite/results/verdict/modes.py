@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 MOST_SITES = 128  # of larger models the curvature is not computed
 _SHARE, _SECONDS = 0.1, 0.3  # of the time of a run, or seconds, for the search
-_EVALUATIONS = (1 << 9, 1 << 16)  # fewest and most
+_EVALUATIONS = (1 << 9, 1 << 16)  # fewest and most; of places that are only looked at, there may be
+_MOST_PLACES, _MOST_DRAWN = 1 << 17, 1 << 11  # more, and fewer of those that the model draws
 _PICTURE = 0.03  # of the sweeps of a run, for the picture of it
 _PLACES, _MOST_NUMBERS = 256, 1 << 18  # of each chain in it, at most
 _NEAREST, _FARTHEST = 2.0, 300.0  # standard deviations between which places are drawn
@@ -132,13 +133,14 @@ class _Search:
         """Search, and say what was found."""
         land, n = self.land, self.n
         allowed = max(_SHARE * self.recording.seconds, _SECONDS)
-        most = int(np.clip(allowed / land.pace(self.home), *_EVALUATIONS))
-        most = 1 << (most.bit_length() - 1)  # a rough number, which the same run gets again
+        could = max(int(allowed / land.pace(self.home)), 1)
+        could = 1 << (could.bit_length() - 1)  # a rough number, which the same run gets again
+        most = int(np.clip(could, *_EVALUATIONS))
         gradients = land.gradients()
         steps = _STEPS if gradients is not None else _STEPS + n
         each = 15 * (len(_WAY) // 2 + (2 if gradients is not None else n))  # what a climber takes, about
         climbers = int(np.clip(0.6 * most / each, *_CLIMBERS))
-        starts = self._choose(self._look_around(int(0.2 * most)), climbers)
+        starts = self._choose(self._look_around(int(max(0.2 * most, min(could / 16, _MOST_PLACES)))), climbers)
         ends = climb(land.values, gradients, starts, steps)
         good = np.isfinite(ends.values)
         places, heights = ends.places[good], ends.values[good]
@@ -176,7 +178,7 @@ class _Search:
         away /= np.linalg.norm(away, axis=1)[:, None]
         radius = np.exp(rng.uniform(np.log(_NEAREST), np.log(_FARTHEST), free))
         around = radius[:, None] * away
-        drawn = np.stack([self.model.draw_start(rng) for _ in range(max(16, free // 8))])
+        drawn = np.stack([self.model.draw_start(rng) for _ in range(min(max(16, free // 8), _MOST_DRAWN))])
         parts += [land.from_model(drawn), around]
         if land.bent:  # the same distances counted without the map; uniform between bounds
             straight = self._within_bounds(around[: free // 2])
@@ -226,8 +228,11 @@ class _Search:
         if self.n <= _MOST_LINES:
             parts.append(self._summits_on_lines()[: max(4, many // 4)])
         if len(z):
-            excess = heights + 0.5 * np.square(z).sum(axis=1)
-            parts.append(_spread_out(z[np.argsort(-excess, kind="stable")], max(2, many // 3)))
+            # The law is that of the run up to some percent, which is much far away: so its share counts, too.
+            fall = 0.5 * np.square(z).sum(axis=1)
+            excess = heights - self.height.mean() + fall
+            orders = (np.argsort(-high, kind="stable") for high in (excess, excess / (fall + self.n)))
+            parts += [_spread_out(z[order], max(2, many // 5)) for order in orders]
             left = max(many - sum(map(len, parts)), 2)
             parts.append(z[np.linspace(0, len(z) - 1, left).astype(np.intp)])
         return np.concatenate(parts)
