@@ -67,7 +67,7 @@ def test_columns_of_pandas() -> None:
             "a": [1, 2, 3],
             "b": [0.5, None, 1.5],
             "c": pd.array([1, None, 3], dtype="Int64"),
-            "d": pd.Series([True, False, None], dtype=object),
+            "d": np.array([True, False, None], object),
             "e": pd.array([True, None, False], dtype="boolean"),
         },
         index=[5, 6, 7],
