@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import gibbsite as gs
 
-KINDS = ("lattice", "ising", "higher", "potts", "pairwise", "tables", "zeros", "observed")
+KINDS = ("lattice", "ising", "higher", "potts", "alike", "coloring", "pairwise", "tables", "zeros", "observed")
 
 
 def random_model(kind: str, rng: np.random.Generator) -> gs.FactorGraph:
@@ -29,8 +29,26 @@ def random_model(kind: str, rng: np.random.Generator) -> gs.FactorGraph:
         group = gs.factors.AgreementFactors(np.array(pairs), rng.normal(0, scale, len(pairs)))
         field = gs.factors.FieldFactors(n, rng.normal(0, scale, (n, states)), spin=False)
         return gs.FactorGraph(n, groups=[group, field], states=states)
+    if kind == "alike":  # few different weights and fields, so that numbers of neighbours are tried
+        hub = [(0, i) for i in range(1, n)]
+        states, some = int(rng.integers(2, 5)), rng.normal(0, scale, 2)
+        some = -np.abs(some) if rng.random() < 0.5 else some
+        group = gs.factors.AgreementFactors(np.array(hub), rng.choice(some, len(hub)))
+        field = gs.factors.FieldFactors(n, rng.choice([0.0, scale, 2.0 * scale], (n, states)), spin=False)
+        return gs.FactorGraph(n, groups=[group, field], states=states)
+    if kind == "coloring":
+        n, states = int(rng.integers(2, 7)), int(rng.integers(2, 5))
+        pairs = [pair for pair in combinations(range(n), 2) if rng.random() < 0.6] or [(0, 1)]
+        differ = np.where(np.eye(states) > 0, -np.inf if rng.random() < 0.7 else -scale, 0.0)
+        tables: list[tuple[Any, Any]] = [(pair, differ) for pair in pairs]
+        for i in range(n):  # lists of colors, preferred ones among them
+            if rng.random() < 0.5:
+                own = rng.choice([-np.inf, 0.0, 0.0, scale], states)
+                own[int(rng.integers(states))] = 0.0
+                tables.append(((i,), own))
+        return gs.FactorGraph(n, log_factors=tables, states=states)
     if kind == "observed":
-        model = random_model(str(rng.choice(["ising", "pairwise", "tables"])), rng)
+        model = random_model(str(rng.choice(["ising", "pairwise", "tables", "alike"])), rng)
         return model.observe({0: model.labels(0)[0]}) if model.n_sites > 1 else model
     cards = [2] * n if kind == "higher" else rng.integers(2, 4 if kind == "tables" else 5, n).tolist()
     largest = 2 if kind == "pairwise" else 3

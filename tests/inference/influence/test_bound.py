@@ -125,6 +125,72 @@ def test_theorem_10_for_agreements_and_for_pairs_of_tables() -> None:
     assert dense[1, 0] == pytest.approx(theorem_10(table.T), abs=1e-15)
 
 
+def torus(states: int, table: np.ndarray, size: int = 4) -> gs.FactorGraph:
+    """Return a square lattice on a torus with the same table for all pairs."""
+    site = np.arange(size**2).reshape(size, size)
+    pairs = [np.stack([site, np.roll(site, -1, axis)], axis=-1).reshape(-1, 2) for axis in (0, 1)]
+    return gs.FactorGraph(size**2, log_factors=[(tuple(pair), table) for pair in np.concatenate(pairs)], states=states)
+
+
+@pytest.mark.parametrize("states", [5, 6, 9, 12, 100])
+def test_colorings_have_the_influence_of_one_color_among_those_left(states: int) -> None:
+    # the other three neighbours exclude three colors, the moving one each of two others: 1 / (states - 4)
+    model = torus(states, np.where(np.eye(states) > 0, -np.inf, 0.0))
+    exact, bound = gs.influence.bound_influence(model), gs.influence.bound_influence(model, "bound")
+    assert exact.exact.all()
+    assert not bound.exact.any()
+    for found in (exact, bound):
+        assert found.value == pytest.approx(1.0 / (states - 4), rel=1e-13)
+    assert (exact.total < 1.0) == (states > 8)
+
+
+@pytest.mark.parametrize("weight", [-3.0, -0.7, 0.4])
+@pytest.mark.parametrize("states", [3, 5])
+def test_numbers_of_neighbours_give_what_configurations_give(states: int, weight: float) -> None:
+    for leaves in range(1, 6):
+        hub = np.array([[0, i] for i in range(1, leaves + 1)])
+        model = gs.FactorGraph(leaves + 1, states=states, groups=[gs.factors.AgreementFactors(hub, weight)])
+        table = gs.FactorGraph(
+            leaves + 1, states=states, log_factors=[(tuple(pair), weight * np.eye(states)) for pair in hub]
+        )
+        for each in (model, table):
+            found = gs.influence.bound_influence(each)
+            assert found.exact.all()
+            assert found.to_dense() == pytest.approx(brute_influence(model), abs=1e-12)
+
+
+def partitions(number: int, parts: int) -> int:
+    """Return in how many ways a number is a sum of at most ``parts`` positive numbers."""
+    if number == 0 or parts == 0:
+        return int(number == 0)
+    return partitions(number, parts - 1) + (partitions(number - parts, parts) if number >= parts else 0)
+
+
+def test_numbers_of_many_neighbours_are_few() -> None:
+    # 12 ** 20 configurations, but the other 19 neighbours are distributed over 12 states alike in few ways
+    ways = partitions(19, 12)
+    hub = np.array([[0, i] for i in range(1, 21)])
+    model = gs.FactorGraph(21, states=12, groups=[gs.factors.AgreementFactors(hub, -0.5)])
+    found = gs.influence.bound_influence(model, "exact")
+    bound = gs.influence.bound_influence(model, "bound").to_dense()[0, 1]
+    assert found.to_dense()[0, 1] <= bound <= 1.05 * found.to_dense()[0, 1]
+    assert bound < np.tanh(0.25) / 3
+    with pytest.raises(gs.errors.ModelError, match="configurations"):
+        gs.influence.bound_influence(model, "exact", limit=ways - 1)
+    assert gs.influence.bound_influence(model, "exact", limit=ways).exact.all()
+
+
+def test_a_list_of_colors_leaves_fewer_choices() -> None:
+    differ = np.where(np.eye(6) > 0, -np.inf, 0.0)
+    pairs: list[tuple[tuple[int, ...], np.ndarray]] = [((0, i), differ) for i in range(1, 4)]
+    full = gs.FactorGraph(4, states=6, log_factors=pairs)
+    listed = gs.FactorGraph(4, states=6, log_factors=[*pairs, ((0,), np.array([0.0] * 4 + [-np.inf] * 2))])
+    for model, wanted in ((full, 1 / 3), (listed, 1.0)):
+        for method in ("best", "bound"):
+            assert gs.influence.bound_influence(model, method).to_dense()[0, 1] == pytest.approx(wanted)
+        assert gs.influence.bound_influence(model).to_dense() == pytest.approx(brute_influence(model), abs=1e-13)
+
+
 def test_repeated_pairs_are_added_up_before_they_are_bounded() -> None:
     once = gs.FactorGraph(2, states=2, groups=[gs.factors.SpinFactors([[0, 1]], [0.5])])
     twice = gs.FactorGraph(2, states=2, groups=[gs.factors.SpinFactors([[0, 1], [1, 0]], [0.8, -0.3])])

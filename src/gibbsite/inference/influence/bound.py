@@ -16,6 +16,7 @@ from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.kinds.ising import IsingGraph
 from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.kinds.potts import PottsGraph
+from gibbsite.inference.influence.agreements import bound_agreements, table_agreements
 from gibbsite.inference.influence.matrix import Influence, read_influence
 from gibbsite.inference.influence.tables import binary_rows, enumerate_blankets, potts_rows, table_rows
 
@@ -39,10 +40,12 @@ def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | No
         A discrete model; observed sites are folded in and have no influence.
     method : {"best", "bound", "exact"}
         "best": the exact influence on sites whose neighbours have few configurations, otherwise the best known bound
-        (theorems 10 to 12 of Mitliagkas and Mackey 2017, and a general one for tables with or without zeros); "bound":
-        the bounds alone; "exact": refuse sites with too many configurations.
+        (theorems 10 to 12 of Mitliagkas and Mackey 2017, one for repulsion between equal states, and a general one for
+        tables with or without zeros); "bound": the bounds alone; "exact": refuse sites with too many configurations.
     limit : int, optional
-        Largest number of configurations to enumerate; 4096 by default, fewer for large models.
+        Largest number of configurations to enumerate; 4096 by default, fewer for large models. If factors depend on
+        whether states agree, as in Potts models and colorings, numbers of neighbours in each state are enumerated, and
+        configurations that differ in the order of neighbours or of states count once.
 
     Returns
     -------
@@ -85,16 +88,15 @@ def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | No
 def _from_tables(model: FactorGraph, graph: Graph, most: int) -> Influence:
     exact = np.zeros(graph.n_sites, bool)
     if isinstance(graph.arrays, PottsGraph):
-        start, neighbour, value = potts_rows(graph.arrays)
-        degree = np.diff(start.astype(np.int64))
-        if not graph.n_sites or float(graph.cards[0]) ** float(degree.min()) > most:
-            return Influence(start, neighbour, value, exact)
-        tables: Any = compile_graph(model, "table").arrays
-    else:
-        tabled = compile_graph(model, "table")
-        tables = tabled.arrays
-        start, neighbour = markov_graph(tabled)
-        value = table_rows(tables, start, neighbour)
+        start, neighbour, weight, value = potts_rows(graph.arrays)
+        bound_agreements(start, weight, graph.arrays.offset, graph.arrays.log_unary, most, value, exact)
+        return Influence(start, neighbour, value, exact)
+    tabled = compile_graph(model, "table")
+    tables: Any = tabled.arrays
+    start, neighbour = markov_graph(tabled)
+    value, weight = table_rows(tables, start, neighbour), np.empty(neighbour.size)
+    table_agreements(tables, start, neighbour, weight)
+    bound_agreements(start, weight, tables.offset, tables.log_unary, most, value, exact)
     if most > 0:
         enumerate_blankets(tables, start, neighbour, most, value, exact)
     return Influence(start, neighbour, value, exact)

@@ -19,7 +19,7 @@ them, and its log-odds lie between the sums over all factors of their smallest a
 states holds, which for products of spins is theorem 12 in its tightened form.
 
 *Few configurations.* If the neighbours of a site have few configurations, all of them are enumerated, which gives the
-exact influence.
+exact influence. For agreements, numbers of neighbours suffice (``agreements``).
 
 *Zeros.* A state of i that o excludes for every x_j belongs to neither distribution and is left out. A state that is
 excluded only for some x_j makes w infinite and the bound 1. If all states are excluded, the conditional distribution is
@@ -222,9 +222,11 @@ def _conditional(arrays: TableGraph, i: Integer, x: Ints, law: Floats) -> None:
 def enumerate_blankets(
     arrays: TableGraph, start: Words32, neighbour: Words32, most: Integer, value: Floats, exact: Bools
 ) -> None:
-    """Replace the rows of sites whose neighbours have at most ``most`` configurations by exact influence."""
+    """Replace rows that are not exact by exact influence, where neighbours have at most ``most`` configurations."""
     x = np.zeros(start.size - 1, np.int64)
     for i in range(start.size - 1):
+        if exact[i]:
+            continue
         first, degree = np.int64(start[i]), np.int64(start[i + 1]) - np.int64(start[i])
         count = np.int64(1)
         for k in range(degree):
@@ -262,14 +264,14 @@ def enumerate_blankets(
 _MOST_STATES = 1024  # sites with more states get the bound 1, because the work grows with the square
 
 
-def potts_rows(arrays: PottsGraph) -> tuple[Words32, Words32, Floats]:
-    """Return starts, neighbours and bounds tanh(abs(coupling) / 2), zero for sites with one possible state."""
-    start, neighbour, value = merged_rows(arrays.start, arrays.neighbour, arrays.coupling, arrays.step)
-    np.tanh(np.abs(value) / 2.0, out=value)
+def potts_rows(arrays: PottsGraph) -> tuple[Words32, Words32, Floats, Floats]:
+    """Return starts, neighbours, couplings and bounds tanh(abs(coupling) / 2), zero where one state is possible."""
+    start, neighbour, coupling = merged_rows(arrays.start, arrays.neighbour, arrays.coupling, arrays.step)
+    value = np.tanh(np.abs(coupling) / 2.0)
     if arrays.offset.size > 1:
         states = np.add.reduceat(arrays.unary > 0.0, arrays.offset[:-1])
         value[np.repeat(states == 1, row_lengths(start))] = 0.0
-    return start, neighbour, value
+    return start, neighbour, coupling, value
 
 
 @inlined
@@ -336,6 +338,22 @@ def _odds_range(arrays: TableGraph, i: Integer) -> tuple[Any, Any]:
     return low, high
 
 
+@called
+def _may_exclude(arrays: TableGraph, i: Integer) -> bool:
+    """Return whether a table may exclude a state of site i that is possible without it."""
+    for k in range(arrays.start[i], arrays.start[i + 1]):
+        f, own = arrays.factor[k], arrays.own_stride[k]
+        size = np.int64(1)
+        for m in range(arrays.member_start[f], arrays.member_start[f + 1]):
+            size *= arrays.card[arrays.member[m]]
+        for entry in range(size):
+            if arrays.log_value[arrays.table[f] + entry] == -np.inf and _possible(
+                arrays, i, (entry // own) % arrays.card[i]
+            ):
+                return True
+    return False
+
+
 @compiled
 def _fill(arrays: TableGraph, start: Words32, neighbour: Words32, value: Floats, most_states: Integer) -> None:
     for i in range(start.size - 1):
@@ -344,7 +362,7 @@ def _fill(arrays: TableGraph, start: Words32, neighbour: Words32, value: Floats,
         for a in range(states):
             possible += _possible(arrays, i, a)
         if possible <= 1:
-            value[start[i] : start[i + 1]] = 0.0
+            value[start[i] : start[i + 1]] = 1.0 if possible and _may_exclude(arrays, i) else 0.0
             continue
         if states > most_states:
             value[start[i] : start[i + 1]] = 1.0
