@@ -126,8 +126,8 @@ def _try_numbers(
     has at least as many neighbours of the first weight. ``weight`` is that of the neighbour that moves.
     """
     own, given, chosen, taken = work.own, work.given, work.chosen, work.taken
-    for a in range(states):
-        taken[a] = 0
+    for state in range(states):
+        taken[state] = 0
     for k in range(others + 1):
         chosen[k] = -1
     tried: Integer = np.int64(0)
@@ -139,8 +139,8 @@ def _try_numbers(
             if tried > most:
                 break
             if not only_count:
-                for a in range(states):
-                    work.logs[a] = own[a]
+                for state in range(states):
+                    work.logs[state] = own[state]
                 for k in range(others):
                     work.logs[chosen[k]] += given[k]
                 largest = max(largest, _largest_variation(work, states, weight))
