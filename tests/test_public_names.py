@@ -36,6 +36,16 @@ def moved_names() -> list[tuple[str, str]]:
     return [(name, space) for space, names in rows for name in re.findall(r"`(\w+)`", names)]
 
 
+def test_importing_the_package_loads_next_to_nothing() -> None:
+    """While it is being imported, an interrupt cannot be answered with a sentence."""
+    code = (
+        "import sys; import gibbsite.__main__; print(*{'typing', 're', 'functools', 'importlib.util'} & {*sys.modules})"
+    )
+    source = {"PYTHONPATH": str(Path(gs.__file__).parents[1])}
+    found = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env=source)
+    assert found.stdout.split() == []
+
+
 def test_dir_shows_public_names_only() -> None:
     shown = {name for name in dir(gs) if not name.startswith("__")}
     assert shown == {*gs.__all__, *NAMESPACES}

@@ -10,9 +10,13 @@ The public names are listed in ``__init__.pyi``, beside this file, and nowhere e
 first used, so that importing gibbsite costs next to nothing.
 """
 
-from typing import Any
+from __future__ import annotations
 
 from gibbsite._common.public_names import attach_stub
+
+TYPE_CHECKING = False  # importing typing would take longer than all the rest: a time in which Ctrl-C cannot be caught
+if TYPE_CHECKING:
+    from typing import Any
 
 _find, __dir__, _names = attach_stub(__name__, __spec__.loader)
 # namespaces

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from functools import cache
-from importlib.util import find_spec
-from typing import Any
+
+TYPE_CHECKING = False  # typing, functools and importlib.util take long to import
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def read_stub(package: str, loader: Any) -> dict[str, tuple[str, str]]:
@@ -26,6 +27,8 @@ def attach_stub(package: str, loader: Any) -> tuple[Callable[[str], Any], Callab
     def find(name: str) -> Any:
         if name.startswith("__") or name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        from importlib.util import find_spec
+
         from gibbsite._common.loading import LOADING, import_downwards, load_for_threads
 
         module, inner = places[name]
@@ -46,7 +49,6 @@ def attach_stub(package: str, loader: Any) -> tuple[Callable[[str], Any], Callab
     return find, names, sorted(places)
 
 
-@cache
 def public_place(name: str) -> str:
     """Return the public name of a kernel or scan, without the leading ``gs.``.
 
@@ -55,6 +57,8 @@ def public_place(name: str) -> str:
     >>> public_place("Gibbs"), public_place("PoissonMH")
     ('Gibbs', 'kernels.PoissonMH')
     """
+    from importlib.util import find_spec
+
     for space in ("", "kernels", "scans"):
         package = f"gibbsite.{space}".rstrip(".")
         spec = find_spec(package)
