@@ -24,8 +24,8 @@ TITLES = _words(
 )
 OTHERS = _words(
     "St Jr Sr Inc Corp Co Cos Ltd Bros LLC PLC Assn Dept Univ Dist Ave Blvd Rd Hwy Pkwy Jan Feb Apr Jun Jul Aug Sep "
-    "Sept Oct Nov Dec Ala Ariz Ark Calif Colo Conn Del Fla Ga Ill Ind Kan Ky Md Mich Minn Neb Nev Okla Penn Tenn Tex Va "
-    "Vt Wis Wyo Ont Que vs etc approx dept est esp incl ca cf al ed eds vol viz"
+    "Sept Oct Nov Dec Ala Ariz Ark Calif Colo Conn Del Fla Ga Ill Ind Kan Ky Md Mich Minn Neb Nev Okla Penn Tenn Tex "
+    "Va Vt Wis Wyo Ont Que vs etc approx dept est esp incl ca cf al ed eds vol viz"
 )
 _BEFORE_NUMBERS = "Nos?|Mar|pp?|[bcd]|Art|Fig|Figs|Sec|Ch|Vol|Eq"
 _DEGREES = r"Ph\.D\.|Ed\.D\.|D\.Phil\.|M\.Sc\.|B\.Sc\."
