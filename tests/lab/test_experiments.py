@@ -99,6 +99,14 @@ def test_denoising_orders_methods_as_far_as_is_certain() -> None:
     assert claims["shared beats mean field (in place) at sigma 8"] != "yes"  # where the paper does not hold
 
 
+def test_herded_runs_on_the_paragraph_find_what_viterbi_finds() -> None:
+    found = findings("herded-example")
+    assert (found.arrays["herded Gibbs, 400: below Viterbi"] < 1e-6).all()
+    assert (found.arrays["annealed Gibbs, 100: below Viterbi"] > 1e-6).any()
+    names = found.table("Entities of the paragraph").rows
+    assert [row[0] for row in names if row[1] != row[2]] == ["McDonald's"]
+
+
 def test_a_real_silhouette_is_taken_where_there_is_one(tmp_path, monkeypatch) -> None:
     image = pytest.importorskip("PIL.Image")
     assert find_silhouette(1) is None

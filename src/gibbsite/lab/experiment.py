@@ -48,6 +48,7 @@ NAMES = (
     "herded-discrepancy",
     "herded-denoising",
     "herded-entities",
+    "herded-example",
     "herded-entity-calibration",
     "dogs-guarantees",
     "dogs-wallclock",
