@@ -38,12 +38,14 @@ def weigh(kind: str, model_name: str, side: int) -> dict[str, Any]:
     """Build and compile one model here; return what it takes."""
     import gibbsite as gs
     from benchmarks.workloads import grid
+    from gibbsite._numba.jit import compile_always
 
     def build(length: int) -> gs.FactorGraph:
         if model_name == "ising":
             return grid("torus", length, periodic=True).model(kind)
         return gs.potts_grid((length, length), 3, 0.5, periodic=True)
 
+    compile_always()
     gs.graphs.compile_graph(build(4), kind)  # what is loaded or compiled once is not the model's weight
     gc.collect()
     resident = _resident()
