@@ -10,9 +10,8 @@ import itertools
 import re
 
 from gibbsite._common.arguments import checked
-from gibbsite.errors import FormatError
-from gibbsite.formats.network import build_network, network_tables
-from gibbsite.formats.parsing.bif_text import Block, Cursor, Resolver, Row, Variable, quoted
+from gibbsite.formats.network import network_tables
+from gibbsite.formats.parsing.bif_text import Block, Cursor, Row, Variable, build_from_blocks, open_block, quoted
 from gibbsite.formats.parsing.numerals import decimals
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import register
@@ -66,22 +65,7 @@ def parse_bif(source: Source) -> FactorGraph:
             _read_probability(cursor, place, blocks)
         else:
             raise cursor.error(f"expected 'network', 'variable' or 'probability', found {cursor.found()}.")
-    if not variables:
-        raise cursor.error("the file has no variables; expected a block 'variable NAME { ... }'.")
-    for name, block in blocks.items():
-        if name not in variables:
-            raise cursor.error(f"there is no variable {name!r}.", block.names[0][0])
-    resolver = Resolver(cursor, variables)
-    tables = []
-    for name, variable in variables.items():
-        if name not in blocks:
-            raise cursor.error(f"the variable {name!r} has no probability block.", variable.place)
-        tables.append(resolver.resolve(blocks[name]))
-
-    def fail(message: str, name: str | None) -> FormatError:
-        return source.error(message) if name is None else cursor.error(message, blocks[name].place)
-
-    return build_network({name: tuple(each.states) for name, each in variables.items()}, tables, fail)
+    return build_from_blocks(cursor, "variable", variables, blocks)
 
 
 def _read_network(cursor: Cursor) -> None:
@@ -106,31 +90,14 @@ def _read_variable(cursor: Cursor, place: int, variables: dict[str, Variable]) -
             raise cursor.error(f"expected 'type', 'property' or '}}', found {cursor.found()}.")
         if not cursor.take_word("discrete"):
             raise cursor.error(f"the variable {name!r} must be 'discrete', found {cursor.found()}.")
-        cursor.expect("[", "before the number of states")
-        at, count = cursor.next(), cursor.name("the number of states")
-        cursor.expect("]", "after the number of states")
-        cursor.expect("{", "before the states")
-        words = cursor.names("}", "a state")
-        cursor.take(";")
-        states = {word: code for code, (_, word) in enumerate(words)}
-        if count != str(len(words)):
-            raise cursor.error(f"{count[:30]} states are declared, but {len(words)} are listed.", at)
-        if len(states) < len(words):
-            raise cursor.error(f"the variable {name!r} has two states of the same name.", at)
+        states = cursor.states(f"variable {name!r}")
     if not states:
         raise cursor.error(f"the variable {name!r} has no states; expected 'type discrete ...'.", place)
     variables[name] = Variable(place, len(variables), states)
 
 
 def _read_probability(cursor: Cursor, place: int, blocks: dict[str, Block]) -> None:
-    cursor.expect("(", "after 'probability'")
-    names = [(cursor.next(), cursor.name("the name of a variable"))]
-    cursor.take("|")
-    block = Block(place, names + cursor.names(")", "the name of a parent"))
-    child = names[0][1]
-    if child in blocks:
-        raise cursor.error(f"the variable {child!r} has two probability blocks.", place)
-    cursor.expect("{", f"after the names of {child!r} and its parents")
+    block = open_block(cursor, "variable", place, blocks)
     while not cursor.take("}"):
         at = cursor.next()
         if cursor.take_property():
@@ -144,7 +111,6 @@ def _read_probability(cursor: Cursor, place: int, blocks: dict[str, Block]) -> N
             block.default = Row(at, (), cursor.probabilities())
         else:
             raise cursor.error(f"expected 'table', 'default', 'property', '(' or '}}', found {cursor.found()}.")
-    blocks[child] = block
 
 
 @checked

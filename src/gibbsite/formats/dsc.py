@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import partial
 
 from gibbsite._common.arguments import checked
-from gibbsite.errors import FormatError
 from gibbsite.formats.net import keeps_quoted, quoted_states
-from gibbsite.formats.network import build_network, network_tables
-from gibbsite.formats.parsing.bif_text import Block, Cursor, Resolver, Row, Variable
+from gibbsite.formats.network import network_tables
+from gibbsite.formats.parsing.bif_text import Block, Cursor, Row, Variable, build_from_blocks, open_block
 from gibbsite.formats.parsing.chance_nodes import keeps_sites, node_names
 from gibbsite.formats.parsing.numerals import decimals
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import register
-from gibbsite.models.domain import MOST_STATES
 from gibbsite.models.factorgraph import FactorGraph
 
 
@@ -78,22 +77,7 @@ def parse_dsc(source: Source) -> FactorGraph:
             _read_probability(cursor, place, blocks)
         else:
             raise cursor.error(f"expected 'belief network', 'node' or 'probability', found {cursor.found()}.")
-    if not variables:
-        raise cursor.error("the file has no nodes; expected a block 'node NAME { ... }'.")
-    for name, block in blocks.items():
-        if name not in variables:
-            raise cursor.error(f"there is no variable {name!r}.", block.names[0][0])
-    resolver = Resolver(cursor, variables)
-    tables = []
-    for name, variable in variables.items():
-        if name not in blocks:
-            raise cursor.error(f"the node {name!r} has no probability block.", variable.place)
-        tables.append(resolver.resolve(_with_names(cursor, blocks[name], variables)))
-
-    def fail(message: str, name: str | None) -> FormatError:
-        return source.error(message) if name is None else cursor.error(message, blocks[name].place)
-
-    return build_network({name: tuple(each.states) for name, each in variables.items()}, tables, fail)
+    return build_from_blocks(cursor, "node", variables, blocks, partial(_with_names, cursor, variables))
 
 
 def _skip_properties(cursor: _Cursor) -> None:
@@ -116,32 +100,14 @@ def _read_node(cursor: _Cursor, place: int, variables: dict[str, Variable]) -> N
         cursor.expect(":", "after 'type'")
         if not cursor.take_word("discrete"):
             raise cursor.error(f"the node {name!r} must be 'discrete', found {cursor.found()}.")
-        cursor.expect("[", "before the number of states")
-        at, count = cursor.next(), cursor.name("the number of states")
-        cursor.expect("]", "after the number of states")
-        cursor.take("=")
-        cursor.expect("{", "before the states")
-        words = cursor.names("}", "a state")
-        cursor.take(";")
-        states = {word: code for code, (_, word) in enumerate(words)}
-        if count != str(len(words)) or len(words) > MOST_STATES:
-            raise cursor.error(f"{count[:30]} states are declared, but {len(words)} are listed.", at)
-        if len(states) < len(words):
-            raise cursor.error(f"the node {name!r} has two states of the same name.", at)
+        states = cursor.states(f"node {name!r}", "=")
     if not states:
         raise cursor.error(f"the node {name!r} has no states; expected 'type: discrete[...] = ...'.", place)
     variables[name] = Variable(place, len(variables), states)
 
 
 def _read_probability(cursor: _Cursor, place: int, blocks: dict[str, Block]) -> None:
-    cursor.expect("(", "after 'probability'")
-    names = [(cursor.next(), cursor.name("the name of a node"))]
-    cursor.take("|")
-    block = Block(place, names + cursor.names(")", "the name of a parent"))
-    child = names[0][1]
-    if child in blocks:
-        raise cursor.error(f"the node {child!r} has two probability blocks.", place)
-    cursor.expect("{", f"after the names of {child!r} and its parents")
+    block = open_block(cursor, "node", place, blocks)
     while not cursor.take("}"):
         at = cursor.next()
         if cursor.take("("):
@@ -155,10 +121,9 @@ def _read_probability(cursor: _Cursor, place: int, blocks: dict[str, Block]) -> 
             block.rows.append(Row(at, (), cursor.probabilities()))
         else:
             raise cursor.error(f"expected a row of probabilities or '}}', found {cursor.found()}.")
-    blocks[child] = block
 
 
-def _with_names(cursor: _Cursor, block: Block, variables: dict[str, Variable]) -> Block:
+def _with_names(cursor: _Cursor, variables: dict[str, Variable], block: Block) -> Block:
     """Return a block whose rows name the states of the parents, which the file numbers."""
     parents = [list(variables[name].states) if name in variables else [] for _, name in block.names[1:]]
     rows = []

@@ -1,10 +1,11 @@
-"""The text of a BIF file: words, marks, probabilities and their places; probability blocks and their tables."""
+"""The text of a BIF or DSC file: words, marks, probabilities and their places; probability blocks and their tables."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,8 +13,9 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats
 from gibbsite.errors import FormatError
-from gibbsite.formats.network import MOST_MEMBERS, find_wrong_row
+from gibbsite.formats.network import MOST_MEMBERS, build_network, find_wrong_row
 from gibbsite.formats.parsing.text import Source, shortened
+from gibbsite.models.factorgraph import FactorGraph
 
 _PROPERTY_TAIL = r'(?:(?:"[^"\n]*+"|[^;"])*+;|[^;]*+(?:;|\Z))'
 # Quoted text and properties are matched, too, so that comment marks in them are ignored.
@@ -146,6 +148,22 @@ class Cursor:
                     raise self.error(f"expected a probability, found {match[0][:30]!r}.", start + match.start())
         return values
 
+    def states(self, owner: str, mark: str = "") -> dict[str, int]:
+        """Step over a number in brackets, an optional mark, and states in braces; return the codes of the states."""
+        self.expect("[", "before the number of states")
+        at, count = self.next(), self.name("the number of states")
+        self.expect("]", "after the number of states")
+        self.take(mark)
+        self.expect("{", "before the states")
+        words = self.names("}", "a state")
+        self.take(";")
+        states = {word: code for code, (_, word) in enumerate(words)}
+        if count != str(len(words)):
+            raise self.error(f"{count[:30]} states are declared, but {len(words)} are listed.", at)
+        if len(states) < len(words):
+            raise self.error(f"the {owner} has two states of the same name.", at)
+        return states
+
     def skip_value(self) -> None:
         """Step over the rest of an attribute, up to its semicolon."""
         match = _VALUE.match(self.text, self.at)
@@ -190,6 +208,49 @@ class Variable(NamedTuple):
     place: int
     number: int
     states: dict[str, int]
+
+
+def open_block(cursor: Cursor, kind: str, place: int, blocks: dict[str, Block]) -> Block:
+    """Step over the names of a probability block and its opening brace; add the block to the others, and return it."""
+    cursor.expect("(", "after 'probability'")
+    names = [(cursor.next(), cursor.name(f"the name of a {kind}"))]
+    cursor.take("|")
+    block = Block(place, names + cursor.names(")", "the name of a parent"))
+    child = names[0][1]
+    if child in blocks:
+        raise cursor.error(f"the {kind} {child!r} has two probability blocks.", place)
+    cursor.expect("{", f"after the names of {child!r} and its parents")
+    blocks[child] = block
+    return block
+
+
+def build_from_blocks(
+    cursor: Cursor,
+    kind: str,
+    variables: dict[str, Variable],
+    blocks: dict[str, Block],
+    translate: Callable[[Block], Block] = lambda block: block,
+) -> FactorGraph:
+    """Return the network of the blocks of a file, which calls its variables ``kind``.
+
+    ``translate`` is applied to each probability block first.
+    """
+    if not variables:
+        raise cursor.error(f"the file has no {kind}s; expected a block '{kind} NAME {{ ... }}'.")
+    for name, block in blocks.items():
+        if name not in variables:
+            raise cursor.error(f"there is no variable {name!r}.", block.names[0][0])
+    resolver = Resolver(cursor, variables)
+    tables = []
+    for name, variable in variables.items():
+        if name not in blocks:
+            raise cursor.error(f"the {kind} {name!r} has no probability block.", variable.place)
+        tables.append(resolver.resolve(translate(blocks[name])))
+
+    def fail(message: str, name: str | None) -> FormatError:
+        return cursor.source.error(message) if name is None else cursor.error(message, blocks[name].place)
+
+    return build_network({name: tuple(each.states) for name, each in variables.items()}, tables, fail)
 
 
 class Resolver:
