@@ -59,6 +59,7 @@ def build_rows(pairs: Integers, n_sites: int) -> Rows:
 
 @compiled
 def _fill(pairs: Ints32, start: Words32, neighbour: Words32, source: Words32, side: Bytes) -> None:
+    """Fill the rows: the neighbours of each site, with number and end of the pairs that connect them."""
     n = start.size - 1
     for e in range(pairs.shape[0]):
         start[pairs[e, 0] + 1] += 1

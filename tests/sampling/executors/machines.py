@@ -17,9 +17,9 @@ import distributed
 
 def free_port() -> int:
     """Return a port without a listener."""
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        return int(door.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 class Machines:

@@ -152,7 +152,7 @@ def plan_elimination(
         each, site = heapq.heappop(heap)
         if site not in near or each != size[site]:
             continue
-        if each > limit + 1e-9 and not _is_scope(hoods, site, near[site]):
+        if each > limit + 1e-9 and not _in_one_factor(hoods, site, near[site]):
             cut = max(
                 near[site] | {site},
                 key=lambda s: (0 if rank is None else rank[s], len(hoods.factors[s]), len(near[s]), -s),
@@ -167,8 +167,8 @@ def plan_elimination(
     return _cliques(hoods, order)
 
 
-def _is_scope(hoods: Neighbourhoods, site: int, others: set[int]) -> bool:
-    """Return whether a clique lies within the scope of one factor."""
+def _in_one_factor(hoods: Neighbourhoods, site: int, others: set[int]) -> bool:
+    """Tell whether one factor of a site contains all of these other sites."""
     return any(others <= set(hoods.scopes[f]) for f in hoods.factors[site])
 
 

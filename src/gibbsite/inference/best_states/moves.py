@@ -122,7 +122,7 @@ class BlockMoves:
         draw_blocks(self.draw, tables, arrays, work, x)
 
     def climb(self, x: Array, works: list[BlockWorkspace]) -> float:
-        """Climb by blocks until no cover improves the state; return the log-potential, with zeros at their price."""
+        """Improve the state block by block until no cover does; return its log-potential, with zeros at their price."""
         value = float(score_state(self.firm, x))
         idle, turn = 0, 0
         while idle < len(self.covers):

@@ -220,7 +220,7 @@ _ADDRESSES: list[Any] = []
 
 
 def _address(p: StripFactors, g: LatticeGraph) -> Any:
-    """Return the address of the function that draws a half."""
+    """Return the address of the function that draws half of the strips."""
     if not _ADDRESSES:
         one, two, team = np.zeros((1, 1)), np.zeros((1, 1, 1)), Team(0, 1, np.zeros(1, np.int64))
         memory = StripMemory(one, one, two, two, two, np.zeros((1, 1), np.uint32), team.gate)

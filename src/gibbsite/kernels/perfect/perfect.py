@@ -139,7 +139,7 @@ class Perfect(Kernel):
         if isinstance(model, IsingGraph):
             bounds: Any = PairBounds(np.zeros(graph.n_sites, np.int8), np.zeros(graph.n_sites, np.int8))
         else:
-            bounds = _set_bounds(model[0], model[1])
+            bounds = _make_set_bounds(model[0], model[1])
         return PerfectMemory(bounds, np.zeros(4, np.int64))
 
     def memory_bytes(self, graph: Graph) -> int:
@@ -184,12 +184,12 @@ def _lay_out(graph: Graph) -> Any:
         return compile_graph(graph.require_model(), "ising").arrays
     except IncompatibleError:
         tables: TableGraph = as_tables(graph).arrays
-        bounds = _set_bounds(tables, np.zeros(int(tables.offset[-1])))
+        bounds = _make_set_bounds(tables, np.zeros(int(tables.offset[-1])))
         find_bounds(tables, bounds)
         return seal((tables, bounds.bound))
 
 
-def _set_bounds(model: TableGraph, bound: Floats) -> SetBounds:
+def _make_set_bounds(model: TableGraph, bound: Floats) -> SetBounds:
     most, widest = int(model.card.max(initial=1)), int(np.diff(model.member_start).max(initial=1))
     inside = np.zeros(model.card.size, np.uint64)
     return SetBounds(inside, bound, np.zeros(most), np.zeros(most), np.zeros(widest, np.int64))

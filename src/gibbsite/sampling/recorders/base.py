@@ -162,7 +162,7 @@ def all_recorders() -> dict[str, type[Recorder]]:
 
 
 def named_recorders() -> dict[str, type[Recorder]]:
-    """Return the recorders that need no arguments, by their word."""
+    """Return the recorders that need no arguments, by the words that stand for them."""
     return {each.word: each for each in all_recorders().values() if each.word}
 
 

@@ -1,4 +1,4 @@
-"""Quantities of users: a function of the state, evaluated at every draw and averaged."""
+"""User-defined quantities: a function of the state, evaluated at every draw and averaged."""
 
 from __future__ import annotations
 

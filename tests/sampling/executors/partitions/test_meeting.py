@@ -49,20 +49,20 @@ def hang_up(address: Address) -> None:
 
 
 @pytest.fixture
-def doors() -> Iterator[list[socket.socket]]:
+def listeners() -> Iterator[list[socket.socket]]:
     found = [listen("127.0.0.1") for _ in range(3)]
     yield found
-    for door in found:
-        door.close()
+    for listener in found:
+        listener.close()
 
 
-def places(doors: list[socket.socket]) -> list[Address]:
-    return [(door.getsockname()[0], door.getsockname()[1]) for door in doors]
+def places(listeners: list[socket.socket]) -> list[Address]:
+    return [(listener.getsockname()[0], listener.getsockname()[1]) for listener in listeners]
 
 
-def meet(doors: list[socket.socket]) -> list[dict[int, Link]]:
-    with ThreadPoolExecutor(len(doors)) as pool:
-        return list(pool.map(lambda k: connect(doors[k], k, places(doors), TOKEN), range(len(doors))))
+def meet(listeners: list[socket.socket]) -> list[dict[int, Link]]:
+    with ThreadPoolExecutor(len(listeners)) as pool:
+        return list(pool.map(lambda k: connect(listeners[k], k, places(listeners), TOKEN), range(len(listeners))))
 
 
 def close_all(found: list[dict[int, Link]]) -> None:
@@ -71,15 +71,15 @@ def close_all(found: list[dict[int, Link]]) -> None:
             link.close()
 
 
-def test_hosts_find_each_other_and_turn_strangers_away(doors: list[socket.socket]) -> None:
-    addresses = places(doors)
+def test_hosts_find_each_other_and_turn_strangers_away(listeners: list[socket.socket]) -> None:
+    addresses = places(listeners)
     with ExitStack() as stack:
         silent = [stack.enter_context(visit(addresses[0], b"")) for _ in range(80)]  # more than may wait
         half = stack.enter_context(visit(addresses[0], b"?" * 20))
         guessing = stack.enter_context(visit(addresses[0], greeting(2, b"?" * 32)))
         knowing_the_word = stack.enter_context(visit(addresses[1], greeting(2, TOKEN)))
         hang_up(addresses[0])
-        found = meet(doors)
+        found = meet(listeners)
         for stranger in (*silent, half, guessing, knowing_the_word):
             assert answer_to(stranger) == b""
     assert [sorted(links) for links in found] == [[1, 2], [0, 2], [0, 1]]
@@ -91,9 +91,9 @@ def test_hosts_find_each_other_and_turn_strangers_away(doors: list[socket.socket
     close_all(found)
 
 
-def test_messages_between_hosts_admit_no_stranger(doors: list[socket.socket]) -> None:
+def test_messages_between_hosts_admit_no_stranger(listeners: list[socket.socket]) -> None:
     """A proof that was overheard is of no use at another host, nor a second time at the same one."""
-    addresses = places(doors)
+    addresses = places(listeners)
     with listen("127.0.0.1") as ear:
         (link,) = call_all(places([ear]), TOKEN) or ()
         end, _ = ear.accept()
@@ -101,12 +101,12 @@ def test_messages_between_hosts_admit_no_stranger(doors: list[socket.socket]) ->
     assert TOKEN not in heard
     own = heard[4:]  # of caller 1 to host 0
     with visit(addresses[1], greeting(1, own)) as one, visit(addresses[1], greeting(2, own)) as other:
-        found = meet(doors)
+        found = meet(listeners)
         assert answer_to(one) == answer_to(other) == b""
     close_all(found)
     with visit(addresses[0], heard) as first, visit(addresses[0], heard) as second:
         calls = call_all(addresses[:2], TOKEN) or ()
-        links = connect(doors[0], 0, addresses[:2], TOKEN, client=True)
+        links = connect(listeners[0], 0, addresses[:2], TOKEN, client=True)
         assert sorted(len(answer_to(each)) for each in (first, second)) == [0, 32]
     close_all([links, dict(enumerate((*calls, link)))])
     end.close()
@@ -114,9 +114,9 @@ def test_messages_between_hosts_admit_no_stranger(doors: list[socket.socket]) ->
 
 @pytest.mark.parametrize("said", [b"", b"?" * 40, b"!" * 4000])
 def test_an_impostor_at_the_place_of_a_host_learns_nothing(said: bytes) -> None:
-    with listen("127.0.0.1") as door:
-        (link,) = call_all(places([door]), TOKEN) or ()
-        end, _ = door.accept()
+    with listen("127.0.0.1") as listener:
+        (link,) = call_all(places([listener]), TOKEN) or ()
+        end, _ = listener.accept()
         end.settimeout(30)
         link.send_arrays([{"states": np.arange(1000)}])
         assert len(end.recv(100)) == 36  # the greeting

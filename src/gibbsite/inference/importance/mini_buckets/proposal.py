@@ -101,7 +101,7 @@ class MiniBucket(ImportanceProposal):
 class Growth:
     """The plans of a run, with tables that grow while the bound falls and time and memory allow it.
 
-    The tables of the first plan are as large as a small share of the time allows.
+    The first plan has the largest tables that can be computed in a small share of the time.
     """
 
     def __init__(self, found: Outline, entries: int | None, seconds: float, elapsed: Callable[[], float]) -> None:

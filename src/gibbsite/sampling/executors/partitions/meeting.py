@@ -27,7 +27,7 @@ CALL = 5.0
 _NUMBER = 4  # bytes of a host's number
 _PROOF = 32  # bytes of a keyed hash
 _GREETING = _NUMBER + _PROOF
-_LOOK = 1.0  # seconds after which a door that has been closed is noticed
+_POLL = 1.0  # seconds after which a closed listener is noticed
 _MOST_SILENT = 64  # callers that have not proved anything yet; the oldest of more is turned away
 
 
@@ -41,8 +41,8 @@ def listen(host: str) -> socket.socket:
 
     Examples
     --------
-    >>> with listen("127.0.0.1") as door:
-    ...     door.getsockname()[0]
+    >>> with listen("127.0.0.1") as listener:
+    ...     listener.getsockname()[0]
     '127.0.0.1'
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -50,7 +50,7 @@ def listen(host: str) -> socket.socket:
 
 
 def connect(
-    door: socket.socket, number: int, addresses: Sequence[tuple[str, int]], token: bytes, client: bool = False
+    listener: socket.socket, number: int, addresses: Sequence[tuple[str, int]], token: bytes, client: bool = False
 ) -> dict[int, Link]:
     """Connect host ``number`` to all others: it calls those before it, and is called by those behind it.
 
@@ -61,8 +61,8 @@ def connect(
     try:
         for other in range(number):
             found[other] = _call(addresses[other], number, other, token, PATIENCE)
-        _await_callers(door, number, len(addresses) + client, token, found)
-    except (OSError, ValueError) as wrong:  # the latter of a door that is closed meanwhile
+        _await_callers(listener, number, len(addresses) + client, token, found)
+    except (OSError, ValueError) as wrong:  # the latter of a listener that is closed meanwhile
         for link in found.values():
             link.close()
         raise LinkLost(str(wrong)) from None
@@ -74,9 +74,9 @@ def call_all(addresses: Sequence[tuple[str, int]], token: bytes) -> list[Link] |
 
     Examples
     --------
-    >>> with listen("127.0.0.1") as door:
-    ...     (link,) = call_all([door.getsockname()], b"token")
-    ...     connect(door, 0, [door.getsockname()], b"token", client=True)[1].send(np.arange(2))
+    >>> with listen("127.0.0.1") as listener:
+    ...     (link,) = call_all([listener.getsockname()], b"token")
+    ...     connect(listener, 0, [listener.getsockname()], b"token", client=True)[1].send(np.arange(2))
     >>> link.receive(np.empty(2, np.int64)).tolist()
     [0, 1]
     """
@@ -106,69 +106,69 @@ def _link(end: socket.socket, answer: bytes = b"") -> Link:
     return Link(end, answer)
 
 
-def _await_callers(door: socket.socket, number: int, callers: int, token: bytes, found: dict[int, Link]) -> None:
+def _await_callers(listener: socket.socket, number: int, callers: int, token: bytes, found: dict[int, Link]) -> None:
     """Add the links to all callers of the run, in the order in which they prove who they are."""
     deadline = time.monotonic() + MEETING
-    with closing(_Lobby(door)) as lobby:
+    with closing(_PendingCallers(listener)) as pending:
         while len(found) < callers - 1:
             left = deadline - time.monotonic()
-            if left <= 0 or door.fileno() < 0:
+            if left <= 0 or listener.fileno() < 0:
                 raise TimeoutError("another host did not call in time")
-            for end, said in lobby.hear(min(left, _LOOK)):
-                caller = int.from_bytes(said[:_NUMBER], "big")
+            for end, greeting in pending.greetings(min(left, _POLL)):
+                caller = int.from_bytes(greeting[:_NUMBER], "big")
                 expected = number < caller < callers and caller not in found
-                if expected and hmac.compare_digest(said[_NUMBER:], _prove(token, b"call", caller, number)):
+                if expected and hmac.compare_digest(greeting[_NUMBER:], _prove(token, b"call", caller, number)):
                     found[caller] = _link(end)
                     found[caller].send(np.frombuffer(_prove(token, b"answer", caller, number), np.uint8))
                 else:
                     end.close()
 
 
-class _Lobby:
+class _PendingCallers:
     """Callers whose greeting is incomplete; a silent caller does not delay the others."""
 
-    def __init__(self, door: socket.socket) -> None:
-        door.setblocking(False)
-        self._door = door
-        self._said: dict[socket.socket, bytes] = {}
+    def __init__(self, listener: socket.socket) -> None:
+        listener.setblocking(False)
+        self._listener = listener
+        self._received: dict[socket.socket, bytes] = {}
         self._selector = DefaultSelector()
-        self._selector.register(door, EVENT_READ)
+        self._selector.register(listener, EVENT_READ)
 
-    def hear(self, seconds: float) -> list[tuple[socket.socket, bytes]]:
-        """Return callers that have said everything, and what; wait up to some seconds for news."""
+    def greetings(self, seconds: float) -> list[tuple[socket.socket, bytes]]:
+        """Return callers whose greeting is complete, with the greetings; wait for data up to some seconds."""
         found = []
         for key, _ in self._selector.select(seconds):
             end: Any = key.fileobj
-            if end is self._door:
-                self._let_in()
-            elif end in self._said:  # not turned away meanwhile
+            if end is self._listener:
+                self._accept()
+            elif end in self._received:  # not removed meanwhile
                 more = b""
                 with suppress(OSError):
-                    more = end.recv(_GREETING - len(self._said[end]))
-                self._said[end] += more
-                if not more:  # whoever hangs up
-                    self._let_go(end).close()
-                elif len(self._said[end]) == _GREETING:
-                    found.append((end, self._said[end]))
-                    self._let_go(end)
+                    more = end.recv(_GREETING - len(self._received[end]))
+                self._received[end] += more
+                if not more:  # the caller has closed the connection
+                    self._remove(end).close()
+                elif len(self._received[end]) == _GREETING:
+                    found.append((end, self._received[end]))
+                    self._remove(end)
         return found
 
-    def _let_in(self) -> None:
-        with suppress(BlockingIOError, ConnectionAbortedError):  # gone again
-            end, _ = self._door.accept()
+    def _accept(self) -> None:
+        with suppress(BlockingIOError, ConnectionAbortedError):  # the caller has left
+            end, _ = self._listener.accept()
             end.setblocking(False)
             self._selector.register(end, EVENT_READ)
-            self._said[end] = b""
-        if len(self._said) > _MOST_SILENT:
-            self._let_go(next(iter(self._said))).close()
+            self._received[end] = b""
+        if len(self._received) > _MOST_SILENT:
+            self._remove(next(iter(self._received))).close()
 
-    def _let_go(self, end: socket.socket) -> socket.socket:
+    def _remove(self, end: socket.socket) -> socket.socket:
         self._selector.unregister(end)
-        del self._said[end]
+        del self._received[end]
         return end
 
     def close(self) -> None:
-        """Turn away whoever is left."""
-        for end in [*self._said]:
-            self._let_go(end).close()
+        """Close the connections to callers that are left."""
+        for end in [*self._received]:
+            self._remove(end).close()
         self._selector.close()

@@ -9,7 +9,14 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.kernels.ensemble import Ensemble
 from gibbsite.kernels.protocols import Replicated
 from gibbsite.sampling.executor import Bundles
-from gibbsite.sampling.executors.partitions.rungs import Told, cut_block, forget_door, join_block, move_rungs, open_door
+from gibbsite.sampling.executors.partitions.rungs import (
+    MovedBlock,
+    cut_block,
+    forget_listener,
+    join_block,
+    move_rungs,
+    open_listener,
+)
 from gibbsite.sampling.executors.partitions.together import TogetherExecutor
 from gibbsite.sampling.executors.remote import MOST_ATTEMPTS, lost_too_often
 from gibbsite.sampling.executors.segment import checksum
@@ -59,30 +66,30 @@ class RungExecutor(TogetherExecutor):
             return None
         opening, token = secrets.token_hex(8), secrets.token_bytes(_TOKEN)
         asked = (installed_versions(), self.run, self.sent, opening, token)
-        addresses = self.on_each("gibbs-doors", workers, open_door, [asked] * len(workers))
+        addresses = self.on_each("gibbs-listeners", workers, open_listener, [asked] * len(workers))
         if addresses is None:
             return None
         pairs = list(zip(chains.states, chains.tapes, strict=True))
         block = cut_block(ensemble, pairs, len(workers), rounds, sweeps, keep)
         tasks = [(self.run, self.sent, opening, addresses, host, block.part(host)) for host in range(len(workers))]
-        told: list[Told] | None = self.on_each("gibbs-rungs", workers, move_rungs, tasks)
-        if told is None:
-            self.tell_to_forget(forget_door, workers, opening)  # they may wait for one that is lost
-        if told is None or any(each is None for each in told) or not self._check(workers, told):
+        moved: list[MovedBlock] | None = self.on_each("gibbs-rungs", workers, move_rungs, tasks)
+        if moved is None:
+            self.tell_to_forget(forget_listener, workers, opening)  # they may wait for one that is lost
+        if moved is None or any(each is None for each in moved) or not self._check(workers, moved):
             return None
         if not rounds:
             return 0.0
         for number, (state, tape) in enumerate(pairs):
-            chains.states[number], chains.tapes[number] = join_block(ensemble, block.bounds, told, number, state, tape)
-        for each in told:
+            chains.states[number], chains.tapes[number] = join_block(ensemble, block.bounds, moved, number, state, tape)
+        for each in moved:
             for done in each.chains:
                 if done.wrong is not None:
                     raise done.wrong
-        return max(sum(done.seconds for done in each.owned) for each in told)
+        return max(sum(done.seconds for done in each.owned) for each in moved)
 
-    def _check(self, workers: list[str], told: list[Told]) -> bool:
+    def _check(self, workers: list[str], moved: list[MovedBlock]) -> bool:
         """Compare checksums; drop a worker whose numbers do not match."""
-        for worker, each in zip(workers, told, strict=True):
+        for worker, each in zip(workers, moved, strict=True):
             for done in (*each.owned, *each.chains):
                 if checksum(done.arrays) != done.checksum:
                     self.say(f"Worker {worker} returned wrong numbers; it gets no more work.")

@@ -55,7 +55,7 @@ class Block(NamedTuple):
         return self._replace(owned=[[own[host]] for own in self.owned])
 
 
-class Told(NamedTuple):
+class MovedBlock(NamedTuple):
     """What a worker returns: its share of each chain, and whole chains where it has recorded them."""
 
     owned: list[Done]
@@ -76,20 +76,20 @@ def cut_block(
 
 
 def join_block(
-    ensemble: Ensemble, bounds: Sequence[int], told: Sequence[Told], number: int, state: State, tape: Tape
+    ensemble: Ensemble, bounds: Sequence[int], moved: Sequence[MovedBlock], number: int, state: State, tape: Tape
 ) -> tuple[State, Tape]:
     """Return a chain as it stands after a block."""
     before = state.memory
-    (done,) = [each.chains[number] for each in told if each.chains]
+    (done,) = [each.chains[number] for each in moved if each.chains]
     state, tape = join_segment(done, state, tape)
-    owned = [each.owned[number].arrays for each in told]
+    owned = [each.owned[number].arrays for each in moved]
     return state._replace(memory=ensemble.join(state.memory, before, bounds, owned)), tape
 
 
-def move_block(setup: Setup, block: Block, host: int, links: dict[int, Link], threads: int) -> Told:
+def move_block(setup: Setup, block: Block, host: int, links: dict[int, Link], threads: int) -> MovedBlock:
     """Move the share of a worker in all chains, one after another."""
     ensemble, layout = find_ensemble(setup), setup.layout
-    told = Told([], [])
+    moved = MovedBlock([], [])
     for segment, (own,) in zip(block.segments, block.owned, strict=True):
         driver, marks = open_segment(setup, segment)
         (state,), (tape,) = driver.states, driver.tapes
@@ -107,13 +107,13 @@ def move_block(setup: Setup, block: Block, host: int, links: dict[int, Link], th
         _move(share, layout, segment, state, tape, links, max(1, min(threads, layout.most_members)))
         seconds = clock() - began
         owned, memory = share.own(), share.chain.memory
-        told.owned.append(Done(owned, checksum(owned), seconds))
+        moved.owned.append(Done(owned, checksum(owned), seconds))
         if host == share.recorder:
             found = pack_segment(state._replace(memory=ensemble.bare(memory)), tape, marks)
             driver.states, driver.tapes = [state._replace(memory=memory)], [tape]
             wrong = find_fault(driver)
-            told.chains.append(Done(found, checksum(found), seconds, wrong))
-    return told
+            moved.chains.append(Done(found, checksum(found), seconds, wrong))
+    return moved
 
 
 def _rehearse(share: Share, put: bool) -> None:
@@ -167,7 +167,7 @@ def find_ensemble(setup: Setup) -> Ensemble:
 
 
 @dataclass
-class _Door:
+class _Listener:
     """Where a worker waits for the others of a block, and the connections to them."""
 
     opening: str
@@ -177,60 +177,60 @@ class _Door:
 
     def close(self) -> None:
         with suppress(OSError):  # not on every system
-            self.socket.shutdown(socket.SHUT_RDWR)  # whoever waits at the door goes on
+            self.socket.shutdown(socket.SHUT_RDWR)  # a thread that waits for connections continues
         self.socket.close()
         for link in self.links.values():
             link.close()
 
 
-_DOORS: dict[str, _Door] = {}
+_LISTENERS: dict[str, _Listener] = {}
 _OPENING = Lock()
 
 
-def open_door(versions: dict[str, str], run: str, recipe: Recipe, opening: str, token: bytes) -> tuple[str, int]:
+def open_listener(versions: dict[str, str], run: str, recipe: Recipe, opening: str, token: bytes) -> tuple[str, int]:
     """Lay out the model, and wait for the other workers of a block; return where they can reach this one."""
     from distributed import get_worker
 
     address = str(get_worker().address)
     refuse_others(address, differences(versions))
     lay_out_run(run, recipe)
-    door = listen(urlsplit(address).hostname or "127.0.0.1")
-    close_door(run)
+    listener = listen(urlsplit(address).hostname or "127.0.0.1")
+    close_listener(run)
     with _OPENING:
-        _DOORS[run] = _Door(opening, door, token)
-    name = door.getsockname()
+        _LISTENERS[run] = _Listener(opening, listener, token)
+    name = listener.getsockname()
     return str(name[0]), int(name[1])
 
 
 def move_rungs(
     run: str, recipe: Recipe, opening: str, addresses: Sequence[tuple[str, int]], host: int, block: Block
-) -> Told | None:
+) -> MovedBlock | None:
     """Move the share of a worker; return nothing if another one is lost."""
     from distributed import get_worker
 
-    door = _DOORS.get(run)
-    if door is None or door.opening != opening:
+    listener = _LISTENERS.get(run)
+    if listener is None or listener.opening != opening:
         return None
     setup = lay_out_run(run, recipe)
     try:
-        door.links = connect(door.socket, host, addresses, door.token)
-        return move_block(setup, block, host, door.links, int(get_worker().state.nthreads))
+        listener.links = connect(listener.socket, host, addresses, listener.token)
+        return move_block(setup, block, host, listener.links, int(get_worker().state.nthreads))
     except LinkLost:
         return None
     finally:
-        close_door(run, opening)
+        close_listener(run, opening)
 
 
-def close_door(run: str, opening: str | None = None) -> None:
+def close_listener(run: str, opening: str | None = None) -> None:
     """Wait no longer for the other workers of a block; of a certain opening alone, if one is given."""
     with _OPENING:
-        door = _DOORS.get(run)
-        if door is None or opening not in (None, door.opening):
+        listener = _LISTENERS.get(run)
+        if listener is None or opening not in (None, listener.opening):
             return
-        del _DOORS[run]
-    door.close()
+        del _LISTENERS[run]
+    listener.close()
 
 
-async def forget_door(run: str, opening: str) -> None:
+async def forget_listener(run: str, opening: str) -> None:
     """Wait no longer for the others, beside whatever this worker does."""
-    await asyncio.to_thread(close_door, run, opening)
+    await asyncio.to_thread(close_listener, run, opening)

@@ -52,18 +52,18 @@ def checksum(piece: Array, before: int) -> int:
 
 @dataclass
 class _Opened:
-    """A host that waits at its door until the others are there."""
+    """A host that listens until the others are there."""
 
     opening: str
     number: int
     host: Host
-    door: socket.socket
+    listener: socket.socket
     token: bytes
 
     def close(self) -> None:
         with suppress(OSError):  # not on every system
-            self.door.shutdown(socket.SHUT_RDWR)  # whoever waits at the door goes on
-        self.door.close()
+            self.listener.shutdown(socket.SHUT_RDWR)  # a thread that waits for connections continues
+        self.listener.close()
         self.host.close()
 
 
@@ -96,11 +96,11 @@ def open_host(
     host = Host(layout, setup.parameters, setup.schedule, halo, {}, int(get_worker().state.nthreads))
     if chains is not None:
         host.load(chains)
-    door = listen(urlsplit(str(get_worker().address)).hostname or "127.0.0.1")
+    listener = listen(urlsplit(str(get_worker().address)).hostname or "127.0.0.1")
     close_host(run)
     with _OPENING:
-        _OPENED[run] = _Opened(opening, number, host, door, token)
-    name = door.getsockname()
+        _OPENED[run] = _Opened(opening, number, host, listener, token)
+    name = listener.getsockname()
     return str(name[0]), int(name[1])
 
 
@@ -121,7 +121,7 @@ def move_host(
     host = opened.host
     try:
         if not host.links:
-            host.links = connect(opened.door, opened.number, addresses, opened.token, client)
+            host.links = connect(opened.listener, opened.number, addresses, opened.token, client)
             if client:
                 host.load(host.links[len(addresses)].receive_arrays())
         if host.stage() != stage:

@@ -43,7 +43,7 @@ _KEPT_BYTES = 1 << 28
 
 
 class _Hosts(NamedTuple):
-    """Where the hosts are: workers, doors, what each owns (hosts, segments, 2), and connections to them."""
+    """Where the hosts are: workers, listening sockets, what each owns (hosts, segments, 2), and connections to them."""
 
     opening: str
     workers: list[str]
