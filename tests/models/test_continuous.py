@@ -125,7 +125,7 @@ def test_models_that_make_no_sense(sites: Any, factors: Any, said: str) -> None:
         (lambda: gs.Interval(0.0, float("nan")), "must be numbers"),
         (lambda: gs.factors.FunctionFactors(3, [[0]]), "need a function"),
         (lambda: gs.factors.FunctionFactors(abs, [[0]], [[1.0], [2.0]]), "scopes"),
-        (lambda: gs.factors.FunctionFactors(abs, [[0]], [[np.nan]]), "no number, in factor 0"),
+        (lambda: gs.factors.FunctionFactors(abs, [[0]], [[np.nan]]), "not a number, in factor 0"),
         (lambda: gs.factors.FunctionFactors(abs, [[0]], weight=0.0), "weight"),
         (lambda: gs.factors.FunctionFactors(abs, [[0]], degree=3), "degree"),
         (lambda: gs.factors.logistic_factors([0], [[1.0]], [2]), "labels"),

@@ -203,7 +203,7 @@ def tag(**given: Any) -> None:
     """Mark the entities of TEXTS (files, also gzipped; stdin if there are none or "-") with MODEL.
 
     MODEL is a file written by gibbsite ner train, or "english", the small model of the package. It may be left
-    out: if the first argument is no model, "english" is used.
+    out: if the first argument is not a model, "english" is used.
     """
     from gibbsite.applications.entities import read_columns, render
 

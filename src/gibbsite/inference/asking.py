@@ -138,7 +138,7 @@ def infer(
     criteria = read_criteria(criteria)
     if criteria.accuracy is None:
         criteria = replace(criteria, accuracy=DEFAULT_ACCURACY)
-    if "__array__" in dir(method):
+    if "__array__" in dir(method):  # names cannot be compared with arrays
         raise ArgumentError(f"{argument('method')} must be a name or a kernel, got {describe(method)}.")
     if seconds is not None and not (is_number(seconds) and 0 < seconds < math.inf):
         raise ArgumentError(f"{argument('seconds')} must be a positive number, got {describe(seconds)}.")

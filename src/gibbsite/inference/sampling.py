@@ -178,14 +178,14 @@ def sample(
             raise
         result = judge.conclude(recording)
         verdict = result.diagnostics
-    said: list[str] = []
+    warned: list[str] = []
     for remark in setup.remarks:
-        said += [remark.text] * remark.grave
+        warned += [remark.text] * remark.grave
     if verdict.reasons:
         word = "was not judged" if verdict.figures["errors"] == "none" else "has not converged"
-        said = [f"The run {word}: {verdict.reasons[0]}", *verdict.reasons[1:], *said]
-    if said:
-        warnings.warn(" ".join(said), ConvergenceWarning, stacklevel=2)
+        warned = [f"The run {word}: {verdict.reasons[0]}", *verdict.reasons[1:], *warned]
+    if warned:
+        warnings.warn(" ".join(warned), ConvergenceWarning, stacklevel=2)
     return result
 
 

@@ -197,9 +197,9 @@ def needs_check(one: Tried) -> bool:
     """Tell whether a second method has to check an answer, which is not needed if draws are independent."""
     if is_weighted(one.attempt.method):
         return False
-    from gibbsite.results.verdict.convergence import WITHOUT_LOOK
+    from gibbsite.results.verdict.convergence import UNCHECKED
 
-    return getattr(one.found, "look", None) not in WITHOUT_LOOK
+    return getattr(one.found, "start_check", None) not in UNCHECKED
 
 
 def compare_answers(first: Tried, second: Tried, query: Iterable[Any] | None = None) -> Check:

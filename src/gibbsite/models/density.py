@@ -265,7 +265,7 @@ def _read_rows(data: npt.ArrayLike) -> Floats:
         raise ModelError(f"data must be an array (rows, columns) with at least one of each, got {rows.shape}.")
     if not np.isfinite(rows).all():
         row = int(np.argwhere(~np.isfinite(rows))[0, 0])
-        raise ModelError(f"row {row} of the data has an entry that is no number.")
+        raise ModelError(f"row {row} of the data has an entry that is not a number.")
     rows.setflags(write=False)
     return rows
 

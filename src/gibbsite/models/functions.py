@@ -101,7 +101,7 @@ class FunctionFactors:
             raise ModelError(f"the factors {name!r} need parameters (factors, parameters), got {found.shape}.")
         if not np.isfinite(found).all():
             row = int(np.argwhere(~np.isfinite(found))[0, 0])
-            raise ModelError(f"the factors {name!r} have a parameter that is no number, in factor {row}.")
+            raise ModelError(f"the factors {name!r} have a parameter that is not a number, in factor {row}.")
         if parameters is None and where.ndim == 2:
             found = frozen(np.zeros((len(where), 0)), np.float64)
         if where.ndim not in (1, 2) or not where.size or (where.ndim == 2 and len(where) != len(found)):

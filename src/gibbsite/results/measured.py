@@ -13,7 +13,7 @@ from gibbsite.errors import ArgumentError
 from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.measure.measurement import CellNumbers, count_chances, count_states, measure_cells, without_floor
 from gibbsite.results.table import SiteTable, observed_cells
-from gibbsite.results.verdict.convergence import INDEPENDENT, MOST_JUDGED, Check, Look, Unreached, judge
+from gibbsite.results.verdict.convergence import INDEPENDENT, MOST_JUDGED, Check, StartCheck, Unreached, judge
 
 if TYPE_CHECKING:
     from gibbsite.models.domain import Domains
@@ -61,7 +61,7 @@ class Measured(Answer):
     report: dict[str, float] = field(default_factory=dict)
     kept: dict[str, Array] = field(default_factory=dict)
     pulse: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    look: Look | str = "not needed"
+    start_check: StartCheck | str = "not needed"
     doubts: tuple[str, ...] = ()
     asked: Positions | None = None
     open: tuple[OpenRecorder, ...] = ()
@@ -85,7 +85,7 @@ class Measured(Answer):
         found = self.totals, self.trace, self.n_draws, self.length, self.errors, cells
         if not cells.size:
             known = measure_cells(*found)
-            if self.look == INDEPENDENT or self.visit_times.size:
+            if self.start_check == INDEPENDENT or self.visit_times.size:
                 known = self._corrected(known, self.trace, np.arange(known.mean.size))
             return known
         real = self.domains.numbers
@@ -102,7 +102,7 @@ class Measured(Answer):
 
     def _corrected(self, known: CellNumbers, trace: Array, cells: Positions) -> CellNumbers:
         """Return numbers of cells, corrected for independent draws or for the length of visits."""
-        if self.look == INDEPENDENT:
+        if self.start_check == INDEPENDENT:
             return without_floor(known, trace)
         if not self.visit_times.size:
             return known
@@ -212,7 +212,7 @@ class Measured(Answer):
             self.period,
             self.bests,
             self.pulse,
-            self.look,
+            self.start_check,
             cells,
             self._observed_numbers() if self.open else (),
             self.doubts,

@@ -75,7 +75,7 @@ class Result(Measured):
         The blocks of these recorders.
     asked : int array or None
         Positions of the sites that were asked for, by which the run is judged; None: all.
-    look : Look or str
+    start_check : StartCheck or str
         What the dispersed-start check has found, or why there was none.
     doubts : tuple of str
         Warnings of the kernel about chains that should cross between modes.

@@ -37,7 +37,7 @@ from gibbsite.models.domain import Angle, Domains, Interval, SiteKind, SiteNames
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.measured import JointSets
 from gibbsite.results.result import Result
-from gibbsite.results.verdict.convergence import Check, Look, Unreached
+from gibbsite.results.verdict.convergence import Check, StartCheck, Unreached
 from gibbsite.sampling.plan import Plan
 from gibbsite.sampling.recorders.base import OpenRecorder, all_recorders
 
@@ -72,7 +72,7 @@ def pack_result(result: Result) -> tuple[dict[str, Any], dict[str, Array]]:
         "report": list(result.report.items()),
         "interrupted": result.interrupted,
         **sites,
-        "look": result.look if isinstance(result.look, str) else asdict(result.look),
+        "look": result.start_check if isinstance(result.start_check, str) else asdict(result.start_check),
         **({} if result.accuracy is None else {"accuracy": result.accuracy, "task": result.task}),
         **({} if result.check is None else {"check": asdict(result.check)}),
         "unreached": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.unreached],
@@ -272,7 +272,7 @@ def read_result(about: dict[str, Any], archive: Archive) -> Result:
         pulse=arrays["pulse"] if "pulse" in arrays else np.zeros((0, 0)),
         visit_times=arrays.get("visit_times", np.zeros(0)),
         asked=arrays.get("asked"),
-        look=_read_look(about.get("look", "not needed")),
+        start_check=_read_start_check(about.get("look", "not needed")),
         doubts=tuple(about.get("against", ())),
         task=about.get("task", "MAR"),
         accuracy=about.get("accuracy"),
@@ -311,14 +311,14 @@ def _read_recorder(about: dict[str, Any]) -> OpenRecorder:
 _FINDINGS = {"cells": [int], "here": [float], "there": [float], "strangers": int, "energy": str}
 
 
-def _read_look(written: Any) -> Look | str:
+def _read_start_check(written: Any) -> StartCheck | str:
     """Return what the dispersed-start check of a saved result has found, or why there was none."""
     if isinstance(written, str):
         return written
     found = written["findings"]
     check_header(found, _FINDINGS, ValueError)
     listed = {name: tuple(found[name]) for name in ("cells", "here", "there")}
-    return Look(written["chains"], written["sweeps"], Findings(**{**found, **listed}), written["complete"])
+    return StartCheck(written["chains"], written["sweeps"], Findings(**{**found, **listed}), written["complete"])
 
 
 def write_kind(kind: SiteKind) -> Any:

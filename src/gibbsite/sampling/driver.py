@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _GROWTH = 16  # factor by which a block may have more rounds than the last one
 _VERDICT_ROWS = 2  # rows of a tape besides its batches, for the time that a verdict takes
-_LOOKING = 0.75  # share of the reserved time that the dispersed-start check takes
+_CHECK_SHARE = 0.75  # share of the reserved time that the dispersed-start check takes
 # The time of the verdict is predicted from this many batches, or after this share of the time.
 _FORESIGHT_BATCHES, _FORESIGHT_SHARE = 8, 0.25
 # Draws before the answer is first examined; of independent draws.
@@ -302,7 +302,7 @@ class Driver:
     def limit(self) -> float:
         """Seconds after which the run stops, so that the verdict is complete in time."""
         after = self._row_seconds * (_VERDICT_ROWS + int(self.tapes[0].counters[BATCHES]))
-        return self.budget.seconds - max(self.reserve, _LOOKING * self.reserve + after)
+        return self.budget.seconds - max(self.reserve, _CHECK_SHARE * self.reserve + after)
 
     @property
     def wants_foresight(self) -> bool:

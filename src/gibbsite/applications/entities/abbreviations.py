@@ -2,7 +2,7 @@
 
 An *initial* is a capital letter with a full stop that belongs to a name: "Samuel L. Jackson". A letter that ends a
 sentence ("plan B.", "you and I.") is not one. A *title* stands before a name ("Dr. Watson") and never ends a sentence.
-Other abbreviations ("Inc.", "U.S.", "p.m.") end a sentence if a word follows that often begins one and is no name:
+Other abbreviations ("Inc.", "U.S.", "p.m.") end a sentence if a word follows that often begins one and is not a name:
 "He works for Acme Inc. The company ...".
 """
 

@@ -245,7 +245,7 @@ class BatchedUpdate(ABC):
     def carried(self, packed: PackedModel, memory: Any, segment: int, low: int, high: int) -> Array:
         """Return a view of the part of a memory that belongs to positions low to high of a segment.
 
-        Segments are those of :mod:`gibbsite.kernels.batched.cut`. By default, no part belongs to positions.
+        Segments are those of :mod:`gibbsite.kernels.batched.cut`. By default, it is empty.
         """
         return np.zeros(0)
 

@@ -23,7 +23,7 @@ from gibbsite._common.arrays import Array, Bools, Floats, Positions
 from gibbsite.graphs.elimination.given import Plan, distances, plan_elimination, solve_given
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.measure.measurement import measure_errors, times_for_errors
-from gibbsite.results.verdict.convergence import Look
+from gibbsite.results.verdict.convergence import StartCheck
 from gibbsite.results.verdict.known_marginals import Parts, cells_of, name_cell
 from gibbsite.results.verdict.rows import Rows
 from gibbsite.results.wording import tell_apart
@@ -51,9 +51,9 @@ _PRECISE, _COVERED = 1.0, 2.5
 
 
 class Finding(NamedTuple):
-    """What a comparison has found: where the run is wrong, or the times of visits that explain the differences."""
+    """What a start_check has found: where the run is wrong, or the times of visits that explain the differences."""
 
-    look: Look | None
+    start_check: StartCheck | None
     times: Floats
 
 
@@ -78,9 +78,9 @@ def compare_given(recording: Recording, result: Result, parts: Parts | None, acc
         averages = _average(recording, result, parts, plan, states, asked)
         if averages is None:
             continue
-        look = _find_wrong(recording, averages, accuracy, sigmas)
-        if look is not None:
-            return Finding(look, np.zeros(0))
+        start_check = _find_wrong(recording, averages, accuracy, sigmas)
+        if start_check is not None:
+            return Finding(start_check, np.zeros(0))
         precise = averages.error <= _PRECISE * averages.said
         pick = averages.pick[precise]
         wanted[pick] = np.maximum(wanted[pick], (averages.gap + _COVERED * averages.error)[precise] / _CLAIMED)
@@ -159,7 +159,7 @@ def _average(
 
 def _find_wrong(
     recording: Recording, averages: Averages, accuracy: float | None, sigmas: tuple[float, float]
-) -> Look | None:
+) -> StartCheck | None:
     """Return where a run disagrees with averages of exact conditional marginals, if it does."""
     pick, run, said, mean, error = averages
     slack = np.maximum(sigmas[0] * np.hypot(said, error), _SMALL if accuracy is None else accuracy)
@@ -174,4 +174,4 @@ def _find_wrong(
         "inference given states of other sites from the run: the run has missed states that are seldom entered and "
         "last long; run longer, or take a method that moves several sites at once."
     )
-    return Look(0, 0, Findings(said=said_so))
+    return StartCheck(0, 0, Findings(said=said_so))

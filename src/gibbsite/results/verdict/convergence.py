@@ -47,7 +47,7 @@ from gibbsite.results.measure.measurement import (
     source_of_errors,
 )
 from gibbsite.results.verdict.criteria import STANDARD_ERRORS
-from gibbsite.results.verdict.sentences import describe_look, describe_unreached, put_first
+from gibbsite.results.verdict.sentences import describe_start_check, describe_unreached, put_first
 from gibbsite.results.wording import rhat_text, verdict_word
 
 MOST_JUDGED = 1 << 18  # cells; of a larger model, this number of evenly spaced ones
@@ -62,7 +62,7 @@ _ENERGY_LIMIT = 1.1  # of R-hat of the log-potentials, of which there are a few 
 INDEPENDENT = "independent"
 #: The same for draws that are counted, in which a possible state may be missing.
 COUNTED = "independent, counted"
-WITHOUT_LOOK = (INDEPENDENT, COUNTED)
+UNCHECKED = (INDEPENDENT, COUNTED)
 #: Instead of a dispersed-start check: chains cross between modes themselves (``Kernel.doubts``).
 CROSSED = "crossed"
 #: Instead of a dispersed-start check: exact marginals agree with those of the run, and nothing else was recorded.
@@ -87,7 +87,7 @@ class Unreached:
 
 
 @dataclass(frozen=True)
-class Look:
+class StartCheck:
     """What the dispersed-start check of a run has found: many short chains from dispersed starts beside it.
 
     Attributes
@@ -129,7 +129,7 @@ def judge(
     period: int | None = None,
     bests: Floats | None = None,
     pulse: Floats | None = None,
-    look: Look | str = "not needed",
+    start_check: StartCheck | str = "not needed",
     n_cells: int | None = None,
     observed: Sequence[tuple[str, float, float]] = (),
     doubts: tuple[str, ...] = (),
@@ -145,8 +145,8 @@ def judge(
     ``name`` turns a cell number into words; ``blind``: no probability was recorded that could be judged; ``errors``:
     the source of standard errors; ``period``: the number of draws over which averages should be taken; ``bests``:
     largest log-potential of each chain, if they are known; ``pulse``: log-potentials of each chain over its length, if
-    they are known; ``look``: the dispersed-start check, or why there is none; ``n_cells``: number of cells of the run,
-    where not all of them are judged; ``observed``: names, R-hat and effective sizes of observables; ``doubts``:
+    they are known; ``start_check``: the dispersed-start check, or why there is none; ``n_cells``: cells of the whole
+    run, where not all of them are judged; ``observed``: names, R-hat and effective sizes of observables; ``doubts``:
     warnings of the kernel about its chains; ``asked``: which cells were asked for, None: all; ``task`` and
     ``accuracy``: what the run is to answer, and the half-width that four standard errors must stay below; ``check``:
     the comparison with a second method.
@@ -210,7 +210,7 @@ def judge(
             "no probabilities were recorded, so nothing shows whether the chains agree; add gs.Marginals() to record=."
         )
     worst = _find_worst(cells, chains, draws, name, asked) if source != "none" else _Worst()
-    independent = look in WITHOUT_LOOK
+    independent = start_check in UNCHECKED
     if independent and worst.ess is not None:
         worst = worst._replace(ess=max(worst.ess, float(chains * draws)))
     settled = independent and worst.error is not None and worst.error <= _SETTLED
@@ -239,18 +239,18 @@ def judge(
         )
     reasons = put_first(describe_unreached(unreached), reasons) if unreached else reasons
     reasons += doubts if found is None else ()
-    if isinstance(look, Look):
-        reasons += describe_look(look, cells, name)
-    elif look == "no time" and not reasons:
+    if isinstance(start_check, StartCheck):
+        reasons += describe_start_check(start_check, cells, name)
+    elif start_check == "no time" and not reasons:
         reasons.append(
             "there was no time for the dispersed-start check, so other modes may have been missed; allow more time."
         )
-    elif look == "impossible" and not reasons:
+    elif start_check == "impossible" and not reasons:
         reasons.append(
             "no dispersed-start check was possible, because no chain could be started elsewhere and compared with the "
             "run, so other modes may have been missed."
         )
-    look_word = look if isinstance(look, str) else "agrees" if look.findings.agree else "differs"
+    word = start_check if isinstance(start_check, str) else "agrees" if start_check.findings.agree else "differs"
     doubted: dict[str, int] = {}
     for doubt in unreached:
         doubted[doubt.site] = doubted.get(doubt.site, 0) + 1
@@ -267,9 +267,9 @@ def judge(
         "n_draws": draws,
         "errors": source,
         "found": found,
-        "dispersed_starts": INDEPENDENT if independent else look_word,
-        "dispersed_chains": look.chains if isinstance(look, Look) else 0,
-        "dispersed_sweeps": look.sweeps if isinstance(look, Look) else 0,
+        "dispersed_starts": INDEPENDENT if independent else word,
+        "dispersed_chains": start_check.chains if isinstance(start_check, StartCheck) else 0,
+        "dispersed_sweeps": start_check.sweeps if isinstance(start_check, StartCheck) else 0,
         "energy_rhat": energy_rhat,
         "judged": cells.mean.size,
         "cells": cells.mean.size if n_cells is None else max(n_cells, cells.mean.size),

@@ -37,7 +37,7 @@ from gibbsite.models import FactorGraph
 from gibbsite.models.tempered import temper
 from gibbsite.results.measure.agreement import compare_chains, compare_energies
 from gibbsite.results.measure.moments import Directions
-from gibbsite.results.verdict.convergence import Look
+from gibbsite.results.verdict.convergence import StartCheck
 from gibbsite.results.verdict.rows import Rows
 from gibbsite.sampling.batched_layouts import PackedLayout, RenumberedLayout
 from gibbsite.sampling.driver import Driver
@@ -75,7 +75,7 @@ class DispersedStarts:
         self.means: Floats
         self.pick: Positions
 
-    def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> Look | str:
+    def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> StartCheck | str:
         """Compare short chains with a run, going on until they agree or have cost their share.
 
         Parameters
@@ -87,13 +87,13 @@ class DispersedStarts:
 
         Returns
         -------
-        Look or str
+        StartCheck or str
             "no time" if there was none for any comparison, "impossible" if nothing can be compared: marginals
             were not recorded, no other starts were found, or steps from there went wrong.
         """
         graph = self.setup.graph
         if not graph.n_units:
-            return Look(0, 0)
+            return StartCheck(0, 0)
         if not self.setup.record.n_cells:
             return "impossible"
         thin = self.setup.plan.thin
@@ -112,23 +112,23 @@ class DispersedStarts:
             self._begin(max(1, first // 8), recording, stop)
             if self.driver is None and self.rows is None:
                 return "impossible"
-        look: Look | None = None
+        start_check: StartCheck | None = None
         if self.sweeps:
-            look = self._compare(result, len(recording.tapes) * draws * thin)
-        while look is None or not look.findings.agree:
+            start_check = self._compare(result, len(recording.tapes) * draws * thin)
+        while start_check is None or not start_check.findings.agree:
             goal = max(first, 2 * self.sweeps)
             if goal > most and self.sweeps:
                 break
-            if look is not None and stop(CHAINS * (goal - self.sweeps) * pace):
-                return replace(look, complete=False)
+            if start_check is not None and stop(CHAINS * (goal - self.sweeps) * pace):
+                return replace(start_check, complete=False)
             if not self.extend(goal, stop):
                 self.driver, self.rows, self.sweeps = None, None, 0
-                if look is not None:
-                    return replace(look, complete=False)
+                if start_check is not None:
+                    return replace(start_check, complete=False)
                 return "no time" if stop(0.0) else "impossible"
-            look = self._compare(result, len(recording.tapes) * draws * thin)
-        assert look is not None
-        return look
+            start_check = self._compare(result, len(recording.tapes) * draws * thin)
+        assert start_check is not None
+        return start_check
 
     # ---- the chains
 
@@ -273,7 +273,7 @@ class DispersedStarts:
 
     # ---- the comparison
 
-    def _compare(self, result: Result, sweeps: float) -> Look:
+    def _compare(self, result: Result, sweeps: float) -> StartCheck:
         pick, kernel, series = self.pick, self.kernel, result.pulse
         cells = result.measure(pick)
         number = np.isin(np.arange(pick.size), cells.numbers)
@@ -288,7 +288,7 @@ class DispersedStarts:
             number,
         )
         energy = compare_energies(series, self._log_potentials()) if series.size else ""
-        return Look(
+        return StartCheck(
             len(self.means),
             self.sweeps,
             replace(findings, cells=tuple(int(pick[c]) for c in findings.cells), energy=energy),

@@ -25,15 +25,7 @@ from gibbsite.results.measure.agreement import count_round_trips
 from gibbsite.results.measure.measurement import measure_cells
 from gibbsite.results.measured import JointSets
 from gibbsite.results.result import Result
-from gibbsite.results.verdict.convergence import (
-    COUNTED,
-    CROSSED,
-    EXACT,
-    INDEPENDENT,
-    MOST_JUDGED,
-    WITHOUT_LOOK,
-    Unreached,
-)
+from gibbsite.results.verdict.convergence import COUNTED, CROSSED, EXACT, INDEPENDENT, MOST_JUDGED, UNCHECKED, Unreached
 from gibbsite.results.verdict.criteria import STANDARD_ERRORS, Criteria
 from gibbsite.sampling.driver import Recording
 from gibbsite.sampling.progress import catch_interrupt
@@ -48,10 +40,10 @@ if TYPE_CHECKING:
     from gibbsite.results.verdict.settling import Settling
     from gibbsite.results.verdict.visits import Visits
 
-    Looker = DispersedStarts | ModeSearch | Settling | KnownMean
+    Examiner = DispersedStarts | ModeSearch | Settling | KnownMean
 
 _RESERVE = 0.2  # of a time limit, for diagnostics and the dispersed-start check
-_WITHOUT_LOOK = 0.05  # of a time limit, for diagnostics alone
+_SMALL_RESERVE = 0.05  # of a time limit, for diagnostics alone
 _PATIENCE = 1.1  # of a time limit: how long a run may take in all, so that the dispersed-start check is not left out
 _TELLING_CELLS = 1 << 14  # cells on which the time for judging all cells is estimated
 _ROUND_TRIPS = 10  # between high and low energy, of all chains, before a run may end early
@@ -148,7 +140,7 @@ class Judge:
         self.error = None if accuracy is None else accuracy / STANDARD_ERRORS
         self.wanted, self.threads = criteria.dispersed_starts, threads
         self.seconds = math.inf if seconds is None else float(seconds)
-        self.looker: Looker | None = None
+        self.examiner: Examiner | None = None
         self.visits: Visits
         self.known: KnownMarginals | None = None
 
@@ -156,7 +148,7 @@ class Judge:
         """Return the share of a time limit that is kept for the verdict."""
         if not self.wanted or (kernel is not None and not kernel.estimates):
             return 0.0
-        return _WITHOUT_LOOK if kernel is not None and isinstance(kernel, Replicated) else _RESERVE
+        return _SMALL_RESERVE if kernel is not None and isinstance(kernel, Replicated) else _RESERVE
 
     def is_enough(self, recording: Recording) -> bool:
         """Whether a run may end: its errors are small, and no check speaks against it; cheap checks come first."""
@@ -165,10 +157,10 @@ class Judge:
         verdict = first.diagnostics
         if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > self.error:
             return False
-        if first.look in WITHOUT_LOOK:
+        if first.start_check in UNCHECKED:
             return True
         trips = count_round_trips(first.pulse)
-        if first.look != CROSSED and trips is not None and trips < _ROUND_TRIPS:
+        if first.start_check != CROSSED and trips is not None and trips < _ROUND_TRIPS:
             return False
         if self._too_short(recording, first):
             return False
@@ -200,10 +192,10 @@ class Judge:
         if self.query is not None:
             found = found.judged(asked=self.query)
         if isinstance(setup.kernel, Independent) and setup.kernel.independent(setup.graph):
-            return found.judged(look=INDEPENDENT if setup.record.conditional else COUNTED)
+            return found.judged(start_check=INDEPENDENT if setup.record.conditional else COUNTED)
         doubts = setup.kernel.crossing_warnings(recording.memories) if isinstance(setup.kernel, Replicated) else None
         if doubts is not None:
-            return found.judged(look=CROSSED, doubts=doubts)
+            return found.judged(start_check=CROSSED, doubts=doubts)
         if setup.kernel.exact:
             return found
         from gibbsite.results.verdict.biased import find_bias
@@ -218,7 +210,7 @@ class Judge:
 
         Each check is made only if no earlier one speaks against the run, and none if the draws are independent.
         """
-        if first.look in WITHOUT_LOOK:
+        if first.start_check in UNCHECKED:
             return first
         deadline = clock() + _PATIENCE * self.seconds - recording.seconds
         unreached = find_unreached(recording, first.totals, lambda: clock() >= deadline)
@@ -226,42 +218,46 @@ class Judge:
         verdict = result.diagnostics
         if not verdict.converged or verdict.figures["found"] is not None:  # found: judged by the best state
             return result
-        if verdict.figures["judged"] and result.look != CROSSED:  # nothing is judged if there are no free sites
+        if verdict.figures["judged"] and result.start_check != CROSSED:  # nothing is judged if there are no free sites
             if not self.wanted:
-                return result.judged(look="off")
+                return result.judged(start_check="off")
             if self._settled(recording, result):
-                return result.judged(look=EXACT)
-            result = self._look_elsewhere(recording, result, lambda needs: stop() or clock() + needs >= deadline)
+                return result.judged(start_check=EXACT)
+            result = self._compare_with_other_starts(
+                recording, result, lambda needs: stop() or clock() + needs >= deadline
+            )
         if not self.wanted or not result.diagnostics.converged:
             return result
         return self._compare_exactly(recording, result)
 
-    def _look_elsewhere(self, recording: Recording, result: Result, late: Callable[[float], bool]) -> Result:
+    def _compare_with_other_starts(self, recording: Recording, result: Result, late: Callable[[float], bool]) -> Result:
         """Compare a run with chains from other starts, and measure how long visits of its rare states last."""
-        if self.looker is None or self.looker.setup is not recording.setup:
+        if self.examiner is None or self.examiner.setup is not recording.setup:
             from gibbsite.results.verdict.visits import Visits
 
             asked = None if self.query is None else result.asked_cells
-            self.looker = choose_look(recording, self.threads, asked)
+            self.examiner = choose_examiner(recording, self.threads, asked)
             self.visits = Visits(recording.setup, self.threads, asked)
-        result = result.judged(look=self.looker.examine(recording, result, late))
+        result = result.judged(start_check=self.examiner.examine(recording, result, late))
         if not result.diagnostics.converged:
             return result
         times = self.visits.measure(recording, result, late)
-        return result.judged(look="no time") if times is None else result.judged(visit_times=times)
+        return result.judged(start_check="no time") if times is None else result.judged(visit_times=times)
 
     def _compare_exactly(self, recording: Recording, result: Result) -> Result:
         """Compare a run with marginals that are known exactly, of parts of the model or given states of some sites."""
         known = self._known(recording)
-        look = known.compare(result, self._accuracy(result))
-        if look is not None:
-            return result.judged(look=look)
+        start_check = known.compare(result, self._accuracy(result))
+        if start_check is not None:
+            return result.judged(start_check=start_check)
         from gibbsite.results.verdict.conditional_marginals import compare_given
 
         found = compare_given(recording, result, known.parts, self._accuracy(result))
         if found is None:
             return result
-        return result.judged(visit_times=found.times) if found.look is None else result.judged(look=found.look)
+        if found.start_check is not None:
+            return result.judged(start_check=found.start_check)
+        return result.judged(visit_times=found.times)
 
     def _known(self, recording: Recording) -> KnownMarginals:
         """Return the exact marginals of the model, as far as they are cheap."""
@@ -287,7 +283,7 @@ class Judge:
         return STANDARD_ERRORS * self.error
 
 
-def choose_look(recording: Recording, threads: int, asked: Positions | None = None) -> Looker:
+def choose_examiner(recording: Recording, threads: int, asked: Positions | None = None) -> Examiner:
     """Return the search for modes that the run has not seen; which one depends on the model.
 
     Of a very large model only some cells are examined, those of ``asked`` among them.

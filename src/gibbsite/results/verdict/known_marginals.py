@@ -21,7 +21,7 @@ from gibbsite.graphs.elimination.given import LOWEST_LOG, Neighbourhoods, Plan, 
 from gibbsite.graphs.graph import compile_graph
 from gibbsite.models import FactorGraph
 from gibbsite.results.measure.agreement import Findings
-from gibbsite.results.verdict.convergence import Look
+from gibbsite.results.verdict.convergence import StartCheck
 from gibbsite.results.wording import tell_apart
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class KnownMarginals:
         slack = _WRONG_SIGMAS * numbers.error
         return bool((gap <= (slack if accuracy is None else np.minimum(slack, accuracy))).all())
 
-    def compare(self, result: Result, accuracy: float | None) -> Look | None:
+    def compare(self, result: Result, accuracy: float | None) -> StartCheck | None:
         """Return where a run is wrong; None if it is right, or if the exact marginals are not known.
 
         Parameters
@@ -178,7 +178,7 @@ class KnownMarginals:
             "inference: the run has missed states that are seldom entered and last long; run longer, or take "
             "the exact answer (gs.solve_exact)."
         )
-        return Look(0, 0, Findings(said=said))
+        return StartCheck(0, 0, Findings(said=said))
 
 
 def name_cell(setup: Setup, pick: Positions, k: int) -> str:

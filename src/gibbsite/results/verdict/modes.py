@@ -26,7 +26,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats, Positions
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.verdict.climbing import climb
-from gibbsite.results.verdict.convergence import Look
+from gibbsite.results.verdict.convergence import StartCheck
 from gibbsite.results.verdict.landscape import Landscape
 from gibbsite.results.verdict.walkers import Walkers
 from gibbsite.sampling.tape import DRAWS
@@ -61,15 +61,15 @@ class ModeSearch:
 
     def __init__(self, recording: Recording, threads: int) -> None:
         self.setup, self.threads = recording.setup, threads
-        self.found: Look | None = None
+        self.found: StartCheck | None = None
         self.draws = 0
 
-    def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> Look | str:
+    def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> StartCheck | str:
         """Search for other modes than those that a run has been to.
 
         Returns
         -------
-        Look or str
+        StartCheck or str
             "no time" if there was none, "impossible" if the chains of the run cannot go on.
         """
         draws = int(recording.tapes[0].counters[DRAWS])
@@ -83,10 +83,10 @@ class ModeSearch:
         if picture is None:
             return "impossible"
         search = _Search(recording, picture, run_deviations(recording, result), rng, self.threads)
-        look = search.run(stop)
+        start_check = search.run(stop)
         setup.graph.take_raised()
-        self.found, self.draws = look, draws
-        return look
+        self.found, self.draws = start_check, draws
+        return start_check
 
 
 def measure_picture(recording: Recording) -> tuple[int, int]:
@@ -129,7 +129,7 @@ class _Search:
         self.home = self.land.from_model(self.places)
         self.height = self.land.values(self.home)
 
-    def run(self, stop: Callable[[float], bool]) -> Look:
+    def run(self, stop: Callable[[float], bool]) -> StartCheck:
         """Search, and say what was found."""
         land, n = self.land, self.n
         allowed = max(_SHARE * self.recording.seconds, _SECONDS)
@@ -153,13 +153,13 @@ class _Search:
             apart = late[self._find_separate(places[late], heights[late])]
         number = len(starts)
         if not apart.size:
-            return Look(number, 0)
+            return StartCheck(number, 0)
         summits = self._group(places[apart], heights[apart])
         modes = self._weigh(summits, np.delete(places, apart, axis=0), np.delete(heights, apart))
         modes = [(weight, z) for weight, z in modes if weight >= LEAST_WEIGHT and self._stays(z)]
         if not modes:
-            return Look(number, 0)
-        return Look(number, 0, Findings(said=self._describe(modes)))
+            return StartCheck(number, 0)
+        return StartCheck(number, 0, Findings(said=self._describe(modes)))
 
     # ---- places to climb from
 

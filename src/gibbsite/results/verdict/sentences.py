@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gibbsite.results.measure.measurement import CellNumbers
-    from gibbsite.results.verdict.convergence import Look, Unreached
+    from gibbsite.results.verdict.convergence import StartCheck, Unreached
 
 
 def describe_unreached(unreached: tuple[Unreached, ...]) -> list[str]:
@@ -35,24 +35,26 @@ def put_first(causes: list[str], reasons: list[str]) -> list[str]:
     return [*causes, *(reason.replace("; run longer.", ".") for reason in reasons)]
 
 
-def describe_look(look: Look, cells: CellNumbers, name: Any) -> list[str]:
+def describe_start_check(check: StartCheck, cells: CellNumbers, name: Any) -> list[str]:
     """Describe what a dispersed-start check has found."""
-    found = look.findings
+    found = check.findings
     if found.agree:
         return []
     if found.said:
         return [found.said]
-    said = f"the dispersed-start check with {look.chains} short chains from other starts ({look.sweeps} sweeps each) "
+    sentence = (
+        f"the dispersed-start check with {check.chains} short chains from other starts ({check.sweeps} sweeps each) "
+    )
     if found.cells:
         places = ", ".join(name(cell) for cell in found.cells)
-        said += (
+        sentence += (
             f"finds two groups of chains: {found.strangers} of them differ from the run at {places} "
             f"(the first is {found.there[0]:.3g} in these chains, {found.here[0]:.3g} in the run)"
         )
-        said += f", and {found.energy}" if found.energy else ""
-        said += "; there may be several modes, whose weights are not known"
+        sentence += f", and {found.energy}" if found.energy else ""
+        sentence += "; there may be several modes, whose weights are not known"
     else:
-        said += f"does not agree with it in energy: {found.energy}; there may be modes that it has not seen"
-    if not look.complete:
-        said += ", or the short chains had too little time to settle"
-    return [f"{said}."]
+        sentence += f"does not agree with it in energy: {found.energy}; there may be modes that it has not seen"
+    if not check.complete:
+        sentence += ", or the short chains had too little time to settle"
+    return [f"{sentence}."]

@@ -18,7 +18,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 from gibbsite.graphs.functions.densities import evaluate_places
 from gibbsite.results.measure.agreement import Findings
-from gibbsite.results.verdict.convergence import Look
+from gibbsite.results.verdict.convergence import StartCheck
 from gibbsite.results.verdict.modes import measure_picture, run_deviations, take_picture
 from gibbsite.results.verdict.walkers import Walkers
 from gibbsite.sampling.tape import DRAWS
@@ -47,10 +47,10 @@ class Settling:
 
     def __init__(self, recording: Recording, threads: int) -> None:
         self.setup, self.threads = recording.setup, threads
-        self.found: Look | None = None
+        self.found: StartCheck | None = None
         self.draws = 0
 
-    def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> Look | str:
+    def examine(self, recording: Recording, result: Result, stop: Callable[[float], bool]) -> StartCheck | str:
         """Let chains settle, and say which of them stay away from the run."""
         draws = int(recording.tapes[0].counters[DRAWS])
         if self.found is not None and self.found.findings.agree and draws < 4 * self.draws:
@@ -62,7 +62,7 @@ class Settling:
             return "impossible"
         found = _Settlers(recording, picture, run_deviations(recording, result), self.threads).run(stop)
         self.setup.graph.take_raised()
-        if isinstance(found, Look):
+        if isinstance(found, StartCheck):
             self.found, self.draws = found, draws
         return found
 
@@ -105,7 +105,7 @@ class _Settlers:
             parts.append(2.0 * (places[:, i, None] == codes))
         return np.concatenate(parts, axis=1)
 
-    def run(self, stop: Callable[[float], bool]) -> Look | str:
+    def run(self, stop: Callable[[float], bool]) -> StartCheck | str:
         """Let chains settle."""
         recording, setup = self.recording, self.setup
         length = int(recording.tapes[0].counters[DRAWS]) * setup.plan.thin + recording.warmup
@@ -150,9 +150,9 @@ class _Settlers:
         staying = [k for k in away.tolist() if not approaching[k]]
         staying = [k for k in staying if self._relative_weight(last[k]) > _LIGHT]
         if not staying:
-            return Look(len(starts) - len(lost), done * thin)
+            return StartCheck(len(starts) - len(lost), done * thin)
         said = self._describe(staying, last, len(starts), done * thin)
-        return Look(len(starts) - len(lost), done * thin, Findings(said=said))
+        return StartCheck(len(starts) - len(lost), done * thin, Findings(said=said))
 
     def _distance(self, mean: Floats) -> float:
         """Return how far a mean is from the run, in standard deviations of the run in that direction."""

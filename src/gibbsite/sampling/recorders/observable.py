@@ -162,7 +162,7 @@ class Observable(OpenRecorder):
         return bool(sizes and (not self.series or block[SERIES] >= draws))
 
     def fault(self, block: Floats) -> int | None:
-        """Return the first draw at which the function was no number."""
+        """Return the first draw at which the function was not a number."""
         return int(block[FAULT]) - 1 if block[FAULT] else None
 
     def seen(self, block: Floats) -> Floats:

@@ -271,7 +271,7 @@ class Host:
     def news(self) -> list[Array]:
         """Return what the client has not had yet, in the order of :meth:`.joining.Room.pieces`.
 
-        They are views, which hold until the next move.
+        They are views, which are valid until the next move.
         """
         found: list[Array] = []
         for chain in self.chains:

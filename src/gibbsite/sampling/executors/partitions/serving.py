@@ -26,7 +26,7 @@ from gibbsite.sampling.setup import Recipe
 
 
 class Moved(NamedTuple):
-    """What a host says after a block: how far the tapes of its chains are, and the seconds that it took."""
+    """The report of a host after a block: the positions of the tapes of its chains, and the seconds it took."""
 
     standing: list[Standing]
     seconds: float
