@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,20 @@ def test_changed_files(kinds: list[str], many: int) -> None:
     found = campaign(kinds, many, seed=7, say=lambda line: None)
     assert {kind: one["failures"] for kind, one in found.items()} == {kind: [] for kind in kinds}
     assert all(one["done"] == many and one["refused"] > many // 4 for one in found.values())
+
+
+def test_names_of_arrays_are_escaped_in_messages(tmp_path: Path) -> None:
+    """A changed byte in the name of an array can be a line break; the message is one line all the same."""
+    path = tmp_path / "run"
+    with zipfile.ZipFile(FOLDER / "ladder") as file, zipfile.ZipFile(path, "w") as changed:
+        for name in file.namelist():
+            damaged = "/tape/best" in name
+            changed.writestr(
+                name.replace("/tape", "/\nape\x1b") if damaged else name, b"?" if damaged else file.read(name)
+            )
+    with pytest.raises(gs.errors.CheckpointError, match="damaged") as caught:
+        CONTAINERS["ladder"].use(path)
+    assert "\n" not in str(caught.value) and "\x1b" not in str(caught.value)
 
 
 def test_a_kind_that_is_no_text(tmp_path: Path) -> None:

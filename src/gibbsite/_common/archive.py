@@ -32,6 +32,7 @@ from gibbsite._common.boundary import (
     check_values,
     read_json,
 )
+from gibbsite._common.wording import escaped
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _TEXT = "about"  # the entry that holds the JSON header
@@ -210,12 +211,17 @@ class Archive:
 @contextmanager
 def open_archive(source: Path | bytes, fail: Fail, packed: bool = True) -> Iterator[Archive]:
     """Open an ``.npz`` file, or its bytes, as an :class:`Archive`; compressed data are refused unless ``packed``."""
+    fail = _escaping(fail)  # names of arrays are text from outside
     with BytesIO(source) if isinstance(source, bytes) else _opened(source, fail) as raw:
         size = raw.seek(0, os.SEEK_END)
         with _unzipping("", fail):
             file = zipfile.ZipFile(raw)
         with file:
             yield Archive(file, size, fail, packed)
+
+
+def _escaping(fail: Fail) -> Fail:
+    return lambda reason: fail(escaped(reason))
 
 
 @contextmanager
