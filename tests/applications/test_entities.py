@@ -21,11 +21,12 @@ from gibbsite.applications.entities import (
     render,
     score_labels,
 )
-from gibbsite.applications.entities.decoding import Skip, block_kernel, kernel_of, visit
+from gibbsite.applications.entities.decoding import Skip, visit
 from gibbsite.applications.entities.extraction import Extractor
 from gibbsite.applications.entities.links import find_links, link_model
 from gibbsite.applications.entities.lists import WordLists
 from gibbsite.applications.entities.template import parse_template
+from gibbsite.learn.crf.decoding import block_kernel, kernel_of
 from gibbsite.learn.crf.labels import find_spans
 
 PEOPLE, PLACES = ("Anna", "Bert", "Carla", "Dora"), ("Rome", "Paris", "Oslo", "Lima")

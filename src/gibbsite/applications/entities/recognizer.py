@@ -14,18 +14,18 @@ from gibbsite._common.arrays import Bytes, Floats
 from gibbsite._common.boundary import Wanted, fits, one_of
 from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.entities.calibration import NO_CORRECTION, compare, correct, learn_correction
-from gibbsite.applications.entities.decoding import Skip, kernel_of, span_probabilities, span_shares, visit
+from gibbsite.applications.entities.decoding import Skip, span_probabilities, span_shares, visit
 from gibbsite.applications.entities.documents import Document, Sentence, read_text
 from gibbsite.applications.entities.extraction import Extractor, UserFunction
 from gibbsite.applications.entities.links import classes_of, find_links, learn_links, link_model
 from gibbsite.applications.entities.lists import WordLists
 from gibbsite.applications.entities.tagged import Tagged, assemble
 from gibbsite.applications.entities.template import parse_template, read_template
-from gibbsite.applications.methods import ENTITIES
 from gibbsite.applications.storage import read_file, write_file
 from gibbsite.errors import ArgumentError, FormatError, ModelError
 from gibbsite.formats.parsing.text import PathLike, shortened
 from gibbsite.learn.crf.chain import MOST_LABELS, Chain, Training, Weights, fit_chain, prune
+from gibbsite.learn.crf.decoding import METHODS, kernel_of
 from gibbsite.learn.crf.labels import SCHEMES, allowed_moves, check_labels, check_scheme, find_spans, write_spans
 from gibbsite.learn.crf.sequences import Sequences
 from gibbsite.learn.crf.structure import Structure
@@ -261,8 +261,8 @@ class EntityRecognizer:
         """
         chain, _ = self._ready
         method = method or ("viterbi" if self.link_weights is None else "blocks")
-        if method not in ENTITIES:
-            raise ArgumentError(unknown("method", method, ENTITIES))
+        if method not in METHODS:
+            raise ArgumentError(unknown("method", method, METHODS))
         sweeps = check_integer("sweeps", sweeps, 1)
         found: list[Tagged] = []
         for batch in _batches(documents, 1 if self.link_weights is None else sweeps):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gibbsite.applications.entities.columns import read_all
-from gibbsite.applications.entities.decoding import Skip, kernel_of, visit
+from gibbsite.applications.entities.decoding import Skip, visit
 from gibbsite.applications.entities.documents import Document, Sentence
 from gibbsite.applications.entities.links import find_links
 from gibbsite.applications.entities.recognizer import EntityRecognizer
@@ -23,6 +23,7 @@ from gibbsite.applications.entities.scoring import paired_difference, score_labe
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
 from gibbsite.lab.experiment import HERDED, Experiment, Meter, find_data
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
+from gibbsite.learn.crf.decoding import kernel_of
 
 _TRAIN, _DEV = "ner/worldwide-newswire/train.tsv.gz", "ner/worldwide-newswire/devtest.tsv.gz"
 _TEST = ("ner/ieer/APW_19980314.tsv.gz", "ner/ieer/APW_19980429.tsv.gz", "ner/ieer/NYT_19980315.tsv.gz")

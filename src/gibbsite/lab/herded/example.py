@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gibbsite.applications.entities.decoding import Skip, kernel_of, span_probabilities, span_shares, visit
+from gibbsite.applications.entities.decoding import Skip, span_probabilities, span_shares, visit
 from gibbsite.applications.entities.documents import Document, read_text
 from gibbsite.applications.entities.links import classes_of, find_links
 from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure
 from gibbsite.lab.experiment import HERDED, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
+from gibbsite.learn.crf.decoding import kernel_of
 from gibbsite.learn.crf.labels import find_spans
 
 PARAGRAPH = (

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from gibbsite._common.arguments import check_integer, check_list, check_number
-from gibbsite.errors import ModelError
+from gibbsite._common.wording import unknown
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.learn.crf.chain import Chain, fit_chain
+from gibbsite.learn.crf.decoding import METHODS, decode
+from gibbsite.learn.crf.given import make_chain, read_given
 from gibbsite.learn.crf.sequences import Vocabulary, read_labels
 from gibbsite.learn.estimators import Parameters, is_table, not_fitted, read_table
 from gibbsite.sampling.executor import read_threads
@@ -167,18 +171,87 @@ class ChainCRF(Parameters):
             self.n_features_in_ = int(np.asarray(X).shape[1])
         return self
 
-    def predict(self, X: Any) -> Any:
-        """Return the most probable labels of every sequence."""
+    @classmethod
+    def from_weights(
+        cls,
+        weights: Any,
+        transitions: Any = None,
+        *,
+        labels: Any = None,
+        first: Any = None,
+        last: Any = None,
+        scheme: str | None = None,
+        joint: str | None = None,
+    ) -> ChainCRF:
+        """Return a model with given weights, for example to decode a model of other software by sampling.
+
+        Parameters
+        ----------
+        weights : mapping or path
+            The weights of features and labels, as a mapping ``{feature: {label: number}}`` or
+            ``{(feature, label): number}``. Or the name of a file with a model of CRFsuite as text (the output of
+            ``crfsuite dump``, or of ``Tagger.dump`` of python-crfsuite), which has transitions and labels, too.
+        transitions : mapping, optional
+            ``{(label, next label): number}`` or ``{label: {next label: number}}``; -inf forbids a transition, and those
+            that are not given have the weight zero.
+        labels : list of str, optional
+            All labels in their order; by default those that have weights, sorted.
+        first, last : mapping, optional
+            Weights of the first and the last label of a sequence.
+        scheme : {"bio", "bioes", "io"}, optional
+            Labelling scheme, which forbids some transitions.
+        joint : str, optional
+            What stands between name and value in the names of features whose values are texts: by default ":" for
+            files, as in python-crfsuite, otherwise "=".
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> weights = {"cat": {"N": 2.0}, "sleeps": {"V": 1.0, "N": 0.5}}
+        >>> crf = gs.learn.ChainCRF.from_weights(weights, {("N", "V"): 1.0, ("N", "N"): -1.0})
+        >>> crf.predict([[["cat"], ["sleeps"]]], method="herded", sweeps=50)
+        [['N', 'V']]
+        """
+        given = read_given(weights, transitions, labels, (first, last))
+        crf = cls(bias=False, boundaries=first is not None or last is not None, scheme=scheme)
+        crf.chain_ = make_chain(given, first, last, scheme)
+        crf.classes_ = np.array(given.labels)
+        of_file = isinstance(weights, str | PathLike)
+        crf.vocabulary_ = Vocabulary(given.attributes, (":" if of_file else "=") if joint is None else joint)
+        crf.n_iter_, crf._flat = 0, False
+        return crf
+
+    def predict(self, X: Any, *, method: str = "viterbi", sweeps: int = 400, rng: int = 1) -> Any:
+        """Return labels of every sequence, by default the most probable ones.
+
+        Parameters
+        ----------
+        X : list of sequences
+            The features of every position.
+        method : {"viterbi", "posterior", "gibbs", "herded", "blocks"}
+            The most probable labels of a sequence; the most probable label of each position; or the best labels that
+            are visited by annealed Gibbs sampling (temperatures falling linearly from 1), by herded Gibbs sampling, or
+            by Gibbs sampling of whole sequences.
+        sweeps : int
+            Number of sweeps of sampling.
+        rng : int
+            Seed of sampling.
+        """
+        if method not in METHODS:
+            raise ArgumentError(unknown("method", method, METHODS))
+        sweeps, rng = check_integer("sweeps", sweeps, 1), check_integer("rng", rng, 0)
         sequences, flat = self._read(X)
-        codes = self._chain.best(sequences, read_threads(self.threads))[0]
+        codes = decode(self._chain, sequences, method, sweeps, rng, read_threads(self.threads))
         named = self.classes_[codes]
-        return named if flat else [part.tolist() for part in np.split(named, sequences.begin[1:-1])]
+        if flat:
+            return named
+        return [part.tolist() for part in np.split(named, sequences.begin[1:-1])[: len(sequences)]]
 
     def predict_proba(self, X: Any) -> Any:
         """Return the probabilities of labels at every position, an array (positions, labels) per sequence."""
         sequences, flat = self._read(X)
         found = self._chain.marginals(sequences, read_threads(self.threads))[0]
-        return found if flat else np.split(found, sequences.begin[1:-1])
+        return found if flat else np.split(found, sequences.begin[1:-1])[: len(sequences)]
 
     def predict_best(self, X: Any, best: int = 5) -> list[list[tuple[list[Any], float]]]:
         """Return the most probable labellings of every sequence in order, with their probabilities.
@@ -197,6 +270,25 @@ class ChainCRF(Parameters):
             [(self.classes_[row].tolist(), float(np.exp(value - log_z[s]))) for row, value in zip(*found, strict=True)]
             for s, found in enumerate(self._chain.several_best(sequences, best))
         ]
+
+    def log_probability(self, X: Any, y: Any) -> Any:
+        """Return the logarithm of the probability of given labels of every sequence.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> crf = gs.learn.ChainCRF.from_weights({"a": {"x": 1.0, "y": 1.0}})
+        >>> crf.log_probability([[["a"], ["a"]]], [["x", "y"]]).round(4).tolist()
+        [-1.3863]
+        """
+        sequences, _ = self._read(X)
+        number = {label: k for k, label in enumerate(self.classes_.tolist())}
+        rows = read_labels(check_list("y", y, "lists of labels"), sequences)
+        wrong = next((label for row in rows for label in row if label not in number), None)
+        if wrong is not None:
+            raise ModelError(f"y has the label {wrong!r}, which the model does not have.")
+        codes = np.array([number[label] for row in rows for label in row], np.uint8)
+        return self._chain.score(sequences, codes) - self._chain.marginals(sequences)[1]
 
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy, the share of positions whose predicted label is correct."""

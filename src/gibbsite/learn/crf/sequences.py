@@ -58,11 +58,13 @@ BIAS = "(bias)"
 class Vocabulary:
     """The names of features with their numbers, and a reader of sequences.
 
-    ``names`` are the known names; others are ignored unless the vocabulary grows.
+    ``names`` are the known names; others are ignored unless the vocabulary grows. ``joint`` stands between the name and
+    the value of a feature whose value is a text.
     """
 
-    def __init__(self, names: Iterable[str] = ()) -> None:
+    def __init__(self, names: Iterable[str] = (), joint: str = "=") -> None:
         self.numbers: dict[str, int] = {name: k for k, name in enumerate(names)}
+        self.joint = joint
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -84,7 +86,7 @@ class Vocabulary:
         for s, sequence in enumerate(_iterate(given, "X must be a list of sequences")):
             rows = _dense_rows(sequence) if isinstance(sequence, np.ndarray) else sequence
             for t, position in enumerate(_iterate(rows, f"sequence {s} must be a list of positions")):
-                for name, number_given in _name_values(position, s, t):
+                for name, number_given in _name_values(position, s, t, self.joint):
                     number = self._number(name, grow)
                     if number is not None:
                         features.append(number)
@@ -116,11 +118,11 @@ def _dense_rows(table: Array) -> list[dict[str, float]]:
     return [dict(zip(names, row, strict=True)) for row in table.tolist()]
 
 
-def _name_values(position: Any, s: int, t: int) -> Iterable[tuple[str, float]]:
+def _name_values(position: Any, s: int, t: int, joint: str) -> Iterable[tuple[str, float]]:
     if isinstance(position, Mapping):
         for name, value in position.items():
             if isinstance(value, str):
-                yield f"{name}={value}", 1.0
+                yield f"{name}{joint}{value}", 1.0
             elif isinstance(value, bool | np.bool_):
                 if value:
                     yield str(name), 1.0
