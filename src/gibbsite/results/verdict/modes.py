@@ -140,7 +140,7 @@ class _Search:
         steps = _STEPS if gradients is not None else _STEPS + n
         each = 15 * (len(_WAY) // 2 + (2 if gradients is not None else n))  # what a climber takes, about
         climbers = int(np.clip(0.6 * most / each, *_CLIMBERS))
-        starts = self._choose(self._look_around(int(max(0.2 * most, min(could / 16, _MOST_PLACES)))), climbers)
+        starts = self._choose(self._look_around(int(max(0.2 * most, min(could / 4, _MOST_PLACES)))), climbers)
         ends = climb(land.values, gradients, starts, steps)
         good = np.isfinite(ends.values)
         places, heights = ends.places[good], ends.values[good]
