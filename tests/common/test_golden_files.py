@@ -48,6 +48,18 @@ def test_changed_files(kinds: list[str], many: int) -> None:
     assert all(one["done"] == many and one["refused"] > many // 4 for one in found.values())
 
 
+@pytest.mark.parametrize("order", "<>")
+def test_texts_of_invalid_characters_are_refused(order: str, tmp_path: Path) -> None:
+    header, arrays = CONTAINERS["result"].read(FOLDER / "result")
+    about = np.array(json.dumps(header)).astype(f"{order}U")
+    codes = np.frombuffer(about.tobytes(), f"{order}u4").copy()
+    codes[5] = 0x110000
+    with (tmp_path / "result").open("wb") as file:
+        np.savez(file, about=codes.view(about.dtype).reshape(()), **arrays)
+    with pytest.raises(gs.errors.FormatError, match="is not text"):
+        gs.load(tmp_path / "result")
+
+
 def test_names_of_arrays_are_escaped_in_messages(tmp_path: Path) -> None:
     """A changed byte in the name of an array can be a line break; the message is one line all the same."""
     path = tmp_path / "run"

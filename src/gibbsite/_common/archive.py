@@ -12,6 +12,7 @@ import json
 import math
 import os
 import stat
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -147,8 +148,13 @@ class Archive:
         with self._entry(name, member) as (header, file):
             if header.shape != () or header.dtype.kind not in "SU":
                 raise self.fail(f"its entry {name} is not text")
+            found = self._array(name, header, file)
+            if found.dtype.kind == "U":  # NumPy makes texts of any numbers
+                codes = np.frombuffer(found.tobytes(), np.dtype(np.uint32).newbyteorder(found.dtype.byteorder))
+                if codes.max(initial=0) > sys.maxunicode:
+                    raise self.fail(f"its entry {name} is not text")
             try:
-                return self._array(name, header, file).item()
+                return found.item()
             except ValueError:  # bytes that are not valid text
                 raise self.fail(f"its entry {name} is not text") from None
 
