@@ -83,6 +83,7 @@ def test_lines_are_written_piece_by_piece(
         monkeypatch.setattr("gibbsite.cli.answers._PIECE", 50)
         monkeypatch.setattr("gibbsite.inference.answer._PIECE", 7)
         monkeypatch.setattr("gibbsite.results.result.MOST_JUDGED", 59)
+        monkeypatch.setattr("gibbsite.results.measured.MOST_JUDGED", 59)
     words = ["infer", folder, *HOW, "--format", "csv", "-q", "-o"]
     assert run(*words, tmp_path / "plain.csv")[0] == 0
     assert run(*words, tmp_path / "packed.csv.gz")[0] == 0

@@ -465,7 +465,7 @@ def test_bad_arguments(tmp_path: Path) -> None:
 
 
 def test_what_is_no_path(tmp_path: Path) -> None:
-    with pytest.raises(gs.errors.FormatError, match="named by a text or a path, got None"):
+    with pytest.raises(gs.errors.ArgumentError, match="path must be a path, got None"):
         gs.open_model(None)  # type: ignore[arg-type]
     with pytest.raises(gs.errors.ArgumentError, match="path must be a path, got None"):
         gs.formats.store_edges([([0], [1], 1.0)], None, sites=2)  # type: ignore[arg-type]

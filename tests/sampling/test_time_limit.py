@@ -10,7 +10,7 @@ import pytest
 
 import gibbsite as gs
 from gibbsite.inference import sampling
-from gibbsite.results import result as results
+from gibbsite.results import measured as records
 from gibbsite.results.verdict import judge
 from gibbsite.sampling import driver, executor, setup
 from gibbsite.sampling.layout import PlainLayout
@@ -66,15 +66,15 @@ def test_what_comes_after_a_run_is_foreseen(monkeypatch: pytest.MonkeyPatch, row
 def test_the_work_of_a_verdict_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The cells of a very large model are measured once for the verdict, and some of them before."""
     model = gs.ising_grid((20, 20), coupling=0.1)
-    monkeypatch.setattr(results, "MOST_JUDGED", 256)
+    monkeypatch.setattr(records, "MOST_JUDGED", 256)
     measured: list[int] = []
-    measure = results.measure_cells
+    measure = records.measure_cells
 
     def counting(totals: Any, *given: Any) -> Any:
         measured.append(totals.shape[1])
         return measure(totals, *given)
 
-    monkeypatch.setattr(results, "measure_cells", counting)
+    monkeypatch.setattr(records, "measure_cells", counting)
     result = gs.sample(model, sweeps=600, rng=1, progress=False, criteria=gs.Criteria(dispersed_starts=False))
     assert result.diagnostics.judged == 256
     assert measured == [256]
@@ -86,7 +86,7 @@ def test_draws_are_not_counted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     def count(*_: Any) -> Any:
         raise AssertionError("draws are counted")
 
-    monkeypatch.setattr(results, "count_states", count)
+    monkeypatch.setattr(records, "count_states", count)
     result = gs.sample(MODEL, sweeps=1000, rng=1, record="draws", progress=False)
     assert result.diagnostics.converged
     shares = (result.draws == 1).mean(axis=(0, 1))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -323,8 +322,6 @@ def open_model(path: str | Path, verify: bool = False) -> StoredPairs:
     ...     model.n_sites, model.n_edges
     (3, 2)
     """
-    if not isinstance(path, str | os.PathLike):
-        raise FormatError(f"a folder is named by a text or a path, got {path!r}.")
     folder = Path(path)
 
     def fail(reason: str) -> FormatError:

@@ -43,7 +43,7 @@ def sample_by(executor: Any, model: Any, **how: Any) -> gs.Result:
         return sample(model, **how, on=Client())
 
 
-RECORDED = ("totals", "trace", "draw_sites", "values", "energy", "bests", "best_x", "pulse")
+RECORDED = ("totals", "trace", "draw_sites", "draws", "energy", "bests", "best_x", "pulse")
 
 
 def same(one: gs.Result, other: gs.Result) -> bool:
