@@ -51,7 +51,8 @@ def test_changed_files(kinds: list[str], many: int) -> None:
 @pytest.mark.parametrize("order", "<>")
 def test_texts_of_invalid_characters_are_refused(order: str, tmp_path: Path) -> None:
     header, arrays = CONTAINERS["result"].read(FOLDER / "result")
-    about = np.array(json.dumps(header)).astype(f"{order}U")
+    text = json.dumps(header)
+    about = np.array(text).astype(f"{order}U{len(text)}")
     codes = np.frombuffer(about.tobytes(), f"{order}u4").copy()
     codes[5] = 0x110000
     with (tmp_path / "result").open("wb") as file:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MOST_SITES = 128  # of larger models the curvature is not computed
 _SHARE, _SECONDS = 0.1, 0.3  # of the time of a run, or seconds, for the search
 _EVALUATIONS = (1 << 9, 1 << 16)  # fewest and most; of places that are only looked at, there may be
-_MOST_PLACES, _MOST_DRAWN = 1 << 17, 1 << 11  # more, and fewer of those that the model draws
+_MOST_PLACES, _MOST_DRAWN = 1 << 16, 1 << 11  # more, and fewer of those that the model draws
 _PICTURE = 0.03  # of the sweeps of a run, for the picture of it
 _PLACES, _MOST_NUMBERS = 256, 1 << 18  # of each chain in it, at most
 _NEAREST, _FARTHEST = 2.0, 300.0  # standard deviations between which places are drawn
@@ -140,7 +140,9 @@ class _Search:
         steps = _STEPS if gradients is not None else _STEPS + n
         each = 15 * (len(_WAY) // 2 + (2 if gradients is not None else n))  # what a climber takes, about
         climbers = int(np.clip(0.6 * most / each, *_CLIMBERS))
-        starts = self._choose(self._look_around(int(max(0.2 * most, min(could / 4, _MOST_PLACES)))), climbers)
+        starts = self._choose(
+            self._look_around(_MOST_PLACES if could >= _EVALUATIONS[1] else int(0.2 * most)), climbers
+        )
         ends = climb(land.values, gradients, starts, steps)
         good = np.isfinite(ends.values)
         places, heights = ends.places[good], ends.values[good]
