@@ -135,7 +135,7 @@ def model(photographs: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     out = tmp_path_factory.mktemp("model") / "m.seg"
     done = call("train", photographs, "-o", out, "--texture", "40", "--colour", "15")
     assert done.exit_code == 0, done.output
-    assert "sky, grass, wall, tiger from 8 photographs; coupling 0.48" in done.stderr
+    assert "sky, grass, wall, tiger from 8 photographs; coupling 2" in done.stderr
     return str(out)
 
 

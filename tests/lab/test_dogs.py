@@ -196,8 +196,13 @@ def test_segmentation_finds_the_scan_of_the_paper_and_coupling_helps_where_error
     said = claims("dogs-segmentation")
     assert said["110 steps are as good for the middle as 620"] == "yes"
     arrays = found.arrays
-    assert (arrays["error, systematic"] < arrays["error, PLSA"]).all()
+    for unlabelled in ("drop", "keep"):
+        errors = arrays[f"error, {unlabelled}"]
+        assert (arrays[f"error with it, {unlabelled}"] < errors[:, 0]).all()
+        assert set(arrays[f"coupling chosen, {unlabelled}"].tolist()) <= set(arrays["couplings"][1:].tolist())
     middle = "error in the middle"
-    apart = np.abs(arrays[f"{middle}, DoGS"] - arrays[f"{middle}, systematic"]).mean()
-    assert apart < arrays[f"{middle}, PLSA"].mean() / 4
-    assert (arrays["error of regions"] <= arrays["error, PLSA"]).all()
+    for coupling in ("0.48", "2"):
+        apart = np.abs(arrays[f"{middle}, DoGS, {coupling}"] - arrays[f"{middle}, systematic, {coupling}"])[:, -1]
+        assert apart.mean() < arrays[f"{middle}, PLSA"].mean() / 4
+    assert (arrays["error of regions"] <= arrays["error, drop"][:, 0]).all()
+    assert {f"{scan}, seed {seed}" for scan in ("systematic", "DoGS") for seed in (1, 2)} < set(found.pictures)

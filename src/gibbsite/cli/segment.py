@@ -32,18 +32,18 @@ def command() -> None:
 
 
 class _Coupling(click.types.StringParamType):
-    """A number of at least 0, or "learn"."""
+    """A number of at least 0, "learn" or "held-back"."""
 
-    name = "number or learn"
+    name = "number, learn or held-back"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number or the word."""
-        if value == "learn":
+        if value in ("learn", "held-back"):
             return value
         try:
             number = float(value)
         except ValueError:
-            self.fail(f'{value!r} is neither a number nor "learn".', param, ctx)
+            self.fail(f'{value!r} is neither a number nor "learn" or "held-back".', param, ctx)
         if not 0.0 <= number < float("inf"):
             self.fail(f"{value!r} is not a number of at least 0.", param, ctx)
         return number
@@ -128,9 +128,17 @@ def _labelling_options(given: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--coupling",
     type=_Coupling(),
-    default=0.48,
+    default=2.0,
     show_default=True,
-    help='How strongly neighbouring patches prefer equal labels; "learn" estimates it from the label maps.',
+    help='How strongly neighbouring patches prefer equal labels; "learn" estimates it from the label maps, "held-back" '
+    "chooses it by the wrong pixels of training photographs that are held back.",
+)
+@click.option(
+    "--unlabelled",
+    type=parameters.Choice(("drop", "keep")),
+    default="drop",
+    show_default=True,
+    help="Whether to learn from patches without a class in the label map.",
 )
 @click.option("--neighbours", type=parameters.Choice(("4", "8")), default="4", show_default=True)
 @click.option(
@@ -145,8 +153,8 @@ def _labelling_options(given: dict[str, Any]) -> dict[str, Any]:
 def train(**given: Any) -> None:
     """Learn classes from the photographs NAME.png in DIR and their label maps NAME_GT.png.
 
-    Only the set of classes of each label map is used, unless --coupling learn is given. The file classes.json
-    with the names of the classes is in DIR or in the folder above it.
+    Of each label map, only the set of classes is used and which patches have none of them, unless --coupling learn or
+    held-back is given. The file classes.json with the names of the classes is in DIR or in the folder above it.
     """
     from gibbsite.applications.segmentation import Segmenter, read_labelled
 
@@ -157,6 +165,7 @@ def train(**given: Any) -> None:
         given["texture"],
         given["colour"],
         coupling=given["coupling"],
+        unlabelled=given["unlabelled"],
         neighbours=int(given["neighbours"]),
         starts=given["starts"],
         rng=given["rng"],

@@ -20,9 +20,16 @@ from gibbsite.applications.segmentation import (
     make_pictures,
     read_labelled,
 )
-from gibbsite.applications.segmentation.features import spread
+from gibbsite.applications.segmentation.features import describe, labelled_shares, spread
 from gibbsite.applications.segmentation.labelled import HammingScore, confuse
-from gibbsite.applications.segmentation.patch_field import central_region, gather, learn_coupling, pseudo_likelihood
+from gibbsite.applications.segmentation.patch_field import (
+    central_region,
+    gather,
+    guaranteed_coupling,
+    learn_coupling,
+    pseudo_likelihood,
+)
+from gibbsite.applications.segmentation.segmenter import COUPLINGS
 
 SHAPE = (20, 31)
 
@@ -105,9 +112,14 @@ def test_an_aimed_scan_leaves_the_rest_alone() -> None:
     assert np.abs(long.probabilities[inside] - aimed.probabilities[inside]).mean() < 0.05
 
 
-def test_too_strong_a_coupling_has_no_aimed_scan() -> None:
-    with pytest.raises(gs.errors.ModelError, match="too strong for a scan with a guarantee"):
-        label_field(np.zeros((8, 8, 3)), "dogs", coupling=2.0, neighbours=8)
+@pytest.mark.parametrize("neighbours", [4, 8])
+def test_the_scan_of_too_strong_a_coupling_is_that_of_a_weaker_one(neighbours: int) -> None:
+    weaker = guaranteed_coupling(neighbours)
+    influence = gs.influence.bound_influence(field_model(np.zeros((8, 8, 3)), weaker, neighbours), "bound")
+    assert influence.norms.row_sum == pytest.approx(4 * np.tanh(0.24))
+    scan, wanted = (aimed_scan((8, 8), (2, 2, 6, 6), coupling, neighbours) for coupling in (3.0, weaker))
+    assert scan.order.tolist() == wanted.order.tolist()
+    assert aimed_scan((8, 8), (2, 2, 6, 6), 0.1, neighbours).variation < scan.variation < 16
 
 
 # ---- the coupling
@@ -227,6 +239,47 @@ def test_a_coupling_can_be_learnt_with_the_classes() -> None:
     made = Segmenter(texture=40, colour=15, coupling="learn").fit(make_pictures(8, rng=5))
     assert isinstance(made.coupling, float)
     assert 0.0 < made.coupling < 10.0
+
+
+def test_a_coupling_can_be_chosen_on_images_held_back() -> None:
+    pytest.importorskip("skimage")
+    images = make_pictures(9, rng=5)
+    made = Segmenter(texture=40, colour=15, coupling="held-back").fit(images)
+    assert made.coupling in COUPLINGS
+    assert made.coupling > 0.0  # errors are scattered, so coupling helps
+    again = Segmenter(texture=40, colour=15, coupling="held-back").fit(images)
+    assert again.coupling == made.coupling
+    one = images.examples[0]
+    alone = LabelledImages([type(one)("x", one.image, np.zeros_like(one.labels))], ("a",))
+    with pytest.raises(gs.errors.ModelError, match="only one image"):
+        Segmenter(texture=5, colour=5, coupling="held-back").fit(alone)
+
+
+def test_patches_without_a_class_are_left_out_or_kept() -> None:
+    """Half of every picture is a colour of its own without a label; kept, it is learnt as a class of the picture."""
+    pytest.importorskip("skimage")
+    images = make_pictures(16, rng=6)
+    for one in images.examples:
+        one.labels[:, :160] = -1
+        one.image[:, :160] = 255, 0, 255
+    words, many = {}, {}
+    for unlabelled in ("drop", "keep"):
+        made = Segmenter(texture=40, colour=15, unlabelled=unlabelled).fit(images)
+        many[unlabelled] = len(made.aspects.mixtures_)
+        magenta = made.words.read(describe(images.examples[0].image)).reshape(20, 31, 3)[0, 0, 1]
+        words[unlabelled] = made.aspects.words_[1][:, magenta].max()
+    assert many == {"drop": 16, "keep": 16}
+    assert words["drop"] < 0.05  # of patches that are half labelled
+    assert words["keep"] > 0.2
+    with pytest.raises(gs.errors.ArgumentError, match="unlabelled"):
+        Segmenter(unlabelled="lose")
+
+
+def test_the_share_of_labelled_pixels_of_patches() -> None:
+    labels = np.full((30, 40), -1)
+    labels[:10, :10] = 2
+    labels[10:, 20:] = 0
+    assert labelled_shares(labels).tolist() == [0.25, 0.25, 0.5, 0.0, 0.5, 1.0]
 
 
 def test_regions_are_checked() -> None:

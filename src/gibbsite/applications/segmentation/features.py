@@ -116,6 +116,17 @@ def _hues(bins: Positions, chroma: Floats) -> Floats32:
     return found
 
 
+def labelled_shares(labels: Array) -> Floats:
+    """Return the share of the pixels of every patch that have a label, an array (patches,).
+
+    ``labels`` (height, width): labels of the pixels, negative where there is none.
+    """
+    rows, columns = patch_shape(*labels.shape)
+    used = labels[: STRIDE * (rows + 1), : STRIDE * (columns + 1)]
+    shares: Floats = _patch_means((used >= 0).astype(np.float64)).reshape(rows * columns)
+    return shares
+
+
 def spread(patches: Array, height: int, width: int) -> Array:
     """Return for every pixel the value of the patch with the nearest centre."""
     places = [

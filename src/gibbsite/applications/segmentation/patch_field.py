@@ -196,7 +196,8 @@ def aimed_scan(
     """Return a short scan whose guarantee for a region is at least that of a sweep over all patches.
 
     The scan does not depend on the image and is computed once for each shape and region. Its guarantee is the
-    Dobrushin variation, from the influence bound of theorem 10.
+    Dobrushin variation, from the influence bound of theorem 10. Where the coupling is so strong that this bound
+    guarantees nothing, the scan is that of the weaker coupling at which the influence on a patch is at most 0.942.
 
     Parameters
     ----------
@@ -223,21 +224,24 @@ def aimed_scan(
 def _aimed_scan(
     shape: tuple[int, ...], region: tuple[int, ...], coupling: float, neighbours: int
 ) -> gs.influence.DogsScan:
-    model = field_model(
-        np.zeros((*shape, 3)), coupling, neighbours
-    )  # the bound depends neither on fields nor on the number of states
     left, top, right, bottom = region
-    target = np.arange(model.n_sites).reshape(shape)[top:bottom, left:right].ravel().tolist()
+    target = np.arange(math.prod(shape)).reshape(shape)[top:bottom, left:right].ravel().tolist()
     if not target:
         raise ArgumentError(f"{argument('region')} has no patch in it; choose a larger one.")
-    influence, systematic = gs.influence.bound_influence(model, method="bound"), gs.Systematic()
-    goal = gs.certify(model, scan=systematic, sweeps=1, target=target, influence=influence).variation
-    if not goal < len(target):
-        raise ModelError(
-            f"a coupling of {coupling:g} with {neighbours} neighbours is too strong for a scan with a "
-            "guarantee; take less of it, or another method."
-        )
+    systematic = gs.Systematic()
+    for strength in (coupling, guaranteed_coupling(neighbours)):
+        # the bound depends neither on fields nor on the number of states
+        model = field_model(np.zeros((*shape, 3)), strength, neighbours)
+        influence = gs.influence.bound_influence(model, method="bound")
+        goal = gs.certify(model, scan=systematic, sweeps=1, target=target, influence=influence).variation
+        if goal < len(target):
+            break
     return gs.dogs(model, target=target, accuracy=goal, initial=systematic, influence=influence)
+
+
+def guaranteed_coupling(neighbours: int) -> float:
+    """Return the coupling at which the influence on a patch is that of 0.48 with four neighbours, 0.942."""
+    return float(2.0 * np.arctanh(4.0 / neighbours * np.tanh(COUPLING / 2.0)))
 
 
 def independent(fields: Floats) -> Labelled:
