@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,12 @@ from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.inference.influence.agreements import bound_agreements, table_agreements
 from gibbsite.inference.influence.matrix import Influence, read_influence
+from gibbsite.inference.influence.numbers import choose_numbers, has_numbers, in_units, normal_influence, read_distance
 from gibbsite.inference.influence.tables import binary_rows, enumerate_blankets, potts_rows, table_rows
 
 if TYPE_CHECKING:
     from gibbsite.graphs.graph import Graph
-    from gibbsite.models import FactorGraph
+    from gibbsite.models import FactorGraph, Gaussian, Model
 
 
 METHODS = ("best", "bound", "exact")
@@ -31,13 +32,14 @@ _WORK = 4e7  # configurations of all blankets together
 
 
 @checked
-def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | None = None) -> Influence:
+def bound_influence(model: FactorGraph | Gaussian, method: str = "best", *, limit: int | None = None) -> Influence:
     """Bound the influence of every site on every other.
 
     Parameters
     ----------
-    model : FactorGraph
-        A discrete model; observed sites are folded in and have no influence.
+    model : FactorGraph or Gaussian
+        A discrete model; observed sites are folded in and have no influence. Of a normal distribution the influence is
+        exact, in Wasserstein distance.
     method : {"best", "bound", "exact"}
         "best": the exact influence on sites whose neighbours have few configurations, otherwise the best known bound
         (theorems 10 to 12 of Mitliagkas and Mackey 2017, one for repulsion between equal states, and a general one for
@@ -64,6 +66,8 @@ def bound_influence(model: FactorGraph, method: str = "best", *, limit: int | No
     """
     if method not in METHODS:
         raise ArgumentError(unknown("method", method, METHODS))
+    if not isinstance(model, _factor_graph()):
+        return normal_influence(model)
     graph = compile_graph(model)
     if limit is None:
         few = float(_LIMIT) if method == "exact" else min(_LIMIT, max(16.0, _WORK / max(model.n_sites, 1)))
@@ -107,7 +111,33 @@ def choose_influence(model: FactorGraph, given: Any) -> Influence:
     return bound_influence(model) if given is None else read_influence(given, model.n_sites)
 
 
-def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> Floats:
+class Question(NamedTuple):
+    """Influence and weights of sites, in units in which a chain starts at distance 1 of every site."""
+
+    influence: Influence
+    weights: Floats
+    given: Influence  # the influence in the units of the model
+
+
+def read_question(model: Model, target: Any, weights: Any, influence: Any, distance: Any) -> Question:
+    """Read what is asked about a model: sites and weights, bounds on influence, and the distance of starts."""
+    weight = read_target(model, target, weights)
+    if isinstance(model, _factor_graph()):
+        if distance is not None:
+            raise ArgumentError(f"{argument('distance')} is for models of numbers; starts of this model may be any.")
+        bounds = choose_influence(model, influence)
+        return Question(bounds, weight, bounds)
+    bounds, apart = choose_numbers(model, influence), read_distance(model, distance)
+    return Question(in_units(bounds, apart), weight * apart, bounds)
+
+
+def _factor_graph() -> type[FactorGraph]:
+    from gibbsite.models import FactorGraph
+
+    return FactorGraph
+
+
+def read_target(model: Model, target: Any = None, weights: Any = None) -> Floats:
     """Return the weight of every site.
 
     The target is a site or a list of sites; weights are given by site, or one for each target, or without a target one
@@ -142,16 +172,21 @@ def read_target(model: FactorGraph, target: Any = None, weights: Any = None) -> 
 
 
 def check_model(model: Any) -> None:
-    """Refuse anything but models with sites to sample."""
-    from gibbsite.models import FactorGraph
+    """Refuse anything but models with sites to sample, all of them with states or all of them numbers."""
+    from gibbsite.models import Model
 
-    if not isinstance(model, FactorGraph):
+    if not isinstance(model, Model):
         raise ArgumentError(f"A model is needed, got {type(model).__name__}; see gs.FactorGraph or gs.ising_grid.")
+    if not isinstance(model, _factor_graph()) and not has_numbers(model):
+        raise ArgumentError(
+            f"No bound is known for {type(model).__name__} with these sites; all of them must have states, in a "
+            "FactorGraph, or be numbers."
+        )
     if model.n_sites == 0:
         raise ArgumentError("The model has no free site to sample, because all sites are observed.")
 
 
-def _positions(model: FactorGraph, target: Any) -> Ints:
+def _positions(model: Model, target: Any) -> Ints:
     if isinstance(target, str | int | np.integer):
         target = [target]
     if not is_iterable(target):

@@ -13,14 +13,15 @@ from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.graphs.graph import compile_graph
 from gibbsite.inference.influence.blocks import BlockDecay, BlockOrder, collapse
-from gibbsite.inference.influence.bound import choose_influence, read_target
+from gibbsite.inference.influence.bound import read_question
 from gibbsite.inference.influence.matrix import Influence
+from gibbsite.inference.influence.numbers import has_numbers
 from gibbsite.inference.influence.variation import DrawnDecay, OrderDecay, SiteDecay, SweepDecay
 from gibbsite.scans.base import Scan
 from gibbsite.scans.systematic import FixedOrder, Systematic
 
 if TYPE_CHECKING:
-    from gibbsite.models import FactorGraph
+    from gibbsite.models import FactorGraph, Model
 
 _POINTS = 200  # of a curve
 _LONGEST = 10**18  # steps are counted in 64 bits
@@ -55,6 +56,9 @@ class Certificate:
         Numbers of steps, and the bound after each.
     influence : Influence
         The bounds on influence that were used.
+    numbers : bool
+        Whether the sites are numbers. The bound is then on the Wasserstein distance, for starts at the given distance,
+        and ``weights`` are multiplied by it.
     """
 
     variation: float
@@ -68,6 +72,7 @@ class Certificate:
     curve_steps: Ints
     curve: Floats
     influence: Influence
+    numbers: bool = False
 
     @property
     def sweeps(self) -> float:
@@ -89,10 +94,15 @@ class Certificate:
             size = f": {self.variation:.4g} for {about}" if np.isfinite(self.variation) else ""
             return f"The bound is vacuous {when}{size}. {self.influence.statement}"
         text = f"The bias {when} is at most {self.variation:.4g} for {about}, from any start."
+        if self.numbers:
+            text = (
+                f"The Wasserstein distance {when} is at most {self.variation:.4g} for {about}, from starts at a "
+                f"distance of {float(self.weights.sum()):.4g}."
+            )
         if not self.reached:
             why = "it does not fall any further" if self.stalled else "more steps were not allowed"
             text += f" {self.accuracy:g} was not reached: {why}."
-        if self.variation >= 1.0 and targets > 1:
+        if self.variation >= 1.0 and targets > 1 and not self.numbers:
             text += " It is 1 or more, so it bounds sums over sites, but not single events."
         if self.influence.total >= 1.0:
             text += f" {self.influence.statement}"
@@ -126,7 +136,7 @@ def _number(value: float) -> float | None:
 
 @checked
 def certify(
-    model: FactorGraph,
+    model: Model,
     *,
     scan: Any = None,
     steps: int | None = None,
@@ -135,13 +145,14 @@ def certify(
     weights: Any = None,
     accuracy: float | None = None,
     influence: Any = None,
+    distance: Any = None,
 ) -> Certificate:
     """Bound the bias of a Gibbs sampler before it runs.
 
     Parameters
     ----------
-    model : FactorGraph
-        A discrete model, evidence folded in.
+    model : FactorGraph, Gaussian, or another model of numbers
+        Evidence is folded in. Models of numbers other than normal ones need ``influence``.
     scan : Scan, sequence of sites or BlockOrder, optional
         The order of visits; ``Systematic()`` by default. Steps of a ``BlockOrder`` are blocks.
     steps, sweeps : int, optional
@@ -154,6 +165,9 @@ def certify(
         Find the smallest number of steps whose bound is at most this.
     influence : Influence, array or sparse matrix, optional
         Bounds on influence; computed from the model by default.
+    distance : float or array (sites,), optional
+        For numbers: a bound on the expected distance of the start of each site from a draw of the model; by default
+        that of the mean of a normal distribution. See :func:`gibbsite.influence.start_distance`.
 
     Returns
     -------
@@ -170,6 +184,10 @@ def certify(
     ``gs.Gibbs()`` with its default rule, started from any state. Shuffled scans are bounded for all orders at once, by
     whole sweeps.
 
+    For numbers the bound is on the Wasserstein distance: with weights d, on the difference of the expectations of all
+    functions f with ``abs(f(x) - f(y)) <= sum(d * abs(x - y))``. It holds for exact draws of single sites from their
+    conditional distributions, such as those of ``gs.kernels.GaussianGibbs()``.
+
     References
     ----------
     Mitliagkas and Mackey (2017), Improving Gibbs sampler scan quality with DoGS.
@@ -183,10 +201,9 @@ def certify(
     >>> gs.certify(model, scan=gs.RandomScan(), target="0", accuracy=0.01).steps
     610
     """
-    weight = read_target(model, target, weights)
-    bounds = choose_influence(model, influence)
-    chosen = read_scan(scan)
-    decay = make_decay(model, chosen, weight, bounds)
+    asked, chosen = read_question(model, target, weights, influence, distance), read_scan(scan)
+    weight, bounds, numbers = asked.weights, asked.given, has_numbers(model)
+    decay = make_decay(model, chosen, weight, asked.influence)
     per_sweep = decay.order.size if isinstance(decay, BlockDecay) else model.n_sites
     limit = read_length(chosen, per_sweep, steps, sweeps, accuracy)
     name = type(chosen).__name__
@@ -196,13 +213,15 @@ def certify(
         found = decay.search(float(accuracy), limit)
         times, values = _thinned(*found.curve)
         ends = (float(accuracy), found.reached, found.stalled)
-        return Certificate(found.value, found.steps, per_sweep, name, weight, *ends, times, values, bounds)
+        return Certificate(found.value, found.steps, per_sweep, name, weight, *ends, times, values, bounds, numbers)
     # a sum over a million weights takes as long as many steps, so large models get one point per sweep
     fine = 20 if model.n_sites <= 10_000 else 1
     points = int(min(limit, _POINTS, max(20, fine * limit / max(per_sweep, 1))))
     times = np.unique(np.linspace(0, limit, points + 1).round().astype(np.int64))
     values = decay.values(times)
-    return Certificate(float(values[-1]), limit, per_sweep, name, weight, None, True, False, times, values, bounds)
+    return Certificate(
+        float(values[-1]), limit, per_sweep, name, weight, None, True, False, times, values, bounds, numbers
+    )
 
 
 def _thinned(steps: Ints, values: Floats) -> tuple[Ints, Floats]:
@@ -246,10 +265,10 @@ def read_length(scan: Scan, per_sweep: int, steps: int | None, sweeps: int | Non
     raise ArgumentError("Give a length: steps=, sweeps=, or accuracy= for the number of steps that suffice.")
 
 
-def make_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influence) -> SiteDecay:
+def make_decay(model: Model, scan: Scan, weights: Floats, influence: Influence) -> SiteDecay:
     """Return the variation of a scan as a function of the number of steps."""
     if isinstance(scan, BlockOrder):
-        blocks, order = scan.read(model)
+        blocks, order = scan.read(needs_states(model))
         return BlockDecay(collapse(influence, blocks), influence, weights, order)
     graph = compile_graph(model)
     if scan.independent:
@@ -257,5 +276,19 @@ def make_decay(model: FactorGraph, scan: Scan, weights: Floats, influence: Influ
     if not scan.random:
         return OrderDecay(influence, weights, scan.visits(graph, model))
     if scan.once:
+        if has_numbers(model) and influence.norms.row_sum > 1.0:
+            raise IncompatibleError(
+                "No bound is known for shuffled sweeps from these distances, in whose units the total influence on a "
+                f"site is {influence.norms.row_sum:.3g}; take a fixed order, or distances in which it is at most 1."
+            )
         return SweepDecay(influence, weights)
     raise IncompatibleError(f"No bound is known for the scan {type(scan).__name__}; give a list of sites.")
+
+
+def needs_states(model: Model) -> FactorGraph:
+    """Return a discrete model, and refuse others: bounds of blocks are known for them alone."""
+    from gibbsite.models import FactorGraph
+
+    if not isinstance(model, FactorGraph):
+        raise IncompatibleError(f"No bound is known for blocks of {type(model).__name__}; give a list of sites.")
+    return model

@@ -63,7 +63,7 @@ class Influence:
     start, neighbour : integer arrays
         Compressed rows: the sites that influence site i are ``neighbour[start[i] : start[i + 1]]``.
     value : float array
-        The bounds, between 0 and 1.
+        The bounds, between 0 and 1; of sites that are numbers, not negative.
     exact : bool array (sites,)
         Whether the row is the exact influence, not merely a bound.
 
@@ -133,11 +133,11 @@ class Influence:
         return csr_array(parts, shape=(self.n_sites, self.n_sites))
 
     def scaled(self, factor: float) -> Influence:
-        """Return looser bounds: all entries times a factor, at most 1."""
+        """Return looser bounds: all entries times a factor, and none raised above 1."""
         factor = float(factor)
         if not (np.isfinite(factor) and factor >= 1.0):
             raise ArgumentError(f"Scaling keeps bounds valid only for a factor of at least 1, got {factor!r}.")
-        value = np.minimum(self.value * factor, 1.0)
+        value = np.maximum(self.value, np.minimum(self.value * factor, 1.0))
         return Influence(self.start, self.neighbour, value, self.exact & (factor == 1.0))
 
     def __repr__(self) -> str:
@@ -145,7 +145,7 @@ class Influence:
 
 
 @checked
-def read_influence(given: Any, n_sites: int) -> Influence:
+def read_influence(given: Any, n_sites: int, most: float = 1.0) -> Influence:
     """Read bounds given by the user: an Influence, an array, or a SciPy sparse matrix.
 
     Parameters
@@ -154,11 +154,13 @@ def read_influence(given: Any, n_sites: int) -> Influence:
         Entry (i, j) bounds the influence of site j on site i.
     n_sites : int
         Number of free sites of the model.
+    most : float
+        The largest entry allowed; infinite for sites that are numbers.
 
     Raises
     ------
     ArgumentError
-        For a wrong shape, entries outside [0, 1], or a site that influences itself.
+        For a wrong shape, entries outside [0, 1] (or below 0, or infinite), or a site that influences itself.
 
     Examples
     --------
@@ -175,10 +177,11 @@ def read_influence(given: Any, n_sites: int) -> Influence:
         raise ArgumentError(f"The influence matrix has shape {shape}; the model needs {(n_sites, n_sites)}.")
     if found is not None:
         return found
-    bad = np.flatnonzero(~((value >= 0.0) & (value <= 1.0)))
+    bad = np.flatnonzero(~((value >= 0.0) & (value <= most) & np.isfinite(value)))
     if bad.size:
         at = (int(row[bad[0]]), int(column[bad[0]]))
-        raise ArgumentError(f"Influence must lie in [0, 1], but entry {at} is {value[bad[0]]}.")
+        allowed = "lie in [0, 1]" if most == 1.0 else "be finite and not negative"
+        raise ArgumentError(f"Influence must {allowed}, but entry {at} is {value[bad[0]]}.")
     own = np.flatnonzero((row == column) & (value > 0))
     if own.size:
         raise ArgumentError(f"Site {row[own[0]]} has influence {value[own[0]]} on itself; the diagonal must be zero.")

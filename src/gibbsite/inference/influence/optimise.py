@@ -17,8 +17,8 @@ from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
 from gibbsite.graphs.graph import compile_graph
 from gibbsite.inference.influence.blocks import BlockOrder, collapse, descend_blocks
-from gibbsite.inference.influence.bound import choose_influence, read_target
-from gibbsite.inference.influence.certificate import Certificate, certify, read_scan
+from gibbsite.inference.influence.bound import read_question, read_target
+from gibbsite.inference.influence.certificate import Certificate, certify, needs_states, read_scan
 from gibbsite.inference.influence.descent import Descent, descend, descend_drawn, make_workspace
 from gibbsite.inference.influence.matrix import Influence
 from gibbsite.scans.base import Ordered, Scan
@@ -26,7 +26,7 @@ from gibbsite.scans.systematic import FixedOrder, Sites
 
 if TYPE_CHECKING:
     from gibbsite.graphs.graph import Graph
-    from gibbsite.models import FactorGraph, Model
+    from gibbsite.models import Model
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,12 +75,12 @@ class DogsScan(FixedOrder):
         return super().schedule(graph, model)
 
     @checked
-    def certify(self, model: FactorGraph, influence: Any = None) -> Certificate:
-        """Return the guarantee for another model of the same structure, or from other bounds."""
+    def certify(self, model: Model, influence: Any = None, distance: Any = None) -> Certificate:
+        """Return the guarantee for another model of the same structure, from other bounds, or for other starts."""
         if model.n_sites != self.n_sites:
             raise ArgumentError(f"This scan is for {self.n_sites} sites, but the model has {model.n_sites}.")
-        weights = self.target_weights
-        return certify(model, scan=self, target=self.targets.tolist(), weights=weights, influence=influence)
+        about: dict[str, Any] = {"target": self.targets.tolist(), "weights": self.target_weights}
+        return certify(model, scan=self, influence=influence, distance=distance, **about)
 
     @checked
     def save(self, path: str | Path) -> None:
@@ -153,7 +153,7 @@ class Improved(NamedTuple):
 
 @overload
 def dogs(  # type: ignore[overload-overlap]  # the result is an order of blocks only if the initial scan is one
-    model: FactorGraph,
+    model: Model,
     *,
     target: Any = ...,
     weights: Any = ...,
@@ -163,12 +163,13 @@ def dogs(  # type: ignore[overload-overlap]  # the result is an order of blocks 
     iterations: int = ...,
     search: str = ...,
     influence: Any = ...,
+    distance: Any = ...,
 ) -> BlockOrder: ...
 
 
 @overload
 def dogs(
-    model: FactorGraph,
+    model: Model,
     *,
     target: Any = ...,
     weights: Any = ...,
@@ -178,12 +179,13 @@ def dogs(
     iterations: int = ...,
     search: str = ...,
     influence: Any = ...,
+    distance: Any = ...,
 ) -> DogsScan: ...
 
 
 @checked
 def dogs(
-    model: FactorGraph,
+    model: Model,
     *,
     target: Any = None,
     weights: Any = None,
@@ -193,13 +195,14 @@ def dogs(
     iterations: int = 1,
     search: str = "bisection",
     influence: Any = None,
+    distance: Any = None,
 ) -> DogsScan | BlockOrder:
     """Optimise a scan for a target: Dobrushin-optimised Gibbs sampling.
 
     Parameters
     ----------
-    model : FactorGraph
-        A discrete model, evidence folded in.
+    model : FactorGraph, Gaussian, or another model of numbers
+        As for :func:`certify`.
     target : site or sequence of sites, optional
         The sites of interest; all sites by default.
     weights : mapping or sequence of float, optional
@@ -219,6 +222,8 @@ def dogs(
         interval, "doubling" only doubles, "none" takes ``steps`` and stops improving once the accuracy is reached.
     influence : Influence, array or sparse matrix, optional
         Bounds on influence; computed from the model by default.
+    distance : float or array (sites,), optional
+        For numbers: the expected distance of starts, as for :func:`certify`.
 
     Returns
     -------
@@ -262,11 +267,11 @@ def dogs(
         raise ArgumentError(unknown("search", search, SEARCHES))
     if accuracy is not None and not (is_number(accuracy) and accuracy > 0):
         raise ArgumentError(f"{argument('accuracy')} must be a positive number, got {describe(accuracy)}.")
-    bounds = choose_influence(model, influence)
+    asked = read_question(model, target, weights, influence, distance)
     n = model.n_sites
     goal = float(accuracy) if accuracy is not None and search == "none" else -np.inf
     scan = read_scan(initial)
-    improve = _improver(model, scan, bounds, weight, passes, goal)
+    improve = _improver(model, scan, asked.influence, asked.weights, passes, goal)
     if accuracy is None or search == "none":
         longest = given_steps if given_steps is not None else max(2 * n, 1)
         found = improve(longest)
@@ -275,11 +280,11 @@ def dogs(
         found = _shortest(improve, float(accuracy), longest, search == "bisection")
     if accuracy is not None and not found.variation <= accuracy:
         best = "no scan lowers the bound below its value before any step"
-        if found.variation < float(weight.sum()):
+        if found.variation < float(asked.weights.sum()):
             best = f"the best reached is {found.variation:.4g} with {len(found.order)} steps"
         raise ModelError(
             f"No scan of at most {longest} steps was found with a bound of {float(accuracy):g}; {best}. "
-            f"Allow more steps or less accuracy. {bounds.statement}"
+            f"Allow more steps or less accuracy. {asked.given.statement}"
         )
     if isinstance(scan, BlockOrder):
         return BlockOrder(scan.blocks, found.order, found.variation, found.before)
@@ -306,11 +311,11 @@ def _whole(name: str, given: Any) -> int | None:
 
 
 def _improver(
-    model: FactorGraph, scan: Scan, influence: Influence, weights: Floats, iterations: int, goal: float
+    model: Model, scan: Scan, influence: Influence, weights: Floats, iterations: int, goal: float
 ) -> Callable[[int], Improved]:
     """Return the function that improves the first steps of a scan."""
     if isinstance(scan, BlockOrder):
-        blocks, given = scan.read(model)
+        blocks, given = scan.read(needs_states(model))
         rows = collapse(influence, blocks)
         return lambda steps: _repeat(
             lambda order: descend_blocks(rows, influence, weights, order, goal), np.resize(given, steps), iterations
