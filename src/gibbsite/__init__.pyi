@@ -31,6 +31,7 @@ from gibbsite.inference.batch import sample_batch as sample_batch
 from gibbsite.inference.belief import belief_propagation as belief_propagation
 from gibbsite.inference.coupling import couple as couple
 from gibbsite.inference.exact import solve_exact as solve_exact
+from gibbsite.inference.herding import herd as herd
 from gibbsite.inference.importance import sample_weighted as sample_weighted
 from gibbsite.inference.influence import certify as certify
 from gibbsite.inference.influence import dogs as dogs

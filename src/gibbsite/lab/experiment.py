@@ -46,6 +46,7 @@ NAMES = (
     "herded-two-variables",
     "herded-incomplete-graph",
     "herded-discrepancy",
+    "herded-moments",
     "herded-denoising",
     "herded-entities",
     "herded-example",
