@@ -33,7 +33,8 @@ def requirements() -> dict[str, str]:
     own = re.fullmatch(r"gibbsite\[(.*)\]", extras["all"][0])
     assert own
     tried = [entry for extra in own[1].split(",") for entry in extras[extra]]
-    entries = [*PROJECT["project"]["dependencies"], *tried, *PROJECT["dependency-groups"]["test"]]
+    groups = PROJECT["dependency-groups"]
+    entries = [*PROJECT["project"]["dependencies"], *tried, *groups["test"], *groups["docs"]]
     found = [re.match(r"([\w-]+)>=([\d.]+)", entry) for entry in entries]
     return {each[1]: each[2] for each in found if each}
 

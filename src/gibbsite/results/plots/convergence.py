@@ -170,11 +170,16 @@ def _draw_rhat(axes: Axes, rhat: Floats, count: str) -> None:
 
 
 def _draw_ess(axes: Axes, ess: Floats, count: str) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     positive = np.maximum(ess, 1.0)
     low = min(float(positive.min(initial=ESS_LIMIT)), ESS_LIMIT) / 1.3
     high = max(float(positive.max(initial=ESS_LIMIT)), ESS_LIMIT) * 1.3
     axes.hist(positive, bins=np.geomspace(low, high, 41).tolist(), color=COLORS[0])
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     title = f"Effective draws of {count}"
     _draw_limit(axes, ESS_LIMIT, title, "at least 400 is good", ess.size)
 
