@@ -37,7 +37,7 @@ OBJECTS: dict[str, tuple[Callable[[], Any], tuple[str, ...]]] = {
     "observed model": (lambda: MODEL.observe({NAME: STATE}), ("name", "state")),
     "exact": (lambda: gs.solve_exact(MODEL), ("name", "state", "exact")),
     "infer MAR": (lambda: gs.infer(MODEL), ("name", "state", "exact")),
-    "infer MAP": (lambda: gs.infer(MODEL, "MAP"), ("name", "state", "exact")),
+    "infer MAP": (lambda: gs.infer(MODEL, "MAP"), ("name", "state", "log-potential")),
     "infer PR": (lambda: gs.infer(MODEL, "PR"), ("log Z", "2.302585")),
     "sampled": (sampled, ("name", "state", "±")),
     "weighted": (lambda: gs.sample_weighted(MODEL, gs.importance.MiniBucket(), draws=1024, **QUIET), ("name", "state")),

@@ -78,8 +78,8 @@ def solve(question: Question, method: str | Kernel | ImportanceProposal) -> Any:
     budget: dict[str, Any] = {"sweeps": sweeps, "seconds": seconds}
     drawn = sample(sampled, kernel, criteria=judged_by, progress=progress, **budget, **run)
     if cooling != 1.0:  # report log-potentials of the original model
-        drawn = replace(drawn, bests=drawn.bests / cooling)
-    return drawn.judged(task=task, accuracy=criteria.accuracy)
+        drawn = replace(drawn, _bests=drawn._bests / cooling)
+    return drawn._judged(task=task, accuracy=criteria.accuracy)
 
 
 def _cooling(model: FactorGraph, kernel: Kernel) -> float:

@@ -154,7 +154,7 @@ def try_in_turn(question: Question, reason: str) -> tuple[str, str, Any, tuple[f
                     second = answer(attempts[number], limit)
                     stopped = one.found.interrupted or second.found.interrupted
                     query = question.criteria.query
-                    found = one.found.judged(check=compare_answers(one, second, query), interrupted=stopped)
+                    found = one.found._judged(check=compare_answers(one, second, query), interrupted=stopped)
                     tried[-1] = Tried(attempt, found)
             break
         others.append(attempt.method)
@@ -199,7 +199,7 @@ def needs_check(one: Tried) -> bool:
         return False
     from gibbsite.results.verdict.convergence import UNCHECKED
 
-    return getattr(one.found, "start_check", None) not in UNCHECKED
+    return getattr(one.found, "_start_check", None) not in UNCHECKED
 
 
 def compare_answers(first: Tried, second: Tried, query: Iterable[Any] | None = None) -> Check:

@@ -264,15 +264,15 @@ class Answer:
         from gibbsite._common.html import card
         from gibbsite.results.html import marginals_table, states_table
 
-        verdict, evidence = self.diagnostics, self._sites()[1]
+        verdict, evidence, task = self.diagnostics, self._sites()[1], getattr(self, "task", "MAR")
         table: list[str] = []
-        if self.marginals is not None:
+        if self.marginals is not None and task == "MAR":
             table = marginals_table(self.marginals, self.mcse if verdict.kind == "estimate" else None, evidence)
-        elif self.assignment is not None:
+        elif self.assignment is not None and task != "PR":
             table = states_table(self.assignment, evidence)
         word = verdict.kind if verdict.kind == "exact" else verdict.word.lower()
         lines = [repr(self), self.line()] if self.line() not in repr(self) else [repr(self)]
-        if self.log_z is not None:
+        if self.log_z is not None and task in ("MAR", "PR"):
             lines.append(f"log Z {in_words(self.log_z, '.10g')}{with_sign(self.log_z_error or np.nan)}")
         if self.log_potential is not None:
             lines.append(f"log-potential {in_words(self.log_potential, '.10g')}")

@@ -313,7 +313,7 @@ def make_observables(result: Measured) -> Observables:
     found = {}
     if result.energy.size:
         found["energy"] = _of_series(("",), result.energy[:, :, None])
-    for recorder, blocks in zip(result.open, result.blocks, strict=True):
+    for recorder, blocks in zip(result._open, result._blocks, strict=True):
         concluded = recorder.conclude(blocks, result.n_draws)
         if isinstance(concluded, Binned):
             found[recorder.key] = concluded
