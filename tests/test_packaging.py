@@ -166,6 +166,22 @@ def test_the_recipe_needs_what_the_package_needs() -> None:
     assert listed == {f"python{PROJECT['project']['requires-python']}", *PROJECT["project"]["dependencies"]}
 
 
+def test_workflows_name_actions_by_their_commits() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / ".github" / "workflows").glob("*.yml")]
+    actions = [action for text in texts for action in re.findall(r"uses: (.*)", text)]
+    assert len(actions) > 10
+    assert [each for each in actions if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each)] == []
+    checkouts = sum(text.count("uses: actions/checkout@") for text in texts)
+    assert checkouts == sum(text.count("persist-credentials: false") for text in texts)
+
+
+def test_the_image_is_sent_what_it_copies() -> None:
+    copied = re.findall(r"^COPY (.*) \S+$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.M)
+    sent = re.findall(r"^!(.*)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.M)
+    assert sorted(name for line in copied for name in line.split()) == sorted(sent)
+    assert all((ROOT / name).exists() for name in sent)
+
+
 def test_every_version_of_python_is_tested() -> None:
     names = [entry.rpartition(" ")[2] for entry in PROJECT["project"]["classifiers"] if ":: Python :: 3." in entry]
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
