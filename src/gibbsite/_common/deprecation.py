@@ -7,10 +7,10 @@ fails as soon as the version of the package has reached the version of a removal
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, cast
 
+from gibbsite._common.notice import warn_user
 from gibbsite.errors import ArgumentError
 
 Part = TypeVar("Part", bound=Callable[..., Any])
@@ -33,7 +33,7 @@ class Deprecation(NamedTuple):
 
     def warn(self) -> None:
         """Warn the user's code, which is two calls above."""
-        warnings.warn(self.message(), DeprecationWarning, stacklevel=3)
+        warn_user(self.message(), DeprecationWarning)
 
 
 #: All deprecations of modules that have been loaded.
@@ -58,6 +58,7 @@ def deprecated(*, since: str, removed: str, instead: str) -> Callable[[Part], Pa
 
     Examples
     --------
+    >>> import warnings
     >>> @deprecated(since="1.2", removed="1.4", instead="gs.sample")
     ... def draw():
     ...     return 1
@@ -86,6 +87,7 @@ def renamed_argument(old: str, new: str, *, since: str, removed: str) -> Callabl
 
     Examples
     --------
+    >>> import warnings
     >>> @renamed_argument("seed", "rng", since="1.2", removed="1.4")
     ... def draw(rng=None):
     ...     return rng

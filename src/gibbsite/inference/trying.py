@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import Text
 from gibbsite._numba.jit import clock
 from gibbsite.errors import ConvergenceWarning, GibbsiteError
@@ -167,7 +168,7 @@ def try_in_turn(question: Question, reason: str) -> tuple[str, str, Any, tuple[f
     why = f"; {chosen.attempt.why}{before_it}" if len(attempts) > 1 else ""
     if chosen.verdict.reasons:
         said = f"The answer has not converged: {chosen.verdict.reasons[0]}"
-        warnings.warn(said, ConvergenceWarning, stacklevel=3)
+        warn_user(said, ConvergenceWarning)
     bounds: tuple[float, float] | None = None
     for one in tried:
         bounds = one.found.log_z_bounds or bounds

@@ -88,7 +88,7 @@ class Diagnostics:
         rows = [(name.replace("_", " "), _figure_text(figure)) for name, figure in figures]
         word = self.kind if self.kind == "exact" else self.word.lower()
         table = grid(("figure", "value"), rows) if rows else []
-        return card(word, [self.line()], good=bool(self.converged), notes=self.reasons, table=table)
+        return card(word, [_without(word, self.line())], good=bool(self.converged), notes=self.reasons, table=table)
 
     def to_dict(self) -> dict[str, Any]:
         """Return verdict and figures as plain data."""
@@ -102,6 +102,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _without(word: str, line: str) -> str:
+    """Return a line without the verdict that it begins with, which is shown before it."""
+    return line[len(word) + 2 :] if line.lower().startswith(f"{word}: ") else line
 
 
 def _figure_text(figure: Any) -> str:
@@ -271,7 +276,7 @@ class Answer:
         elif self.assignment is not None and task != "PR":
             table = states_table(self.assignment, evidence)
         word = verdict.kind if verdict.kind == "exact" else verdict.word.lower()
-        lines = [repr(self), self.line()] if self.line() not in repr(self) else [repr(self)]
+        lines = [repr(self), *([] if self.line() in repr(self) else [_without(word, self.line())])]
         if self.log_z is not None and task in ("MAR", "PR"):
             lines.append(f"log Z {in_words(self.log_z, '.10g')}{with_sign(self.log_z_error or np.nan)}")
         if self.log_potential is not None:
