@@ -25,6 +25,11 @@ def array_in(book: Ints, k: Integer, kind: Any) -> Array:
     return np.frombuffer(memory, dtype)
 
 
+def address_of(array: Array) -> int:
+    """Return the address of the first entry of a contiguous array."""
+    return int(array.ctypes.data)
+
+
 if not DISABLED:
     import numba.extending
     from llvmlite import ir
@@ -59,3 +64,15 @@ if not DISABLED:
             meminfo=None,
         )
         return array._getvalue()
+
+    @type_callable(address_of)  # type: ignore[untyped-decorator]
+    def _type_address(context: Any) -> Any:
+        def find(array: Any) -> Any:
+            return nb.int64(array) if isinstance(array, nb.Array) and array.layout == "C" else None
+
+        return find
+
+    @lower_builtin(address_of, nb.Array)  # type: ignore[untyped-decorator]
+    def _build_address(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, ir.IntType(64))

@@ -1,5 +1,6 @@
 """Public names of this package, a line each; they are loaded when they are first used."""
 
+from gibbsite.applications import bugs as bugs
 from gibbsite.applications import entities as entities
 from gibbsite.applications import segmentation as segmentation
 from gibbsite.applications.denoising import Denoised as Denoised

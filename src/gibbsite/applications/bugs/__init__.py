@@ -1,5 +1,11 @@
 """Models in the BUGS language: read, derived into Gibbs updates, and sampled.
 
-``syntax`` describes a program as a tree, which ``parser`` makes from text. ``data`` reads values. The other modules
-turn program and values into arrays, derive an update for every unknown, and run the updates.
+``language`` reads programs and values. ``expansion`` turns relations into rules with arrays of counters, and
+``assembly`` rules into instructions; ``network`` finds the nodes that depend on an unknown, and ``dependence`` in which
+form; ``choices`` and ``derivation`` choose an update for every unknown. ``compiled`` makes these updates, and
+``kernel`` presents them as a kernel.
 """
+
+from gibbsite._common.public_names import attach_stub
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __spec__.loader)

@@ -24,6 +24,7 @@ from gibbsite.results.verdict.walkers import Walkers
 from gibbsite.sampling.tape import DRAWS
 
 if TYPE_CHECKING:
+    from gibbsite.graphs.graph import Graph
     from gibbsite.results.result import Result
     from gibbsite.sampling.driver import Recording
 
@@ -40,6 +41,11 @@ _NEARBY = 4  # one chain in so many starts as any run would
 _LEAST = 3.0  # standard deviations from the run that are near in any case
 _NEARER = 0.8  # of its distance: how much nearer a chain must have come to be approaching
 _LIGHT = -7.0  # logarithm of a weight, compared with that of the run, that is next to nothing
+
+
+def has_no_density(graph: Graph) -> bool:
+    """Whether the joint density of a model is not known."""
+    return getattr(graph.arrays, "density", None) == 0
 
 
 class Settling:
@@ -182,7 +188,9 @@ class _Settlers:
         domains, graph = model.domains, setup.graph
         low, high = domains.bounds
         between = domains.numbers & np.isfinite(low) & np.isfinite(high)
-        given = graph.kind == "conditionals" and graph.arrays.density == 0 and setup.plan.start is not None
+        moved = getattr(model, "movable", domains.numbers & ~between)
+        possible = getattr(model, "is_possible", None)
+        given = has_no_density(graph) and (setup.plan.start is not None or possible is not None)
         run = self.picture.reshape(-1, graph.n_sites)
         rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 4)))
         found: list[Floats] = []
@@ -193,8 +201,8 @@ class _Settlers:
                 far = run.mean(axis=0) + _RADII[radius] * self.deviations * _direction(turn, x.size, rng)
                 far = np.where(far < low, 2.0 * np.where(np.isfinite(low), low, 0.0) - far, far)
                 far = np.where(far > high, 2.0 * np.where(np.isfinite(high), high, 0.0) - far, far)
-                x = np.where(domains.numbers & ~between, far, x)
-            if self._heights(x[None])[0] > -np.inf:
+                x = np.where(moved, np.clip(far, low, high), x)
+            if self._heights(x[None])[0] > -np.inf and (possible is None or possible(x)):
                 found.append(x)
             if len(found) == many:
                 break
@@ -213,7 +221,7 @@ class _Settlers:
         Height times volume, site by site; too small where the chain has not filled its mode.
         """
         graph = self.setup.graph
-        if graph.kind == "conditionals" and graph.arrays.density == 0:
+        if has_no_density(graph):
             return 0.0
         run = self.picture.reshape(-1, places.shape[1])
         gain = float(self._heights(places[-8:]).mean() - self._heights(run[:: max(1, len(run) // 32)]).mean())

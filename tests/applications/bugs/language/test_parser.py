@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from gibbsite.applications.bugs.parser import parse, parse_expression
-from gibbsite.applications.bugs.syntax import Call, Empty, Logical, Loop, Number, Place, Stochastic, Variable
+from gibbsite.applications.bugs.language.parser import parse, parse_expression
+from gibbsite.applications.bugs.language.syntax import Call, Empty, Logical, Loop, Number, Place, Stochastic, Variable
 from gibbsite.errors import ModelError
 
 RATS = """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from gibbsite.applications.bugs.parser import COMPARISON, PRECEDENCE, RANGE, precedence
-from gibbsite.applications.bugs.syntax import Call, Empty, Expression, Number, Variable
+from gibbsite.applications.bugs.language.parser import COMPARISON, PRECEDENCE, RANGE, precedence
+from gibbsite.applications.bugs.language.syntax import Call, Empty, Expression, Number, Variable
 
 _GREEK = re.compile(
     "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|upsilon|phi|chi|psi|"
@@ -41,7 +41,7 @@ def unparse(expression: Expression | Empty) -> str:
 
     Examples
     --------
-    >>> from gibbsite.applications.bugs.parser import parse_expression
+    >>> from gibbsite.applications.bugs.language.parser import parse_expression
     >>> unparse(parse_expression("(alpha+(beta*((x[i])-x.bar)))"))
     'alpha + beta * (x[i] - x.bar)'
     """
@@ -102,7 +102,7 @@ def to_latex(expression: Expression | Empty) -> str:
 
     Examples
     --------
-    >>> from gibbsite.applications.bugs.parser import parse_expression
+    >>> from gibbsite.applications.bugs.language.parser import parse_expression
     >>> print(to_latex(parse_expression("alpha[i] + beta.c * (x[j] - x.bar) / sqrt(tau)")))
     \alpha_{i} + \frac{\beta_{c} \, \left(x_{j} - \bar{x}\right)}{\sqrt{\tau}}
     """

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gibbsite._common.wording import escaped
-from gibbsite.applications.bugs.syntax import Place
+from gibbsite.applications.bugs.language.syntax import Place
 from gibbsite.errors import ModelError
 
 KEYWORDS = frozenset({"var", "data", "model", "for", "in"})

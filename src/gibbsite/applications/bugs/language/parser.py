@@ -11,7 +11,7 @@ import math
 from typing import NoReturn
 
 from gibbsite._common.wording import nearest
-from gibbsite.applications.bugs.syntax import (
+from gibbsite.applications.bugs.language.syntax import (
     Call,
     Declaration,
     Empty,
@@ -24,7 +24,7 @@ from gibbsite.applications.bugs.syntax import (
     Stochastic,
     Variable,
 )
-from gibbsite.applications.bugs.tokens import KEYWORDS, Text, Token
+from gibbsite.applications.bugs.language.tokens import KEYWORDS, Text, Token
 
 LINKS = ("log", "logit", "probit", "cloglog")
 """Functions that may be on the left of ``<-``."""

@@ -8,7 +8,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from gibbsite.applications.bugs.rdump import parse_dump
+from gibbsite.applications.bugs.language.rdump import parse_dump
 from gibbsite.errors import FormatError
 
 DUMP = """# data

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gibbsite.applications.bugs.parser import PRECEDENCE, parse_expression
-from gibbsite.applications.bugs.syntax import Call, Empty, Expression, Number, Variable
-from gibbsite.applications.bugs.wording import name_to_latex, plain_number, to_latex, unparse
+from gibbsite.applications.bugs.language.parser import PRECEDENCE, parse_expression
+from gibbsite.applications.bugs.language.syntax import Call, Empty, Expression, Number, Variable
+from gibbsite.applications.bugs.language.wording import name_to_latex, plain_number, to_latex, unparse
 
 NAMES = st.sampled_from(["x", "alpha", "mu.beta", "x_y", "T", "x.bar", "N1"])
 BINARY = st.sampled_from([name for name in PRECEDENCE if name not in ("neg", "!")] + ["%o%"])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gibbsite.applications.bugs.data import read_inits, read_values
+from gibbsite.applications.bugs.language.data import read_inits, read_values
 from gibbsite.errors import FormatError, GibbsiteError, ModelError
 
 nan = float("nan")

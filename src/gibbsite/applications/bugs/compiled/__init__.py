@@ -1,0 +1,1 @@
+"""Compiled code of models in the BUGS language: instructions, densities and updates."""

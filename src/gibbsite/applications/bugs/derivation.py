@@ -1,0 +1,291 @@
+"""The units of a sweep as arrays: blocks of normal unknowns, then the update chosen for every other unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gibbsite._common.arrays import Array, Floats, Ints
+from gibbsite.applications.bugs.blocks import Block, Terms, block_extra, build_block, components
+from gibbsite.applications.bugs.choices import Choice, choose
+from gibbsite.applications.bugs.compiled import units
+from gibbsite.applications.bugs.network import Network, Reach
+from gibbsite.applications.bugs.tables import Tables
+from gibbsite.applications.bugs.values import fail
+from gibbsite.errors import ModelError
+
+
+@dataclass
+class Growing:
+    """An array that is put together from parts."""
+
+    dtype: type[Any]
+    parts: list[Array] = field(default_factory=list)
+    size: int = 0
+
+    def add(self, values: Any) -> int:
+        """Append values; return where they start."""
+        values = np.asarray(values, self.dtype).ravel()
+        begin = self.size
+        self.parts.append(values)
+        self.size += values.size
+        return begin
+
+    def joined(self) -> Array:
+        """Return everything; at least one entry, for pointers."""
+        return np.concatenate([*self.parts, np.zeros(1, self.dtype)])
+
+
+@dataclass
+class Derived:
+    """All updates of a model, for compiled code and for people.
+
+    Attributes
+    ----------
+    tables : Tables
+        The rules.
+    unit, segment, lists, numbers : arrays
+        The units, and what they refer to.
+    units : int
+        Number of units.
+    widths, counts, work : int
+        Sizes of the arrays of a chain.
+    choices : list of Choice
+        The update of each rule.
+    unit_rule : int array
+        The rule of each unit; -1 for blocks and for what is computed at the end of a sweep.
+    blocks : list of Block
+        Blocks of normal unknowns.
+    """
+
+    tables: Tables
+    unit: Ints
+    segment: Ints
+    lists: Array
+    numbers: Floats
+    units: int
+    widths: Floats
+    counts: int
+    work: int
+    choices: list[Choice]
+    unit_rule: Ints
+    blocks: list[Block]
+
+
+def derive(network: Network, tables: Tables, site: Ints, measure: Any) -> Derived:
+    """Return the units of a sweep.
+
+    ``site`` is the position in the state of each place, or -1; ``measure(reach, places, tables)`` returns coefficients.
+    """
+    choices = choose(network)
+    assembly = network.assembly
+    blocks, singles = _blocks(network, choices, measure)
+    places: list[Ints] = [block.members for block in blocks]
+    rules = [-1] * len(blocks)
+    kinds: list[tuple[int, Choice | None]] = [(units.NORMAL_BLOCK, None) for _ in blocks]
+    for choice in choices:
+        compiled = assembly.compiled[choice.rule]
+        unknown = network.unknown[compiled.targets]
+        update = choice.update
+        if update == units.NORMAL_BLOCK:
+            update = units.CONJUGATE_NORMAL
+            mine = compiled.targets[unknown]
+            left = mine[np.isin(mine, singles)]
+            scalar = compiled.targets.shape[1] == 1
+            chosen = [left[k : k + 1] for k in range(left.size)]
+            update = units.CONJUGATE_NORMAL if scalar else units.SLICE
+        elif update in (units.CONJUGATE_DIRICHLET, units.CONJUGATE_WISHART, units.SIMPLEX_SLICE):
+            whole = unknown.all(axis=1)
+            if (unknown.any(axis=1) != whole).any():
+                raise fail(
+                    compiled.rule.relation.at,
+                    f"some entries of a vector of {compiled.rule.name!r} are in the data, and others are not",
+                )
+            chosen = list(compiled.targets[whole])
+        else:
+            mine = compiled.targets[unknown]
+            chosen = [mine[k : k + 1] for k in range(mine.size)]
+        places += chosen
+        rules += [choice.rule] * len(chosen)
+        kinds += [(update, choice)] * len(chosen)
+    return _tabulate(network, tables, site, choices, blocks, places, rules, kinds)
+
+
+def _tabulate(
+    network: Network,
+    tables: Tables,
+    site: Ints,
+    choices: list[Choice],
+    blocks: list[Block],
+    places: list[Ints],
+    rules: list[int],
+    kinds: list[tuple[int, Choice | None]],
+) -> Derived:
+    """Write the table of units."""
+    n = len(places)
+    sizes = np.array([each.size for each in places], np.int64)
+    flat = np.concatenate([*places, np.zeros(0, np.int64)]).astype(np.int64)
+    reach = network.reach(flat, np.repeat(np.arange(n), sizes), n)
+    _compare(network, reach, kinds)
+    lists, numbers, segment = Growing(np.int32), Growing(np.float64), Growing(np.int64)
+    begin_lists = lists.add(reach.listed)
+    assert begin_lists == 0
+    everything = network.everything()
+    segment.add(reach.segment)
+    first_all = reach.segment.shape[0]
+    segment.add(everything)
+    computed = np.flatnonzero((site >= 0) & ~network.unknown & np.isnan(network.start))
+    unit = np.zeros((n + 1, units.UNIT_WIDTH), np.int64)
+    widths: list[Floats] = []
+    tuned, work, powers = 0, 256, {}
+    unit[:n, units.COUNT] = sizes
+    unit[:n, units.BEGIN], unit[:n, units.MIDDLE], unit[:n, units.END] = reach.begin, reach.middle, reach.end
+    heads = flat[np.cumsum(sizes) - sizes] if n else flat
+    unit[:n, units.PLACE], unit[:n, units.SITE] = heads, site[heads]
+    unit[:n, units.OWN] = network.owner[heads]
+    unit[:n, units.OWN_INSTANCE] = network.instance[heads]
+    counts = np.array([network.assembly.compiled[rule].rule.n for rule in range(len(network.assembly.compiled))])
+    del counts
+    stochastic = np.zeros(n + 1, np.int64)
+    many = reach.segment[:, 3] if len(reach.segment) else np.zeros(0, np.int64)
+    totals = np.concatenate([[0], np.cumsum(many)])
+    stochastic[:n] = totals[reach.end] - totals[reach.middle]
+    for k, (kind, choice) in enumerate(kinds):
+        row = unit[k]
+        row[units.UPDATE] = kind
+        if sizes[k] > 1:
+            row[units.LISTS] = lists.add(places[k])
+            lists.add(site[places[k]])
+            work = max(work, 6 * int(sizes[k]) + 64)
+        elif kind == units.NORMAL_BLOCK:
+            row[units.LISTS] = lists.add(places[k])
+        if kind == units.NORMAL_BLOCK:
+            block = blocks[k]
+            extra = block_extra(block, lists, numbers, segment)
+            row[units.EXTRA_A : units.EXTRA_E] = extra
+            work = max(work, block.work + 64)
+            continue
+        assert choice is not None
+        for column, value in choice.extra.items():
+            row[column] = value
+        if kind in (units.SLICE, units.WHOLE_SLICE):
+            row[units.TUNE] = tuned
+            widths.append(np.array([1.0 if kind == units.SLICE else 3.0]))
+            tuned += 1
+        elif kind == units.SCALED_GAMMA:
+            if choice.power not in powers:
+                powers[choice.power] = numbers.add([choice.power])
+            row[units.EXTRA_B] = powers[choice.power]
+        if kind in (units.SCALED_GAMMA, units.CONJUGATE_BETA, units.CONJUGATE_NORMAL):
+            work = max(work, int(stochastic[k]) + 64)
+    for k, (kind, choice) in enumerate(kinds):
+        if kind == units.FINITE:
+            assert choice is not None
+            unit[k, units.EXTRA_C] = tuned
+    most = max(
+        (
+            c.extra[units.EXTRA_B] - c.extra[units.EXTRA_A] + 1
+            for _, c in kinds
+            if c and units.EXTRA_B in c.extra and c.update == units.FINITE
+        ),
+        default=0,
+    )
+    last = unit[n]
+    last[units.UPDATE], last[units.COUNT] = units.COMPUTE, computed.size
+    if computed.size == 1:
+        last[units.PLACE], last[units.SITE] = computed[0], site[computed[0]]
+    last[units.LISTS] = lists.add(computed)
+    lists.add(site[computed])
+    last[units.BEGIN], last[units.MIDDLE] = first_all, first_all + everything.shape[0]
+    last[units.END] = last[units.MIDDLE]
+    biggest = max((each.targets.shape[1] for each in network.assembly.compiled), default=1)
+    slices = int(tables.slices[:, 2].max(initial=1))
+    return Derived(
+        tables=tables,
+        unit=unit.ravel(),
+        segment=segment.joined(),
+        lists=lists.joined(),
+        numbers=numbers.joined(),
+        units=n + 1,
+        widths=np.concatenate([*widths, np.zeros(most + 1)]),
+        counts=tuned + 8,
+        work=max(work, 4 * biggest + 64, 4 * slices + 64),
+        choices=choices,
+        unit_rule=np.array([*rules, -1], np.int64),
+        blocks=blocks,
+    )
+
+
+def _compare(network: Network, reach: Reach, kinds: list[tuple[int, Choice | None]]) -> None:
+    """Make sure that the forms on which updates rest cover all stochastic nodes that units reach."""
+    for k, (_, choice) in enumerate(kinds):
+        if choice is not None:
+            rules = set(reach.segment[reach.middle[k] : reach.end[k], 0].tolist())
+            if not rules <= set(choice.dependence.parameters):
+                raise RuntimeError(f"dependents of {network.assembly.compiled[choice.rule].rule.name} were missed")
+
+
+def _blocks(network: Network, choices: list[Choice], measure: Any) -> tuple[list[Block], Ints]:
+    """Return the blocks of normal unknowns, and the places that are drawn one by one."""
+    chosen = [choice for choice in choices if choice.update == units.NORMAL_BLOCK]
+    compiled = network.assembly.compiled
+    parts = [compiled[c.rule].targets[network.unknown[compiled[c.rule].targets]] for c in chosen]
+    if not parts:
+        return [], np.zeros(0, np.int64)
+    members = np.sort(np.concatenate(parts))
+    terms = _terms(network, members, measure)
+    blocks: list[Block] = []
+    singles: list[Ints] = []
+    for those in components(terms, members):
+        mine = terms.some(np.isin(terms.member, those))
+        block = build_block(network, mine, those)
+        if block is not None:
+            blocks.append(block)
+            continue
+        for part in parts:  # the unknowns of one relation at a time
+            some = those[np.isin(those, part)]
+            if not some.size:
+                continue
+            inner = mine.some(np.isin(mine.member, some))
+            for few in components(inner, np.sort(some)):
+                smaller = build_block(network, inner.some(np.isin(inner.member, few)), few)
+                if smaller is not None:
+                    blocks.append(smaller)
+                else:
+                    singles.append(few)
+    return blocks, np.concatenate([*singles, np.zeros(0, np.int64)]).astype(np.int64)
+
+
+def _terms(network: Network, members: Ints, measure: Any) -> Terms:
+    """Return the coefficients of all residuals in some normal unknowns."""
+    reach: Reach = network.reach(members, np.arange(members.size), members.size)
+    stochastic = network.stochastic[network.rule_of[reach.node]]
+    unit, node = reach.unit[stochastic], reach.node[stochastic]
+    widths = np.array([each.targets.shape[1] for each in network.assembly.compiled], np.int64)
+    width = widths[network.rule_of[node]]
+    coefficients = measure(reach, members, int(width.sum()))
+    component = np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
+    found = Terms(np.repeat(node, width), component, members[np.repeat(unit, width)], coefficients)
+    found = found.some(found.coefficient != 0.0)
+    own = network.owner[members]
+    mine = network.first[own] + network.instance[members]
+    entry = np.zeros(members.size, np.int64)
+    for rule in np.unique(own).tolist():
+        targets = network.assembly.compiled[rule].targets
+        here = np.flatnonzero(own == rule)
+        rows = targets[network.instance[members[here]]]
+        entry[here] = np.argmax(rows == members[here, None], axis=1)
+    return Terms(
+        np.concatenate([found.node, mine]),
+        np.concatenate([found.component, entry]),
+        np.concatenate([found.member, members]),
+        np.concatenate([found.coefficient, np.ones(members.size)]),
+    )
+
+
+def refuse_without_unknowns(network: Network) -> None:
+    """Refuse a model in which nothing is left to sample."""
+    if not network.unknown.any():
+        raise ModelError("The model has no unknowns: every stochastic variable has a value in the data.")

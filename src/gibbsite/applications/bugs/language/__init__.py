@@ -1,0 +1,1 @@
+"""The BUGS language: programs as trees, expressions as text, and files of values."""

@@ -1,0 +1,188 @@
+"""Rules: all instances of a relation, and deterministic relations of arrays as rules of their entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gibbsite._common.arrays import Ints
+from gibbsite.applications.bugs.distributions import Distribution, find_distribution
+from gibbsite.applications.bugs.functions import FUNCTIONS, INVERSE_LINKS, SYNONYMS
+from gibbsite.applications.bugs.language.syntax import Call, Empty, Expression, Logical, Number, Stochastic, Variable
+from gibbsite.applications.bugs.values import Scope, as_expression, fail
+
+_ROW, _COLUMN = ".row", ".column"  # hidden counters of the entries of an array on the left side
+MATRIX_FUNCTIONS = ("inverse", "mexp")
+
+
+@dataclass
+class Rule:
+    """All instances of a relation.
+
+    Attributes
+    ----------
+    relation : Logical or Stochastic
+        The relation; of deterministic ones, each instance defines one element, apart from matrix functions.
+    scope : Scope
+        The counters of all instances.
+    name : str
+        The variable on the left side.
+    positions : int array (instances, entries)
+        Places in that variable that each instance defines.
+    shape : tuple
+        The shape of what an instance defines; () for a number.
+    """
+
+    relation: Logical | Stochastic
+    scope: Scope
+    name: str
+    positions: Ints
+    shape: tuple[int, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of instances."""
+        return self.scope.n
+
+    @property
+    def distribution(self) -> Distribution | None:
+        """The distribution of a stochastic relation."""
+        if isinstance(self.relation, Stochastic):
+            return find_distribution(self.relation.distribution.function)
+        return None
+
+
+def make_rules(
+    relation: Logical | Stochastic, scope: Scope, positions: Ints, target_shape: tuple[int, ...]
+) -> list[Rule]:
+    """Return the rules of an expanded relation that defines elements of some shape at positions of its variable."""
+    if scope.n == 0:
+        return []
+    name = relation.target.name
+    if isinstance(relation, Stochastic):
+        return [_sorted(Rule(relation, scope, name, positions, target_shape))]
+    if relation.link is not None:
+        linked = Call(INVERSE_LINKS[relation.link], (relation.value,), relation.value.at)
+        relation = Logical(relation.target, linked, None, relation.at)
+    if not target_shape:
+        return [_sorted(Rule(relation, scope, name, positions))]
+    value = relation.value
+    if isinstance(value, Call) and SYNONYMS.get(value.function, value.function) in MATRIX_FUNCTIONS:
+        return [Rule(relation, scope, name, positions, target_shape)]
+    if isinstance(value, Call) and value.function == "c":
+        return _concatenated(relation, scope, name, positions)
+    given = scope.shape(value)
+    if given and int(np.prod(given)) != positions.shape[1]:
+        raise fail(
+            relation.at, f"{int(np.prod(given))} values are assigned to {positions.shape[1]} elements of {name!r}"
+        )
+    # each entry becomes an instance, with counters of its place in the array
+    shape = given or target_shape
+    many = positions.shape[1]
+    wide = scope.taken(np.repeat(np.arange(scope.n), many))
+    places = np.unravel_index(np.arange(many), shape, order="F")
+    for counter, place in zip((_ROW, _COLUMN), places, strict=False):
+        wide.counters[counter] = np.tile(place + 1, scope.n)
+    entry = entry_of(value, scope, [Variable(counter) for counter in (_ROW, _COLUMN)[: len(shape)]])
+    return [_sorted(Rule(replace(relation, value=entry), wide, name, positions.reshape(-1, 1)))]
+
+
+def _concatenated(relation: Logical, scope: Scope, name: str, positions: Ints) -> list[Rule]:
+    """Return a rule for each argument of ``c(...)``."""
+    assert isinstance(relation.value, Call)
+    found, done = [], 0
+    for each in relation.value.arguments:
+        part = as_expression(each)
+        size = int(np.prod(scope.shape(part), dtype=np.int64))
+        for k in range(size):
+            entry = entry_of(part, scope, [Number(k + 1.0)]) if scope.shape(part) else part
+            found.append(Rule(replace(relation, value=entry), scope, name, positions[:, done : done + 1]))
+            done += 1
+    if done != positions.shape[1]:
+        raise fail(relation.at, f"{done} values are assigned to {positions.shape[1]} elements of {name!r}")
+    return found
+
+
+def entry_of(expression: Expression, scope: Scope, places: list[Expression]) -> Expression:
+    """Return one entry of an expression that is an array; places count from 1."""
+    shape = scope.shape(expression)
+    if not shape:
+        return expression
+    if isinstance(expression, Variable):
+        array = scope.values.find(expression)
+        given = expression.indices
+        if given is None or (len(given) == 1 and isinstance(given[0], Empty)):
+            given = tuple(Empty(expression.at) for _ in range(array.ndim))
+        left = list(places)
+        indices: list[Any] = []
+        for index in given:
+            if isinstance(index, Empty):
+                indices.append(left.pop(0))
+            elif isinstance(index, Call) and index.function == ":":
+                low = as_expression(index.arguments[0])
+                indices.append(Call("-", (Call("+", (low, left.pop(0)), index.at), Number(1.0)), index.at))
+            elif not isinstance(index, Variable) or not scope.shape(index):
+                indices.append(index)
+            else:
+                indices.append(entry_of(index, scope, [left.pop(0)]))
+        return Variable(expression.name, tuple(indices), expression.at)
+    assert isinstance(expression, Call)
+    name = SYNONYMS.get(expression.function, expression.function)
+    arguments = tuple(map(as_expression, expression.arguments))
+    if name == "t":
+        turned = places[::-1] if len(scope.shape(arguments[0])) == 2 else places[1:]
+        return entry_of(arguments[0], scope, turned)
+    if name == "%*%":
+        return _product(arguments, scope, places, expression)
+    if name == "sort":
+        return Call("ranked", (places[0], arguments[0]), expression.at)
+    if name in FUNCTIONS:
+        return Call(expression.function, tuple(entry_of(each, scope, places) for each in arguments), expression.at)
+    raise fail(
+        expression.at, f"{expression.function!r} cannot be used inside an expression of unknowns; assign it first"
+    )
+
+
+def _product(arguments: tuple[Expression, ...], scope: Scope, places: list[Expression], whole: Call) -> Expression:
+    """Return an entry of a matrix product as an inner product of a row and a column."""
+    left, right = arguments
+    shapes = [scope.shape(each) for each in arguments]
+    if not all(shapes) or shapes[0][-1] != shapes[1][0]:
+        raise fail(whole.at, f"a product of arrays of the shapes {shapes[0]} and {shapes[1]} is not defined")
+    if not isinstance(left, Variable) or not isinstance(right, Variable):
+        raise fail(whole.at, "a matrix product needs variables on both sides; assign the factors first")
+    here = list(places)
+    row = _slice(left, scope, [here.pop(0), Empty()] if len(shapes[0]) == 2 else [Empty()])
+    column = _slice(right, scope, [Empty(), here.pop(0)] if len(shapes[1]) == 2 else [Empty()])
+    return Call("inprod", (row, column), whole.at)
+
+
+def _slice(variable: Variable, scope: Scope, places: list[Any]) -> Variable:
+    """Return a slice of a variable, or of a slice of it."""
+    array = scope.values.find(variable)
+    given = variable.indices
+    if given is None or (len(given) == 1 and isinstance(given[0], Empty)):
+        given = tuple(Empty(variable.at) for _ in range(array.ndim))
+    left, indices = list(places), []
+    for index in given:
+        if isinstance(index, Empty):
+            indices.append(left.pop(0))
+        elif isinstance(index, Call) and index.function == ":":
+            place = left.pop(0)
+            low = as_expression(index.arguments[0])
+            one = Call("-", (Call("+", (low, place)), Number(1.0)), index.at) if not isinstance(place, Empty) else index
+            indices.append(one)
+        else:
+            indices.append(index)
+    return Variable(variable.name, tuple(indices), variable.at)
+
+
+def _sorted(rule: Rule) -> Rule:
+    """Return a rule whose instances are in the order of the elements that they define."""
+    first = rule.positions[:, 0]
+    if np.all(first[1:] >= first[:-1]):
+        return rule
+    order = np.argsort(first, kind="stable")
+    return Rule(rule.relation, rule.scope.taken(order), rule.name, rule.positions[order], rule.shape)
