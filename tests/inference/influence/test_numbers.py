@@ -40,12 +40,12 @@ def exact_moments(model: gs.Gaussian, order: list[int], start: Floats) -> tuple[
 
 
 def wasserstein(mean: float, variance: float, of_mean: float, of_variance: float) -> float:
-    """Return the distance of two normal distributions of numbers, the mean of abs(shift + stretch z)."""
-    shift, stretch = mean - of_mean, abs(np.sqrt(variance) - np.sqrt(of_variance))
-    if stretch == 0.0:
+    """Return the distance of two normal distributions of numbers, the mean of abs(shift + width z)."""
+    shift, width = mean - of_mean, abs(np.sqrt(variance) - np.sqrt(of_variance))
+    if width == 0.0:
         return abs(shift)
-    z = shift / stretch
-    return float(stretch * np.sqrt(2 / np.pi) * np.exp(-0.5 * z * z) + shift * erf(z / np.sqrt(2)))
+    z = shift / width
+    return float(width * np.sqrt(2 / np.pi) * np.exp(-0.5 * z * z) + shift * erf(z / np.sqrt(2)))
 
 
 @pytest.mark.parametrize("seed", range(12))
