@@ -31,6 +31,7 @@ SPACES = {
     "learn": "Learning",
     "lab": "Experiments of papers",
     "applications": "Applications",
+    "applications.bugs": "Models in BUGS language",
     "applications.entities": "Named entities",
     "applications.segmentation": "Segmentation of images",
     "graphs": "Compiled graphs",

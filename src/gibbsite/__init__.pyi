@@ -15,6 +15,7 @@ from gibbsite import models as models
 from gibbsite import results as results
 from gibbsite import scans as scans
 from gibbsite import testing as testing
+from gibbsite.applications.bugs.model import bugs as bugs
 from gibbsite.errors import ConvergenceWarning as ConvergenceWarning
 from gibbsite.errors import GibbsiteError as GibbsiteError
 from gibbsite.formats import example as example

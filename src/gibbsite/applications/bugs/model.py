@@ -348,3 +348,7 @@ def read_bugs(model: str | os.PathLike[str], data: Any = None, monitor: str | Se
         except UnicodeDecodeError:
             raise ModelError(f"{source} is not a text in UTF-8.") from None
     return BugsModel(text, data, monitor, source)
+
+
+#: The name at the top of the package.
+bugs = read_bugs
