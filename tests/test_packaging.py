@@ -49,6 +49,8 @@ def test_the_lowest_versions_go_together() -> None:
     lowest = {name: tuple(map(int, version.split("."))) for name, version in pins("lowest.txt").items()}
     assert lowest["numpy"] >= (2, 0)
     assert lowest["pandas"] >= (2, 2, 2)
+    assert lowest["h5py"] >= (3, 11)  # likewise
+    assert lowest["sphinx-design"] >= (0, 6, 1)  # the first that allows Sphinx 8.1
 
 
 def test_every_requirement_is_pinned() -> None:
