@@ -96,5 +96,6 @@ def _write(path: Path, lines: list[str]) -> None:
 
 
 def link_to_repository(app: Any, name: str, source: list[str]) -> None:
-    """Let links to files outside of the site lead to the repository."""
+    """Let links to files outside of the site lead to the repository, and name other pages by their titles."""
     source[0] = re.sub(r"\]\(\.\./((?!examples/gallery)[^)]+)\)", rf"]({REPOSITORY}/\1)", source[0])
+    source[0] = re.sub(r"\[(?:docs/)?\w+\.md\]\((\w+\.md)\)", r"[](\1)", source[0])

@@ -173,6 +173,15 @@ def public_objects(home: types.ModuleType, name: str = "gs") -> dict[str, Any]:
     return {each: value for each, value in found.items() if not each.startswith("gs.__")}
 
 
+def test_links_of_the_site_have_titles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    site_pages = importlib.import_module("site_pages")
+    source = ["see [dogs.md](dogs.md), [docs/lab.md](lab.md), [this](lab.md) and [a file](../CHANGELOG.md)"]
+    site_pages.link_to_repository(None, "page", source)
+    outside = f"{site_pages.REPOSITORY}/CHANGELOG.md"
+    assert source == [f"see [](dogs.md), [](lab.md), [this](lab.md) and [a file]({outside})"]
+
+
 def test_every_public_name_is_on_a_page_of_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
     site_pages = importlib.import_module("site_pages")

@@ -33,7 +33,8 @@ def requirements() -> dict[str, str]:
     own = re.fullmatch(r"gibbsite\[(.*)\]", extras["all"][0])
     assert own
     tried = [entry for extra in own[1].split(",") for entry in extras[extra]]
-    entries = [*PROJECT["project"]["dependencies"], *tried, *PROJECT["dependency-groups"]["test"]]
+    groups = PROJECT["dependency-groups"]
+    entries = [*PROJECT["project"]["dependencies"], *tried, *groups["test"], *groups["docs"]]
     found = [re.match(r"([\w-]+)>=([\d.]+)", entry) for entry in entries]
     return {each[1]: each[2] for each in found if each}
 
@@ -54,7 +55,7 @@ def test_the_lowest_versions_go_together() -> None:
 
 
 def test_every_requirement_is_pinned() -> None:
-    pinned = {name.lower() for name in pins("pinned.txt")}
+    pinned = {re.sub(r"[-_.]+", "-", name).lower() for name in pins("pinned.txt")}
     assert set(requirements()) <= pinned
 
 
@@ -165,6 +166,22 @@ def test_the_recipe_needs_what_the_package_needs() -> None:
     start, end = lines.index("  run:"), lines.index("test:")
     listed = {line.removeprefix("    - ").replace(" ", "") for line in lines[start + 1 : end]}
     assert listed == {f"python{PROJECT['project']['requires-python']}", *PROJECT["project"]["dependencies"]}
+
+
+def test_workflows_name_actions_by_their_commits() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / ".github" / "workflows").glob("*.yml")]
+    actions = [action for text in texts for action in re.findall(r"uses: (.*)", text)]
+    assert len(actions) > 10
+    assert [each for each in actions if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", each)] == []
+    checkouts = sum(text.count("uses: actions/checkout@") for text in texts)
+    assert checkouts == sum(text.count("persist-credentials: false") for text in texts)
+
+
+def test_the_image_is_sent_what_it_copies() -> None:
+    copied = re.findall(r"^COPY (.*) \S+$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.M)
+    sent = re.findall(r"^!(.*)$", (ROOT / ".dockerignore").read_text(encoding="utf-8"), re.M)
+    assert sorted(name for line in copied for name in line.split()) == sorted(sent)
+    assert all((ROOT / name).exists() for name in sent)
 
 
 def test_every_version_of_python_is_tested() -> None:

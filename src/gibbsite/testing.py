@@ -104,6 +104,12 @@ class Report:
         lines += [f"FAILED {c.name} on {c.subject}: {c.detail}" for c in bad]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card
+
+        first, *failures = str(self).splitlines()
+        return card("passed" if self.passed else "FAILED", [first], good=self.passed, notes=failures)
+
 
 @checked
 def has_transition(kernel: Kernel, graph: Graph) -> bool:

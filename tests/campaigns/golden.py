@@ -104,7 +104,7 @@ def of_result(result: gs.Result) -> dict[str, Any]:
         "values": result.draws,
         "best": result.log_potential,
     }
-    if result.n_marginal or result.sets.n_joint or not result.domains.n_sites:
+    if result._n_marginal or result._sets.n_joint or not result.domains.n_sites:
         known |= {"marginals": result.marginals, "mcse": result.mcse}
     found |= {name: value for name, value in known.items() if value is not None}
     if result.observables:

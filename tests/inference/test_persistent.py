@@ -184,7 +184,7 @@ def test_a_batch_is_its_single_runs(chains: int) -> None:
         single = gs.sample(model, rng=result.plan.entropy, **given)
         assert single.plan == result.plan
         assert single.totals.tobytes() == result.totals.tobytes()
-        assert single.trace.tobytes() == result.trace.tobytes()
+        assert single._trace.tobytes() == result._trace.tobytes()
         assert single.diagnostics == result.diagnostics
     again = gs.sample_batch(SPINS, fields=fields, couplings=couplings, rng=9, threads=1, **given)
     assert all(a.totals.tobytes() == b.totals.tobytes() for a, b in zip(batch, again, strict=True))

@@ -111,8 +111,8 @@ def test_counts_are_counts_of_the_draws(everything: tuple[str, gs.Result]) -> No
 def test_joint_agrees_with_enumeration(everything: tuple[str, gs.Result]) -> None:
     name, result = everything
     model, exact = MODELS[name], EXACT[name]
-    sets = result.sets
-    errors = mcse(result.trace)
+    sets = result._sets
+    errors = mcse(result._trace)
     for number in range(sets.n_joint):
         members = sets.member[sets.start[number] : sets.start[number + 1]].tolist()
         law = exact.law.sum(axis=tuple(i for i in range(model.n_sites) if i not in members))
@@ -183,7 +183,7 @@ def test_thin_keeps_every_third_sweep() -> None:
 def test_thin_averages_the_conditionals_at_the_draws() -> None:
     sparse = run(MODELS["glass"], sweeps=gs.Sweeps(40, thin=4), warmup=0, chains=2)
     dense = run(MODELS["glass"], sweeps=40, warmup=0, chains=2)
-    np.testing.assert_array_equal(sparse.trace, dense.trace[:, 3::4])
+    np.testing.assert_array_equal(sparse._trace, dense._trace[:, 3::4])
 
 
 def test_warmup_is_left_out() -> None:

@@ -134,7 +134,7 @@ def test_a_second_method_confirms_contradicts_or_has_no_time() -> None:
     assert run.converged
 
     def checked(second: Tried, accuracy: float) -> gs.results.Diagnostics:
-        return run.judged(check=compare_answers(first, second), accuracy=accuracy).diagnostics
+        return run._judged(check=compare_answers(first, second), accuracy=accuracy).diagnostics
 
     agreed = checked(answered("mini-bucket", model), 0.1)
     assert agreed.converged

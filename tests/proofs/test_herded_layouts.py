@@ -62,7 +62,7 @@ def check_same_choices(model: gs.FactorGraph, kernel: gs.HerdedGibbs, form: str)
     reach = np.abs(arrays.coupling).sum() + np.abs(arrays.field).sum()
     rounding = reach * (2.0**-24 if form == "arranged" else model.n_sites * 2.0**-52)
     np.testing.assert_allclose(at_once.energy, one_by_one.energy, rtol=0, atol=rounding)
-    np.testing.assert_array_equal(at_once.best_x, one_by_one.best_x)
+    np.testing.assert_array_equal(at_once._best_x, one_by_one._best_x)
     # sums of conditionals are 32-bit floats: 50 terms below one, a rounding of 2^-24 of the sum each
     found, expected = (run(model, kernel, how, record=None).totals for how in (True, False))
     np.testing.assert_allclose(found, expected, rtol=0, atol=50 * 50 * 2.0**-24)
@@ -89,7 +89,7 @@ def test_steps_that_end_within_a_row_are_the_same_steps() -> None:
     model, kernel = lattice((9, 300), False, True), gs.HerdedGibbs(keys="shared", start="centred")
     for steps in (2_701, 4_133):
         found = [run(model, kernel, how, sweeps=gs.Steps(steps), warmup=0, record="best") for how in (True, False)]
-        np.testing.assert_array_equal(found[0].best_x, found[1].best_x)
+        np.testing.assert_array_equal(found[0]._best_x, found[1]._best_x)
 
 
 def cases() -> dict[str, tuple[gs.FactorGraph, gs.HerdedGibbs]]:

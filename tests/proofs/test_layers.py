@@ -411,7 +411,7 @@ def test_threads_checkpoints_and_interrupts_change_nothing(tmp_path: Path, monke
     early = run(model, sweeps=60, threads=2, checkpoint=gs.Checkpoint(path, every=0.0), progress=interrupt)
     assert early.interrupted and early.n_draws < whole.n_draws
     for same in (run(model, sweeps=60, threads=2), run(model, sweeps=60, checkpoint=gs.Checkpoint(path, resume=True))):
-        assert (same.totals == whole.totals).all() and (same.trace == whole.trace).all()
+        assert (same.totals == whole.totals).all() and (same._trace == whole._trace).all()
 
 
 def test_persistent_chains_go_on_and_take_new_weights() -> None:

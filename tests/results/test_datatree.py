@@ -168,7 +168,7 @@ def test_arviz_before_1_reads_the_tree_by_its_own_function(full: gs.Result):
 def test_batch_means_are_not_taken_for_draws(plain: gs.Result):
     group = plain.to_datatree()["batch_means"]
     assert group["mean"].dims == ("chain", "batch", "cell")
-    assert group.attrs["batch_length"] == plain.length
+    assert group.attrs["batch_length"] == plain._length
     ours = group["mean"].sel(cell="level=20").mean().item()
     assert ours == pytest.approx(plain.marginals["level"][20], abs=1e-5)
     with pytest.raises(gs.errors.ModelError, match="add 'draws' to record="):

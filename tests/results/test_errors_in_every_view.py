@@ -81,10 +81,10 @@ def test_errors_are_the_widened_spread_of_the_means_of_chains(spread: gs.Result)
     means = spread.totals / spread.n_draws
     error = widen(8) * means.std(axis=0, ddof=1) / np.sqrt(8)
     pooled = means.mean(axis=0)
-    assert spread.mcse.cells == pytest.approx(error[: spread.n_marginal], rel=1e-12)
-    assert spread.ess.cells == pytest.approx((pooled * (1 - pooled) / error**2)[: spread.n_marginal])
+    assert spread.mcse.cells == pytest.approx(error[: spread._n_marginal], rel=1e-12)
+    assert spread.ess.cells == pytest.approx((pooled * (1 - pooled) / error**2)[: spread._n_marginal])
     rhat = np.sqrt((1023 + 1024 * means.var(axis=0, ddof=1) / (means * (1 - means)).mean(axis=0) * 1023 / 1024) / 1024)
-    assert spread.rhat.cells == pytest.approx(rhat[: spread.n_marginal], rel=1e-6)
+    assert spread.rhat.cells == pytest.approx(rhat[: spread._n_marginal], rel=1e-6)
     verdict = spread.diagnostics
     assert verdict.converged
     assert verdict.errors == "chains"
@@ -241,7 +241,7 @@ class TestWithoutErrors:
     def test_saved_and_loaded(self, result: gs.Result, tmp_path: Path) -> None:
         result.save(tmp_path / "r.npz")
         again = gs.load(tmp_path / "r.npz")
-        assert (again.errors, again.period) == (result.errors, result.period)
+        assert (again.errors, again._period) == (result.errors, result._period)
         assert again.diagnostics == result.diagnostics
         assert again.summary() == result.summary()
 

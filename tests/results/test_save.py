@@ -47,7 +47,7 @@ def check_equal(a: gs.Result, b: gs.Result) -> None:
             assert mine.dtype == other.dtype
             assert mine.shape == other.shape
             assert mine.tobytes() == other.tobytes(), field.name
-        elif field.name == "sets":
+        elif field.name == "_sets":
             assert mine.n_joint == other.n_joint
             for name in ("start", "member", "cell"):
                 assert np.array_equal(getattr(mine, name), getattr(other, name))
@@ -98,7 +98,7 @@ def test_all_views_work_after_loading(named: gs.Result, tmp_path: Path):
 def test_equal_results_give_equal_bytes(named: gs.Result, tmp_path: Path):
     named.save(tmp_path / "a.npz")
     twin = replace(
-        named, seconds=named.seconds + 1.0, trace=np.asfortranarray(named.trace), evidence=dict(named.evidence)
+        named, seconds=named.seconds + 1.0, _trace=np.asfortranarray(named._trace), evidence=dict(named.evidence)
     )
     twin.save(tmp_path / "b.npz")
     gs.load(tmp_path / "a.npz").save(tmp_path / "c.npz")

@@ -55,8 +55,8 @@ def test_on_disk_as_in_memory(name: str, rao_blackwell: bool | None, chains: int
     assert there.marginals.cells.tobytes() == here.marginals.cells.tobytes()
     assert there.plan == here.plan, "where sums are kept decides no number"
     assert there.mcse == here.mcse or chains == 1
-    assert there.means is not None
-    assert not there.means.flags.writeable
+    assert there._means is not None
+    assert not there._means.flags.writeable
     assert np.load(tmp_path / "sums" / "marginals.npy").tobytes() == here.marginals.cells.tobytes()
     assert np.load(tmp_path / "sums" / "sums.npy").tobytes() == here.totals.tobytes()
     assert sorted(file.name for file in (tmp_path / "sums").iterdir()) == ["marginals.npy", "sums.npy"]

@@ -35,7 +35,7 @@ def run(kind: str, chains: int, **settings: Any) -> gs.Result:
 
 
 def numbers(result: gs.Result) -> list[bytes]:
-    return [np.ascontiguousarray(part).tobytes() for part in (result.totals, result.trace)]
+    return [np.ascontiguousarray(part).tobytes() for part in (result.totals, result._trace)]
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ def test_chains_side_by_side_are_the_chains_one_by_one() -> None:
     many, few = run("pairs", 20), run("pairs", 4)
     # adding up in another order may differ in the last digits
     assert np.allclose(many.totals[:4], few.totals, atol=1e-9)
-    assert np.allclose(many.trace[:4], few.trace, atol=1e-6)
+    assert np.allclose(many._trace[:4], few._trace, atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::gibbsite.ConvergenceWarning")
@@ -99,7 +99,7 @@ def test_every_recorder_speaks_of_the_right_sites(kind: str) -> None:
             assert abs(float(joint[states]) - seen.mean()) < 1e-9
     potentials = [here.log_potential(x) for x in draws]
     assert np.allclose(-result.energy.ravel(), potentials, rtol=1e-6, atol=1e-3)
-    assert abs(here.log_potential(result.best_x) - max(potentials)) < 1e-3
+    assert abs(here.log_potential(result._best_x) - max(potentials)) < 1e-3
 
 
 @pytest.mark.parametrize("chains", [4, 24])

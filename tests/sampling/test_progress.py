@@ -1,4 +1,4 @@
-"""Progress: on stderr only, live on a terminal, lines in a log, nothing where silence is asked for."""
+"""Progress: on stderr or in a notebook, live on a terminal, lines in a log, nothing where silence is asked for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import gibbsite as gs
 from gibbsite._numba import announcing, cache, jit
 from gibbsite._numba.announcing import compiling_message
 from gibbsite.sampling import executor, progress, setup
-from gibbsite.sampling.progress import Callback, Lines, Live, Silent, Status, choose_progress
+from gibbsite.sampling.progress import Callback, Lines, Live, Notebook, Silent, Status, choose_progress
 
 MODEL = gs.ising(np.array([[0, 0.5], [0.5, 0]]), [0.1, -0.2])
 
@@ -185,6 +185,56 @@ def test_the_live_line_waits_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     live.close()
     assert "another message" in terminal.getvalue()
     assert "sweep 50/100" in terminal.getvalue()
+
+
+class Cell:
+    """The output of a notebook's cell: what is shown, and what it becomes."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def display(self, shown: Any, display_id: bool) -> Cell:
+        assert display_id
+        self.shown.append(shown._repr_html_())
+        return self
+
+    def update(self, shown: Any) -> None:
+        self.shown[-1] += f" -> {shown._repr_html_()}"
+
+
+def test_one_bar_in_a_notebook() -> None:
+    cell = Cell()
+    bar = Notebook(cell.display)
+    for seconds in (0.5, 1.5, 1.6, 2.5):
+        bar.show(Status("<b>", int(10 * seconds), 50, seconds, float("inf"), 4))
+    bar.say("a < b")
+    bar.close()
+    steps = cell.shown[0].split(" -> ")
+    assert len(cell.shown) == 1
+    assert [step.count("<progress") for step in steps] == [1, 1, 1, 0]
+    assert 'value="0.300"' in steps[0]
+    assert "gibbsite: &lt;b&gt;  50.0%" in steps[1]
+    assert steps[-1] == "<div>a &lt; b</div>"
+
+
+def test_a_quick_run_leaves_a_notebook_empty() -> None:
+    cell = Cell()
+    bar = Notebook(cell.display)
+    bar.show(Status("sampling", 1, 2, 0.5, float("inf"), 4))
+    bar.close()
+    assert cell.shown == []
+
+
+def test_progress_in_a_real_notebook() -> None:
+    nbformat, client = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    code = "import gibbsite as gs\ngs.sample(gs.ising_grid((200, 200)), seconds=3.0, warmup=5, rng=1)"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    client.NotebookClient(book, timeout=300).execute()
+    outputs = book.cells[0].outputs
+    assert not any("gibbsite:" in output.get("text", "") for output in outputs)
+    shown = [output["data"]["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+    assert "<strong" in shown[-1]
 
 
 @pytest.mark.usefixtures("small_blocks")

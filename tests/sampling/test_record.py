@@ -92,12 +92,12 @@ def test_recording_does_not_change_the_chain() -> None:
 def test_batches_are_means_of_the_draws(draws: int) -> None:
     record = [gs.Marginals(rao_blackwell=False), "draws"]
     result = gs.sample(GRID, sweeps=draws, warmup=0, rng=2, chains=2, record=record, progress=False)
-    length, batches = result.length, result.trace.shape[1]
+    length, batches = result._length, result._trace.shape[1]
     assert batches <= 512
     assert length.bit_count() == 1
     assert 0 <= draws - length * batches < length
     closed = result.draws[:, : length * batches].reshape(2, batches, length, 9)
-    np.testing.assert_allclose(result.trace, closed.mean(axis=2), atol=1e-6)
+    np.testing.assert_allclose(result._trace, closed.mean(axis=2), atol=1e-6)
     np.testing.assert_array_equal(result.totals, result.draws.sum(axis=1))
 
 

@@ -6,7 +6,6 @@ temperature. dimod is imported when a sampler is created.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arguments import check_integer, checked, is_numeric
 from gibbsite._common.arrays import Array, Floats, Ints
+from gibbsite._common.notice import warn_user
 from gibbsite._common.reals import read_real, read_reals
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, IncompatibleError
@@ -125,7 +125,7 @@ class DimodSampler:
         dimod = import_extra("dimod")
         for name in unknown:
             warning = dimod.exceptions.SamplerUnknownArgWarning
-            warnings.warn(f"Ignoring unknown kwarg: {name!r}", warning, stacklevel=2)
+            warn_user(f"Ignoring unknown kwarg: {name!r}", warning)
         rows = None if initial_states is None else _read_states(initial_states, bqm, initial_state)
         given = (1 if rows is None else len(rows)) if num_reads is None else num_reads
         reads, sweeps = check_integer("num_reads", given, 1), check_integer("num_sweeps", num_sweeps, 1)

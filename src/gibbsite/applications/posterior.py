@@ -112,7 +112,7 @@ def average(
     # without a verdict, which would take longer than the few sweeps
     result = make_result(recording)
     if not kernel.estimates:
-        return _indicators(model, result.best_x), result
+        return _indicators(model, result._best_x), result
     cells: Floats = recording.tapes[0].total + recording.tapes[0].open_batch
     return cells / result.n_draws, result
 

@@ -207,6 +207,13 @@ class Advice:
     def __repr__(self) -> str:
         return self.table()
 
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        rows = [(c.name, "failed" if math.isnan(c.rate) else f"{c.rate:,.0f}", c.note) for c in self.candidates]
+        heads = ("method", "effective draws a second", "note")
+        return card("Advice", ["the best method first"], table=grid(heads, rows))
+
 
 @checked
 def recommend(model: Model, *, seconds: float = 5.0, chains: int = 2, rng: Any = None) -> Advice:

@@ -117,6 +117,13 @@ class Compatibility:
             return f"undecided: {able}; for {self.tolerance:g} take {self.needed:,} draws of every site."
         return f"compatible: {able}."
 
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        rows = [(name, f"{p:.2g}") for name, p in self.p_values.items()]
+        about = str(self).removeprefix(f"{self.verdict}: ")
+        return card(self.verdict, [about], good=self.compatible, table=grid(("site", "p-value"), rows))
+
 
 @checked
 def check_conditionals(

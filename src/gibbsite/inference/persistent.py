@@ -249,7 +249,7 @@ class PersistentChains:
         if not self._latest:
             raise ArgumentError("The chains have not made a sweep yet; call run() first.")
         recording = replace(self._driver.recording(), seconds=float("nan"), report={}, memories=(), kept={})
-        return make_result(recording).judged(start_check="off")
+        return make_result(recording)._judged(_start_check="off")
 
     # ---- pickling
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._common.arguments import check_integer, read_query
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError, SamplingError
@@ -185,7 +185,7 @@ def sample(
         word = "was not judged" if verdict.figures["errors"] == "none" else "has not converged"
         warned = [f"The run {word}: {verdict.reasons[0]}", *verdict.reasons[1:], *warned]
     if warned:
-        warnings.warn(" ".join(warned), ConvergenceWarning, stacklevel=2)
+        warn_user(" ".join(warned), ConvergenceWarning)
     return result
 
 

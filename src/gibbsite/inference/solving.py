@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.inference.methods import is_stored, is_weighted
@@ -78,8 +78,8 @@ def solve(question: Question, method: str | Kernel | ImportanceProposal) -> Any:
     budget: dict[str, Any] = {"sweeps": sweeps, "seconds": seconds}
     drawn = sample(sampled, kernel, criteria=judged_by, progress=progress, **budget, **run)
     if cooling != 1.0:  # report log-potentials of the original model
-        drawn = replace(drawn, bests=drawn.bests / cooling)
-    return drawn.judged(task=task, accuracy=criteria.accuracy)
+        drawn = replace(drawn, _bests=drawn._bests / cooling)
+    return drawn._judged(task=task, accuracy=criteria.accuracy)
 
 
 def _cooling(model: FactorGraph, kernel: Kernel) -> float:
@@ -207,7 +207,7 @@ def search(question: Question, best: int, until_sure: bool) -> SearchResult:
     how = {"sweeps": question.sweeps, "seconds": question.seconds, "progress": question.progress, **question.run}
     found = search_best(question.model, best=best, until_sure=until_sure, **how)
     if found.reasons:
-        warnings.warn(f"The search has not converged: {found.reasons[0]}", ConvergenceWarning, stacklevel=3)
+        warn_user(f"The search has not converged: {found.reasons[0]}", ConvergenceWarning)
     return found
 
 

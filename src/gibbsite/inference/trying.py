@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import Text
 from gibbsite._numba.jit import clock
 from gibbsite.errors import ConvergenceWarning, GibbsiteError
@@ -154,7 +155,7 @@ def try_in_turn(question: Question, reason: str) -> tuple[str, str, Any, tuple[f
                     second = answer(attempts[number], limit)
                     stopped = one.found.interrupted or second.found.interrupted
                     query = question.criteria.query
-                    found = one.found.judged(check=compare_answers(one, second, query), interrupted=stopped)
+                    found = one.found._judged(check=compare_answers(one, second, query), interrupted=stopped)
                     tried[-1] = Tried(attempt, found)
             break
         others.append(attempt.method)
@@ -167,7 +168,7 @@ def try_in_turn(question: Question, reason: str) -> tuple[str, str, Any, tuple[f
     why = f"; {chosen.attempt.why}{before_it}" if len(attempts) > 1 else ""
     if chosen.verdict.reasons:
         said = f"The answer has not converged: {chosen.verdict.reasons[0]}"
-        warnings.warn(said, ConvergenceWarning, stacklevel=3)
+        warn_user(said, ConvergenceWarning)
     bounds: tuple[float, float] | None = None
     for one in tried:
         bounds = one.found.log_z_bounds or bounds
@@ -199,7 +200,7 @@ def needs_check(one: Tried) -> bool:
         return False
     from gibbsite.results.verdict.convergence import UNCHECKED
 
-    return getattr(one.found, "start_check", None) not in UNCHECKED
+    return getattr(one.found, "_start_check", None) not in UNCHECKED
 
 
 def compare_answers(first: Tried, second: Tried, query: Iterable[Any] | None = None) -> Check:

@@ -11,13 +11,13 @@ import importlib
 import importlib.util
 import os
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import argument, missing, unknown
 from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import check_writable, save
@@ -136,7 +136,7 @@ class Experiment:
         data, picture = (place / f"{self.name}.{suffix}" for suffix in ("json", "png"))
         save(data, findings.json())
         if importlib.util.find_spec("matplotlib") is None:
-            warnings.warn(missing("The figure needs", "matplotlib", "report"), UserWarning, stacklevel=2)
+            warn_user(missing("The figure needs", "matplotlib", "report"))
             return [data]
         figure = new_figure(*self.size, picture)
         self.draw(findings, figure)

@@ -43,6 +43,11 @@ class Table:
         ]
         return "\n".join([self.title, *("  " + line.rstrip() for line in aligned)])
 
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        return card(self.title, table=grid(self.columns, ([_show(cell) for cell in row] for row in self.rows)))
+
     def column(self, name: str) -> list[Cell]:
         """Return the cells of a column."""
         k = list(self.columns).index(name)
@@ -112,6 +117,11 @@ class Findings:
     def text(self) -> str:
         """Return tables and notes as text."""
         return "\n\n".join([*(table.text() for table in self.tables), *(f"Note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card
+
+        return "\n".join([*(table._repr_html_() for table in self.tables), card("Notes", notes=self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything except the pictures as plain data.

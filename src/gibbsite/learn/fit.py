@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 
+_SHOWN = 12  # pairs in a notebook
+
+
 @checked
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -179,6 +182,14 @@ class Fit:
 
     def __repr__(self) -> str:
         return f"Fit({self.statement})"
+
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        edges = self.edges()
+        rows = [(a, b, f"{value:.4g}") for a, b, value in edges[:_SHOWN]]
+        table = grid(("site", "other", "coupling"), rows, len(edges) - len(rows), "pairs") if rows else []
+        return card("Fit", [self.statement], table=table)
 
 
 def count_unknown(variations: Floats) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any, cast
@@ -12,6 +11,7 @@ import numpy as np
 
 from gibbsite._common.arguments import check_integer, check_list, checked, is_number
 from gibbsite._common.arrays import Array, Floats
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning, ModelError, TooLargeError
@@ -208,7 +208,7 @@ def _fit(family: Family, target: Floats, codes: Array | None, least: float, how:
         if how.ridge is not None or codes is None:
             raise ModelError(f"{said}; give ridge= or box=.")
         ridge = 1.0 / len(codes)
-        warnings.warn(f"{said}; a ridge of one over the number of draws is used, give ridge= or box=.", stacklevel=3)
+        warn_user(f"{said}; a ridge of one over the number of draws is used, give ridge= or box=.")
     problem = Problem(family, target, float(ridge), how.box, how.mixing)
     size = how.step_size or _choose_step(family, codes, problem.ridge)
     first = np.zeros(family.size) if how.start is None else _shaped(how.start, "start", (family.size,))
@@ -232,12 +232,11 @@ def _fit(family: Family, target: Floats, codes: Array | None, least: float, how:
     couplings, fields = family.split(theta)
     variations = np.array([each.variation for each in path.estimates])
     if isinstance(oracle, Sampled) and oracle.updates is None and (unknown := count_unknown(variations)):
-        warnings.warn(
+        warn_user(
             f"In {unknown} of {len(variations)} gradient steps, no number of updates is known to bring chains "
             f"within {oracle.goal:g} of the model, and each chain made {path.estimates[-1].length:,} updates; "
             "compare with a fit with more updates (updates=), or give mixing= to keep a guarantee.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return Fit(
         model=family.model(theta),

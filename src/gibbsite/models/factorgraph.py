@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gibbsite._common.arguments import checked, is_iterable
 from gibbsite._common.arrays import Floats, Ints32
 from gibbsite._common.cache import Cache
-from gibbsite._common.wording import escaped, site_name
+from gibbsite._common.wording import site_name
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.base import Digest, Model
 from gibbsite.models.domain import Domains, Label, Scope, SiteKey, make_domains
@@ -380,26 +380,15 @@ class FactorGraph(Model):
         return f"FactorGraph({', '.join(self._facts())}{observed})"
 
     def _repr_html_(self) -> str:
-        import html
-
-        def escape(text: str) -> str:
-            return html.escape(escaped(text))
+        from gibbsite._common.html import card, grid
 
         sites = ", ".join(self._domains.names[k] for k in range(min(self.n_sites, 12)))
-        rows = "".join(
-            f"<tr><td>{escape(group.name or '')}</td><td>{type(group).__name__}</td>"
-            f"<td>{group.size:,}</td><td>{group.arity}</td></tr>"
-            for group in self._groups
-        )
+        rows = [(group.name or "", type(group).__name__, f"{group.size:,}", group.arity) for group in self._groups]
         seen = [f"{name} = {label}" for name, label in list(self._evidence.items())[:12]]
         more = ", ..." if len(self._evidence) > 12 else ""
-        return (
-            f"<div><strong>FactorGraph</strong>: {', '.join(self._facts())}"
-            f"<br>sites: {escape(sites)}{', ...' if self.n_sites > 12 else ''}"
-            + (f"<br>observed: {escape(', '.join(seen))}{more}" if seen else "")
-            + "<table><tr><th>group</th><th>kind</th><th>factors</th><th>sites each</th></tr>"
-            + f"{rows}</table></div>"
-        )
+        lines = [", ".join(self._facts()), f"sites: {sites}{', ...' if self.n_sites > 12 else ''}"]
+        lines += [f"observed: {', '.join(seen)}{more}"] if seen else []
+        return card("FactorGraph", lines, table=grid(("group", "kind", "factors", "sites each"), rows))
 
 
 def _restore(

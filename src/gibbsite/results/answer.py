@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gibbsite._common.arrays import Array
     from gibbsite.models.domain import Domains
 
+_LONGEST = 120  # characters of a figure in a notebook
+
 
 @dataclass(frozen=True)
 class Diagnostics:
@@ -79,6 +81,15 @@ class Diagnostics:
         """Return the verdict in one line."""
         return self.text or self.kind
 
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        figures = ((name, figure) for name, figure in self.figures.items() if figure not in (None, (), [], {}))
+        rows = [(name.replace("_", " "), _figure_text(figure)) for name, figure in figures]
+        word = self.kind if self.kind == "exact" else self.word.lower()
+        table = grid(("figure", "value"), rows) if rows else []
+        return card(word, [_without(word, self.line())], good=bool(self.converged), notes=self.reasons, table=table)
+
     def to_dict(self) -> dict[str, Any]:
         """Return verdict and figures as plain data."""
         return {"converged": self.converged, "reasons": list(self.reasons), **_plain(self.figures)}
@@ -91,6 +102,21 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _without(word: str, line: str) -> str:
+    """Return a line without the verdict that it begins with, which is shown before it."""
+    return line[len(word) + 2 :] if line.lower().startswith(f"{word}: ") else line
+
+
+def _figure_text(figure: Any) -> str:
+    """Return a figure of a verdict as text; long lists are cut."""
+    if isinstance(figure, float):
+        return in_words(figure)
+    if isinstance(figure, bool):
+        return "yes" if figure else "no"
+    text = str(_plain(figure))
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 class Answer:
@@ -240,17 +266,22 @@ class Answer:
             yield f"... and {len(table) - len(names):,} more sites"
 
     def _repr_html_(self) -> str:
-        from gibbsite.results.html import answer_div, marginals_table, states_table
+        from gibbsite._common.html import card
+        from gibbsite.results.html import marginals_table, states_table
 
-        verdict, evidence = self.diagnostics, self._sites()[1]
+        verdict, evidence, task = self.diagnostics, self._sites()[1], getattr(self, "task", "MAR")
         table: list[str] = []
-        if self.marginals is not None:
+        if self.marginals is not None and task == "MAR":
             table = marginals_table(self.marginals, self.mcse if verdict.kind == "estimate" else None, evidence)
-        elif self.assignment is not None:
+        elif self.assignment is not None and task != "PR":
             table = states_table(self.assignment, evidence)
         word = verdict.kind if verdict.kind == "exact" else verdict.word.lower()
-        lines = [repr(self), self.line()] if self.line() not in repr(self) else [repr(self)]
-        return answer_div(word, verdict.converged, lines, [*verdict.reasons, *self._notes()], table)
+        lines = [repr(self), *([] if self.line() in repr(self) else [_without(word, self.line())])]
+        if self.log_z is not None and task in ("MAR", "PR"):
+            lines.append(f"log Z {in_words(self.log_z, '.10g')}{with_sign(self.log_z_error or np.nan)}")
+        if self.log_potential is not None:
+            lines.append(f"log-potential {in_words(self.log_potential, '.10g')}")
+        return card(word, lines, good=bool(verdict.converged), notes=[*verdict.reasons, *self._notes()], table=table)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return the answer as a pandas table.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import compress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -114,6 +115,22 @@ class Comparison:
             a, b = (f"{value:8.4f}" if abs(value) < 1e3 else f"{value:8.6g}" for value in (row.a, row.b))
             lines.append(f"  {place:<{width}}  {a}  {b}  {row.a - row.b:+9.2e}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        rows = [
+            ("absolute difference", f"{self.max_abs:.3g}", f"{self.mean_abs:.3g}"),
+            ("total variation", in_words(self.max_tv, ".3g"), in_words(self.mean_tv, ".3g")),
+            ("Hellinger distance", in_words(self.max_hellinger, ".3g"), in_words(self.mean_hellinger, ".3g")),
+            ("in standard errors", in_words(self.max_z, ".3g"), f"at {self.z_site} = {self.z_state}"),
+        ]
+        known = (True, self.max_tv is not None, self.max_hellinger is not None, self.max_z is not None)
+        worst = [(row.site, row.state, f"{row.a:.4g}", f"{row.b:.4g}", f"{row.a - row.b:+.2e}") for row in self.worst]
+        sizes = grid(("difference", "largest", "mean"), list(compress(rows, known)))
+        places = grid(("largest at", "state", "a", "b", "a - b"), worst)
+        about = f"{self.sites:,} site{'s' * (self.sites != 1)}"
+        return card("Comparison", [about if self.sites else "of 0 sites: nothing differs"], table=[*sizes, *places])
 
 
 class _Columns(NamedTuple):

@@ -112,17 +112,17 @@ def make_datatree(result: Result) -> xarray.DataTree:
     series = _series(result)
     if result.draw_sites.size or series:
         groups["posterior"] = _posterior(result, series)
-    if not result.draw_sites.size and result.n_marginal and result.trace.shape[1]:
+    if not result.draw_sites.size and result._n_marginal and result._trace.shape[1]:
         groups["batch_means"] = _batch_means(result)
     if result.energy.size:
         lp = {"lp": (("chain", "draw"), 0.0 - result.energy), "energy": (("chain", "draw"), result.energy)}
         groups["sample_stats"] = (lp, _counted(result.energy), {})
-    if result.open and result.observables:
+    if result._open and result.observables:
         groups["observables"] = _observables(result)
-    if result.n_marginal and not numbers.all():
+    if result._n_marginal and not numbers.all():
         wanted = ("probability", "mcse", "ess", "rhat")
         groups["marginals"] = _marginals(result, result.domains, np.flatnonzero(~numbers), wanted)
-    if result.n_marginal and numbers.any():
+    if result._n_marginal and numbers.any():
         groups["moments"] = _moments(result, np.flatnonzero(numbers))
     if result.evidence:
         groups["observed_data"] = _states(result.evidence, result.evidence_labels)
@@ -198,7 +198,7 @@ def make_arviz(result: Result) -> Any:
 
 def _observables(result: Result) -> Group:
     variables: dict[str, Any] = {}
-    for recorder in result.open:
+    for recorder in result._open:
         if recorder.key not in result.observables:
             continue
         seen = result.observables[recorder.key]
@@ -222,7 +222,7 @@ def _counted(values: Array) -> dict[str, Any]:
 def _series(result: Result) -> dict[str, Floats]:
     """Return the observables of which every draw was kept, by name (chains, draws) or with an axis more."""
     found = {}
-    for recorder in result.open:
+    for recorder in result._open:
         seen = result.observables.get(recorder.key)
         series = None if seen is None else seen.found.series
         if seen is not None and series is not None and series.shape[:2] == (result.chains, result.n_draws):
@@ -304,17 +304,21 @@ def _values(codes: Array, kind: SiteKind) -> Array:
 
 
 def _batch_means(result: Result) -> Group:
-    cells = result.trace[:, :, : result.n_marginal]
+    cells = result._trace[:, :, : result._n_marginal]
     coords = {"chain": np.arange(cells.shape[0]), "batch": np.arange(cells.shape[1]), "cell": _cell_names(result)}
-    what = f"means over batches of {result.length} draws; their spread is not that of the sites"
-    return ({"mean": (("chain", "batch", "cell"), cells)}, coords, {"batch_length": result.length, "description": what})
+    what = f"means over batches of {result._length} draws; their spread is not that of the sites"
+    return (
+        {"mean": (("chain", "batch", "cell"), cells)},
+        coords,
+        {"batch_length": result._length, "description": what},
+    )
 
 
 def _cell_names(result: Result) -> NDArray[np.str_]:
     """Return the names of the marginal cells; two-state models keep one cell per site."""
     domains = result.domains
     real = domains.numbers
-    skip = 1 if result.binary else 0
+    skip = 1 if result._binary else 0
     names = [
         f"{name}: {moment}" if real[site] else f"{name}={moment}"
         for site, name in enumerate(domains.names.all())

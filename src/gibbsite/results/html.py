@@ -1,70 +1,47 @@
-"""Results in notebooks: the verdict and the first sites as a small self-contained piece of HTML."""
+"""Marginals and states in notebooks: tables of the first sites as pieces of HTML."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._common.wording import escaped
+from gibbsite._common.html import CELL, escape, grid
+from gibbsite.results.wording import in_words
 
 if TYPE_CHECKING:
     from gibbsite.results.table import SiteTable
 
 _SITES, _STATES = 10, 8
-# Colours that read on light and on dark pages; everything else is inherited from the page.
-_GOOD, _BAD, _BAR = "#2a9d5c", "#d1495b", "#5b8fd9"
-_CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top"
+_BAR = "#5b8fd9"  # a colour that reads on light and on dark pages
 _LINE = "border-top:1px solid rgba(128,128,128,.35)"
-
-
-def escape(text: object) -> str:
-    """Return a text for a page: neither marks nor control characters act on it."""
-    return html.escape(escaped(text))
-
-
-def answer_div(word: str, good: bool | None, lines: Iterable[str], reasons: Iterable[str], table: Iterable[str]) -> str:
-    """Return an answer as a piece of a page: the verdict in a word, lines about it, reasons, and a table."""
-    color = _GOOD if good else _BAD
-    first, *others = lines
-    parts = [
-        '<div style="line-height:1.5">',
-        f'<div><b style="color:{color}">{escape(word)}</b> &nbsp; {escape(first)}</div>',
-        *(f"<div>{escape(line)}</div>" for line in others),
-    ]
-    if items := [f"<li>{escape(reason)}</li>" for reason in reasons]:
-        parts += ['<ul style="margin:4px 0">', *items, "</ul>"]
-    return "\n".join([*parts, *table, "</div>"])
 
 
 def states_table(states: Mapping[str, Any], evidence: Mapping[str, Any]) -> list[str]:
     """Return the first sites of a state as a table."""
-    rows = ['<table style="border-collapse:collapse;margin-top:6px">']
-    rows.append("<tr>" + "".join(f'<th style="{_CELL}">{head}</th>' for head in ("site", "state")) + "</tr>")
-    for name in islice(states, _SITES):
-        first = escape(name) + (" (observed)" if name in evidence else "")
-        cells = (first, escape(states[name]))
-        rows.append("<tr>" + "".join(f'<td style="{_CELL}">{cell}</td>' for cell in cells) + "</tr>")
-    rows.append("</table>")
-    if len(states) > _SITES:
-        rows.append(f"<div>… and {len(states) - _SITES:,} more sites</div>")
-    return rows
+    shown = list(islice(states, _SITES))
+    rows = [(name + " (observed)" * (name in evidence), states[name]) for name in shown]
+    return grid(("site", "state"), rows, len(states) - len(shown), "sites")
 
 
-def marginals_table(marginals: SiteTable, mcse: SiteTable | None, evidence: Mapping[str, Any]) -> list[str]:
-    """Return the marginals of the first sites as a table."""
+def marginals_table(
+    marginals: SiteTable, mcse: SiteTable | None, evidence: Mapping[str, Any], probabilities: bool = True
+) -> list[str]:
+    """Return the marginals of the first sites as a table, or other numbers of each state of theirs."""
     numbers = marginals.domains.numbers
     shown_as = "probability" if not numbers.any() else "value" if numbers.all() else "probability or value"
+    shown_as = shown_as if probabilities else "value"
     columns = ("site", "state", shown_as, *(("error",) if mcse is not None else ()))
-    heads = "".join(f'<th style="{_CELL}">{head}</th>' for head in columns)
+    heads = "".join(f'<th style="{CELL}">{head}</th>' for head in columns)
     rows = ['<table style="border-collapse:collapse;margin-top:6px">', f"<tr>{heads}</tr>"]
     # Without a list of all names: there may be millions.
     free = (marginals.domains.names[k] for k in range(min(_SITES, marginals.domains.n_sites)))
     shown = list(islice((name for part in (free, evidence) for name in part), _SITES))
     for name in shown:
-        number = marginals.is_number(name)
+        number = marginals.is_number(name) or not probabilities
         texts = marginals.texts(name, mcse)
+        if not probabilities:
+            texts = {label: in_words(value) for label, value in marginals[name].items()}
         states = list(marginals[name].items())
         if len(states) > _STATES:
             states = sorted(states, key=lambda state: -state[1])[:_STATES]
@@ -74,14 +51,14 @@ def marginals_table(marginals: SiteTable, mcse: SiteTable | None, evidence: Mapp
             line = f' style="{_LINE}"' if row == 0 else ""
             rows.append(
                 f"<tr{line}>"
-                f'<td style="{_CELL}">{"" if row else first}</td>'
-                f'<td style="{_CELL}">{escape(label)}</td>'
-                f'<td style="{_CELL}">{"" if number else _bar(p)} {value}</td>'
-                f'<td style="{_CELL}">{sign}{error}</td></tr>'
+                f'<td style="{CELL}">{"" if row else first}</td>'
+                f'<td style="{CELL}">{escape(label)}</td>'
+                f'<td style="{CELL}">{"" if number else _bar(p)} {value}</td>'
+                + (f'<td style="{CELL}">{sign}{error}</td></tr>' if mcse is not None else "</tr>")
             )
         hidden = len(marginals[name]) - len(states)
         if hidden:
-            rows.append(f'<tr><td></td><td style="{_CELL}" colspan="3">… {hidden} rarer states</td></tr>')
+            rows.append(f'<tr><td></td><td style="{CELL}" colspan="3">… {hidden} rarer states</td></tr>')
     rows.append("</table>")
     left = len(marginals) - len(shown)
     if left:

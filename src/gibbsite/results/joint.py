@@ -94,12 +94,12 @@ def sampled_joint(result: Result, sites: Sequence[str | int], errors: bool = Fal
 
 
 def _of_free_sites(result: Result, free: list[int], errors: bool) -> Floats:
-    for number in range(result.sets.start.size - 1):
-        first, last = result.sets.start[number : number + 2]
-        members = result.sets.member[first:last].tolist()
+    for number in range(result._sets.start.size - 1):
+        first, last = result._sets.start[number : number + 2]
+        members = result._sets.member[first:last].tolist()
         if sorted(members) == sorted(free):
             shape = [int(result.domains.cards[i]) for i in members]
-            cell = int(result.sets.cell[number])
+            cell = int(result._sets.cell[number])
             cells = slice(cell, cell + math.prod(shape))
             if errors:
                 found = result.numbers.error[cells]
@@ -108,7 +108,7 @@ def _of_free_sites(result: Result, free: list[int], errors: bool) -> Floats:
             return found.reshape(shape).transpose([members.index(i) for i in free])
     if not free:
         return np.zeros(()) if errors else np.ones(())
-    if len(free) == 1 and result.n_marginal:
+    if len(free) == 1 and result._n_marginal:
         return np.array(list((result.mcse if errors else result.marginals)[free[0]].values()))
     drawn = result.draw_sites.tolist()
     if all(site in drawn for site in free):
@@ -134,8 +134,8 @@ def _of_draws(result: Result, columns: list[int], free: list[int], errors: bool)
 
 def recorded_pairs(result: Result) -> Ints32:
     """Return the pairs (m, 2) of the recorder PairMoments."""
-    first = result.sets.start[result.sets.n_joint : -1]
-    pairs: Ints32 = result.sets.member[first[:, None] + np.arange(2)].reshape(-1, 2)
+    first = result._sets.start[result._sets.n_joint : -1]
+    pairs: Ints32 = result._sets.member[first[:, None] + np.arange(2)].reshape(-1, 2)
     return pairs
 
 
@@ -146,14 +146,14 @@ def pair_moments(result: Result) -> Floats:
 
 def pair_moments_mcse(result: Result) -> Floats:
     """Return the standard errors of :func:`pair_moments`: a product is a number as any other."""
-    totals, trace = _products(result, result.totals), _products(result, result.trace)
-    return measure_cells(totals, trace, result.n_draws, result.length, result.errors).error
+    totals, trace = _products(result, result.totals), _products(result, result._trace)
+    return measure_cells(totals, trace, result.n_draws, result._length, result.errors).error
 
 
 def _products(result: Result, cells: Array) -> Floats:
     """Turn probabilities of configurations (..., cells) into means of products (..., pairs)."""
     pairs, domains = recorded_pairs(result), result.domains
-    start = result.sets.cell[result.sets.n_joint :]
+    start = result._sets.cell[result._sets.n_joint :]
     cards = np.asarray(domains.cards)
     values = label_values(domains)
     kind_of = np.broadcast_to(domains.kind_of, (domains.n_sites,))

@@ -40,34 +40,34 @@ class Measured(Answer):
     domains: Domains
     evidence: dict[str, Any]
     evidence_labels: dict[str, tuple[Any, ...]]
-    binary: bool
-    n_marginal: int
+    _binary: bool
+    _n_marginal: int
     n_draws: int
     warmup: int
     totals: Floats
-    trace: Array
-    length: int
-    sets: JointSets
+    _trace: Array  # means over batches of `_length` draws (chains, batches, cells)
+    _length: int  # draws of a batch
+    _sets: JointSets  # recorded sets of sites
     draw_sites: Ints32
     draws: Array
     energy: Floats
-    bests: Floats
-    best_x: Array
+    _bests: Floats  # largest log-potential seen by each chain (chains,), if recorded
+    _best_x: Array  # its state
     unreached: tuple[Unreached, ...] = ()
     visit_times: Floats = field(default_factory=lambda: np.zeros(0))
     errors: str = "draws"
-    period: int | None = None
+    _period: int | None = None  # draws that averages are meant to be taken over; None: any number
     remarks: tuple[str, ...] = ()
     report: dict[str, float] = field(default_factory=dict)
     kept: dict[str, Array] = field(default_factory=dict)
-    pulse: Floats = field(default_factory=lambda: np.zeros((0, 0)))
-    start_check: StartCheck | str = "not needed"
-    doubts: tuple[str, ...] = ()
-    asked: Positions | None = None
-    open: tuple[OpenRecorder, ...] = ()
-    blocks: tuple[Floats, ...] = ()
+    _pulse: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    _start_check: StartCheck | str = "not needed"  # what the dispersed-start check has found, or why there was none
+    _doubts: tuple[str, ...] = ()
+    _asked: Positions | None = None  # positions of the sites by which the run is judged; None: all
+    _open: tuple[OpenRecorder, ...] = ()  # recorders with a block of their own
+    _blocks: tuple[Floats, ...] = ()  # these blocks, each (chains, numbers)
     interrupted: bool = False
-    means: Floats | None = None
+    _means: Floats | None = None  # of all cells, mapped from a file, if marginals were written to disk
     task: str = "MAR"
     accuracy: float | None = None
     check: Check | None = None
@@ -81,28 +81,28 @@ class Measured(Answer):
     @cached_property
     def numbers(self) -> CellNumbers:
         """Mean, standard error, effective size and R-hat of every cell."""
-        cells = self.number_cells
-        found = self.totals, self.trace, self.n_draws, self.length, self.errors, cells
+        cells = self._number_cells
+        found = self.totals, self._trace, self.n_draws, self._length, self.errors, cells
         if not cells.size:
             known = measure_cells(*found)
-            if self.start_check == INDEPENDENT or self.visit_times.size:
-                known = self._corrected(known, self.trace, np.arange(known.mean.size))
+            if self._start_check == INDEPENDENT or self.visit_times.size:
+                known = self._corrected(known, self._trace, np.arange(known.mean.size))
             return known
         real = self.domains.numbers
         return measure_cells(*found, self.domains.angular[real], self.domains.bounds[0][real])
 
     def measure(self, cells: Positions) -> CellNumbers:
         """Return the numbers of some cells; cheaper than all of :attr:`numbers` for a very large model."""
-        if "numbers" in self.__dict__ or self.totals.shape[1] <= MOST_JUDGED or self.number_cells.size:
+        if "numbers" in self.__dict__ or self.totals.shape[1] <= MOST_JUDGED or self._number_cells.size:
             return self.numbers.of(cells)
         # np.take is much faster here than an index
-        some = np.take(self.totals, cells, axis=1), np.take(self.trace, cells, axis=2)
-        known = measure_cells(*some, self.n_draws, self.length, self.errors)
+        some = np.take(self.totals, cells, axis=1), np.take(self._trace, cells, axis=2)
+        known = measure_cells(*some, self.n_draws, self._length, self.errors)
         return self._corrected(known, some[1], cells)
 
     def _corrected(self, known: CellNumbers, trace: Array, cells: Positions) -> CellNumbers:
         """Return numbers of cells, corrected for independent draws or for the length of visits."""
-        if self.start_check == INDEPENDENT:
+        if self._start_check == INDEPENDENT:
             return without_floor(known, trace)
         if not self.visit_times.size:
             return known
@@ -111,7 +111,7 @@ class Measured(Answer):
         times[marginal] = self.visit_times[cells[marginal]]
         return count_chances(known, times, float(self.chains * self.n_draws * self.plan.thin))
 
-    def judged(self, **found: Any) -> Self:
+    def _judged(self, **found: Any) -> Self:
         """Return the result with other findings about it; numbers are not computed again."""
         other = replace(self, **found)
         if not np.array_equal(other.visit_times, self.visit_times):
@@ -125,20 +125,20 @@ class Measured(Answer):
     def _even_selection(self) -> tuple[Positions, CellNumbers]:
         """Cells by which a very large model is judged, and their numbers."""
         pick = np.linspace(0, self.totals.shape[1] - 1, MOST_JUDGED).astype(np.intp)
-        if self.asked is not None:
-            pick = np.union1d(pick, self.asked_cells)
+        if self._asked is not None:
+            pick = np.union1d(pick, self._asked_cells)
         return pick, self.measure(pick)
 
     @cached_property
-    def asked_cells(self) -> Positions:
+    def _asked_cells(self) -> Positions:
         """Marginal cells of the sites that were asked for, in their order."""
-        if self.asked is None or not self.n_marginal:
-            return np.arange(self.n_marginal)
-        return self._cells_of(np.unique(self.asked))
+        if self._asked is None or not self._n_marginal:
+            return np.arange(self._n_marginal)
+        return self._cells_of(np.unique(self._asked))
 
     def _cells_of(self, positions: Positions) -> Positions:
         """Return the marginal cells of some sites, one site after another."""
-        if self.binary:
+        if self._binary:
             return positions
         cards = np.asarray(self.domains.cards, np.intp)[positions]
         first = np.repeat(self.domains.offset[positions] - (np.cumsum(cards) - cards), cards)
@@ -146,15 +146,15 @@ class Measured(Answer):
 
     def _is_asked(self, cells: Positions) -> Bools | None:
         """Tell which cells are judged as asked for: of certain sites, or recorded besides; None: all."""
-        if self.asked is None or not self.n_marginal:
+        if self._asked is None or not self._n_marginal:
             return None
-        return (cells >= self.n_marginal) | np.isin(cells, self.asked_cells)
+        return (cells >= self._n_marginal) | np.isin(cells, self._asked_cells)
 
     @cached_property
-    def number_cells(self) -> Positions:
+    def _number_cells(self) -> Positions:
         """Cells that are values of numbers, not probabilities."""
         numbers = self.domains.numbers
-        if not self.n_marginal or not numbers.any():
+        if not self._n_marginal or not numbers.any():
             return np.zeros(0, np.intp)
         cards = np.asarray(self.domains.cards, np.intp)
         return (np.cumsum(cards) - cards)[numbers]
@@ -162,36 +162,36 @@ class Measured(Answer):
     @cached_property
     def _moment_cells(self) -> frozenset[int]:
         """Cells that are means or standard deviations of numbers."""
-        return frozenset(self.number_cells.tolist()) | frozenset((self.number_cells + 1).tolist())
+        return frozenset(self._number_cells.tolist()) | frozenset((self._number_cells + 1).tolist())
 
     def _table(self, cells: Floats, complement: bool, certain: float, other: float) -> SiteTable:
         observed = observed_cells(self.evidence, self.evidence_labels, certain, other)
-        if not self.n_marginal and self.domains.n_sites:
+        if not self._n_marginal and self.domains.n_sites:
             chosen = self._chosen_sites
             if not chosen.size:
-                nothing = np.full(self.domains.n_sites if self.binary else int(self.domains.cards.sum()), np.nan)
-                return SiteTable(self.domains, nothing, self.binary, complement, observed)
-            domains = self.domains.among(self.sets.member[self.sets.start[chosen]])
-            first = np.repeat(self.sets.cell[chosen] - domains.offset[:-1], domains.cards)
+                nothing = np.full(self.domains.n_sites if self._binary else int(self.domains.cards.sum()), np.nan)
+                return SiteTable(self.domains, nothing, self._binary, complement, observed)
+            domains = self.domains.among(self._sets.member[self._sets.start[chosen]])
+            first = np.repeat(self._sets.cell[chosen] - domains.offset[:-1], domains.cards)
             return SiteTable(domains, cells[first + np.arange(first.size)], False, complement, observed)
-        return SiteTable(self.domains, cells[: self.n_marginal], self.binary, complement, observed)
+        return SiteTable(self.domains, cells[: self._n_marginal], self._binary, complement, observed)
 
     @property
     def _chosen_sites(self) -> Positions:
         """Recorded sets of one site: where marginals are those of chosen sites, these."""
-        return np.flatnonzero(np.diff(self.sets.start)[: self.sets.n_joint] == 1)
+        return np.flatnonzero(np.diff(self._sets.start)[: self._sets.n_joint] == 1)
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """The verdict: ``converged`` and the numbers behind it."""
         cells = self.totals.shape[1]
         name = self._cell_name
-        if cells > MOST_JUDGED and not self.number_cells.size:
+        if cells > MOST_JUDGED and not self._number_cells.size:
             pick, numbers = self._even_selection
             name = lambda cell: self._cell_name(int(pick[cell]))  # noqa: E731
         else:
             numbers, pick = self.numbers, np.arange(cells)
-        asked = None if self.asked is None else self._is_asked(pick)
+        asked = None if self._asked is None else self._is_asked(pick)
         if not numbers.mean.size and self.draws.size:
             # No probabilities were recorded: the draws tell whether the chains agree.
             real = self.domains.numbers[self.draw_sites]
@@ -209,13 +209,13 @@ class Measured(Answer):
             name,
             blind,
             self.errors,
-            self.period,
-            self.bests,
-            self.pulse,
-            self.start_check,
+            self._period,
+            self._bests,
+            self._pulse,
+            self._start_check,
             cells,
-            self._observed_numbers() if self.open else (),
-            self.doubts,
+            self._observed_numbers() if self._open else (),
+            self._doubts,
             asked,
             task=self.task,
             accuracy=self.accuracy,
@@ -226,7 +226,7 @@ class Measured(Answer):
     def _observed_numbers(self) -> list[tuple[str, float, float]]:
         """Return name, R-hat and effective size of every value that was observed and is no constant."""
         found = []
-        for estimate in (self.observables[r.key] for r in self.open if r.key in self.observables):
+        for estimate in (self.observables[r.key] for r in self._open if r.key in self.observables):
             numbers = (np.atleast_1d(part) for part in (estimate.sd, estimate.rhat, estimate.ess))
             for value, sd, rhat, ess in zip(estimate.names, *numbers, strict=True):
                 if sd > 0 and np.isfinite(ess):
@@ -234,12 +234,12 @@ class Measured(Answer):
         return found
 
     def _cell_name(self, cell: int) -> str:
-        if cell >= self.n_marginal:
-            set_of = int(np.searchsorted(self.sets.cell, cell, side="right")) - 1
-            first, last = self.sets.start[set_of : set_of + 2]
-            names = ", ".join(self.domains.names[int(i)] for i in self.sets.member[first:last])
-            return f"({names}) configuration {cell - int(self.sets.cell[set_of])}"
-        if self.binary:
+        if cell >= self._n_marginal:
+            set_of = int(np.searchsorted(self._sets.cell, cell, side="right")) - 1
+            first, last = self._sets.start[set_of : set_of + 2]
+            names = ", ".join(self.domains.names[int(i)] for i in self._sets.member[first:last])
+            return f"({names}) configuration {cell - int(self._sets.cell[set_of])}"
+        if self._binary:
             return f"{self.domains.names[cell]} = {self.domains.labels(cell)[1]}"
         return self._state_name(cell, np.arange(self.domains.n_sites))
 
@@ -286,12 +286,12 @@ class Measured(Answer):
     @property
     def log_potential(self) -> float | None:
         """Largest log-potential seen, if the best state was recorded."""
-        return float(self.bests.max()) if self.bests.size else None
+        return float(self._bests.max()) if self._bests.size else None
 
     @property
     def assignment_codes(self) -> Array | None:
         """The same state as codes, or numbers, of the free sites."""
-        return self.best_x if self.bests.size else None
+        return self._best_x if self._bests.size else None
 
     @cached_property
     def assignment(self) -> dict[str, Any] | None:
@@ -299,9 +299,9 @@ class Measured(Answer):
 
         None if it was not recorded; add ``gs.recorders.BestState()`` to ``record``.
         """
-        if not self.bests.size:
+        if not self._bests.size:
             return None
-        codes, real = self.best_x.tolist(), self.domains.numbers
+        codes, real = self._best_x.tolist(), self.domains.numbers
         named = {
             name: codes[i] if real[i] else self.domains.labels(i)[int(codes[i])]
             for i, name in enumerate(self.domains.names.all())

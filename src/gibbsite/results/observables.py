@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 # Blocks of bins that a jackknife leaves out one by one.
 _BLOCKS = 64
+_SHOWN = 20  # values in a notebook
 
 
 class Derived(NamedTuple):
@@ -204,6 +206,9 @@ class Estimate:
             return f"Estimate({self.name!r}, {len(self.names)} values: {', '.join(self.names)})"
         return f"Estimate({self.lines()[0]})"
 
+    def _repr_html_(self) -> str:
+        return Observables({self.name: self})._repr_html_()
+
 
 class Observables(Mapping[str, Estimate]):
     """What was observed in a run, by name.
@@ -238,6 +243,19 @@ class Observables(Mapping[str, Estimate]):
 
     def __repr__(self) -> str:
         return "\n".join(line for each in self._found.values() for line in each.lines()) or "no observables"
+
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        cells = (
+            (name, value, number_text(mean, error), in_words(tau, ".3g"))
+            for name, each in self.items()
+            for value, mean, error, tau in each.rows()
+        )
+        rows = list(islice(cells, _SHOWN))
+        left = sum(len(each.names) for each in self.values()) - len(rows)
+        heads = ("observable", "value", "mean", "autocorrelation time")
+        return card("Observables", [] if rows else ["none"], table=grid(heads, rows, left, "values") if rows else [])
 
     def derive(self, function: Callable[..., Any], *names: str) -> Derived:
         """Return a function of means, with a standard error by the jackknife over blocks of bins.
@@ -295,7 +313,7 @@ def make_observables(result: Measured) -> Observables:
     found = {}
     if result.energy.size:
         found["energy"] = _of_series(("",), result.energy[:, :, None])
-    for recorder, blocks in zip(result.open, result.blocks, strict=True):
+    for recorder, blocks in zip(result._open, result._blocks, strict=True):
         concluded = recorder.conclude(blocks, result.n_draws)
         if isinstance(concluded, Binned):
             found[recorder.key] = concluded

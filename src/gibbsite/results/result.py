@@ -37,21 +37,23 @@ class Result(Measured):
     ----------
     plan : Plan
         Everything that decided the numbers.
+    domains : Domains
+        Names and states of the free sites.
+    evidence, evidence_labels : dict
+        States of the observed sites, and all states that these sites have.
     n_draws, warmup : int
         Draws recorded in each chain, sweeps before them.
     totals : float array (chains, cells)
         Sums of all recorded probabilities; the raw material of the estimates.
-    means : float array (cells,) or None
-        Means of all cells, mapped from a file, where marginals were written to disk.
-    trace : float array (chains, batches, cells)
-        Means over batches of ``length`` draws.
     draws : array (chains, n_draws, sites) or empty
         Recorded draws: codes of states, or numbers, of the sites at the positions ``draw_sites``.
+    draw_sites : int array
+        Positions of the sites whose draws were recorded.
     energy : float array (chains, n_draws) or (chains, 0)
         Energy of every draw, where it was recorded: minus its log-potential, which is that of
         ``model.log_potential``, constants and evidence included.
-    bests : float array (chains,) or empty
-        Largest log-potential seen by each chain, where the best state was recorded.
+    unreached : tuple
+        States that the factors allow but that no chain could enter.
     visit_times : float array (marginal cells,) or empty
         Integrated autocorrelation times, in sweeps, of states that are rare in the run, measured by chains
         that were started in them; 1 where nothing was measured. They are larger where exact conditional
@@ -59,26 +61,12 @@ class Result(Measured):
     errors : {"draws", "chains", "sums", "none"}
         What standard errors can be taken from, see ``Kernel.error_source``. Where nothing is known about
         errors (also with a single chain of the second kind) ``mcse``, ``ess`` and ``rhat`` hold NaN.
-    period : int or None
-        Draws that averages are meant to be taken over, None for any number.
     remarks : tuple of str
         Warnings of the kernel about its results that no number here shows.
     report : dict
         Counts of the kernel in all chains, the warmup included, by name; see ``Kernel.report``.
     kept : dict
         Records of the kernel in all chains after the warmup, as arrays by name; see ``Kernel.kept``.
-    pulse : float array (chains, values) or (chains, 0)
-        Log-potentials of each chain at regular intervals of the run.
-    open : tuple of OpenRecorder
-        Recorders with a block of their own, see ``observables`` and ``recorded``.
-    blocks : tuple of float arrays (chains, numbers)
-        The blocks of these recorders.
-    asked : int array or None
-        Positions of the sites that were asked for, by which the run is judged; None: all.
-    start_check : StartCheck or str
-        What the dispersed-start check has found, or why there was none.
-    doubts : tuple of str
-        Warnings of the kernel about chains that should cross between modes.
     interrupted : bool
         The run ended early by Ctrl-C.
     task, accuracy : str and float or None
@@ -106,24 +94,24 @@ class Result(Measured):
 
     # ---- estimates
 
-    def batch_means(self, cell: int) -> Array:
+    def _batch_means(self, cell: int) -> Array:
         """Return the means of batches (chains, batches) of a cell; of an angle, direction or length.
 
         Those of the second cell of other numbers are means of squares.
         """
         cell = check_integer("cell", cell, 0)
-        if cell >= self.trace.shape[2]:
-            raise ArgumentError(f"{argument('cell')} must be below {self.trace.shape[2]:,}, got {cell}.")
+        if cell >= self._trace.shape[2]:
+            raise ArgumentError(f"{argument('cell')} must be below {self._trace.shape[2]:,}, got {cell}.")
         first = next((c for c in (cell, cell - 1) if c in self._circular), None)
         if first is None:
-            return self.trace[:, :, cell]
+            return self._trace[:, :, cell]
         from gibbsite.results.measure.moments import Directions
 
         pair = np.array([first, first + 1])
         pooled = self.totals[:, pair].sum(axis=0) / max(self.chains * self.n_draws, 1)
         rate, low = (np.array([value]) for value in self._circular[first])
         seen = Directions(pooled, np.zeros(1, np.intp), rate, low)
-        return np.asarray(seen.unrolled(self.trace[:, :, pair].astype(float))[:, :, cell - first])
+        return np.asarray(seen.unrolled(self._trace[:, :, pair].astype(float))[:, :, cell - first])
 
     @cached_property
     def _circular(self) -> dict[int, tuple[float, float]]:
@@ -132,7 +120,7 @@ class Result(Measured):
         turns = (angular > 0.0)[self.domains.numbers]
         real = self.domains.numbers
         told = zip(angular[real][turns].tolist(), low[real][turns].tolist(), strict=True)
-        cells = self.number_cells[turns].tolist() if self.number_cells.size else []
+        cells = self._number_cells[turns].tolist() if self._number_cells.size else []
         return dict(zip(cells, told, strict=False))
 
     @cached_property
@@ -142,7 +130,7 @@ class Result(Measured):
         Of angles, the mean direction and the resultant length. Where only some sites were recorded, there are
         only these; positions in the table count them alone. Where marginals were not recorded, they are NaN.
         """
-        return self._table(self.numbers.mean if self.means is None else self.means, True, 1.0, 0.0)
+        return self._table(self.numbers.mean if self._means is None else self._means, True, 1.0, 0.0)
 
     @cached_property
     def mcse(self) -> SiteTable:
@@ -160,13 +148,13 @@ class Result(Measured):
         >>> result.errors_of(["3"])["3"] == result.mcse["3"]
         True
         """
-        if self.totals.shape[1] <= MOST_JUDGED or not self.n_marginal or self.number_cells.size:
+        if self.totals.shape[1] <= MOST_JUDGED or not self._n_marginal or self._number_cells.size:
             return self.mcse
         free = [site for site in sites if site not in self.evidence]
         positions = np.array([self.domains.position(site) for site in free], np.intp)
         domains = self.domains.among(positions)
         observed = observed_cells(self.evidence, self.evidence_labels, 0.0, 0.0)
-        return SiteTable(domains, self.measure(self._cells_of(positions)).error, self.binary, False, observed)
+        return SiteTable(domains, self.measure(self._cells_of(positions)).error, self._binary, False, observed)
 
     @cached_property
     def ess(self) -> SiteTable:
@@ -201,14 +189,14 @@ class Result(Measured):
         if not rung.size or not sums.size:
             return found
         cells = sums[:, rung[0]].sum(axis=0) / max(self.tempering.sweeps, 1)
-        cells = cells[1::2] if self.binary else cells
+        cells = cells[1::2] if self._binary else cells
         observed = observed_cells(self.evidence, self.evidence_labels, 1.0, 0.0)
-        return replace(found, marginals=SiteTable(self.domains, cells, self.binary, True, observed))
+        return replace(found, marginals=SiteTable(self.domains, cells, self._binary, True, observed))
 
     @cached_property
     def recorded(self) -> dict[str, Any]:
         """What open recorders conclude from the run, by name; of observables, see :attr:`observables`."""
-        pairs = zip(self.open, self.blocks, strict=True)
+        pairs = zip(self._open, self._blocks, strict=True)
         return {recorder.key: recorder.conclude(blocks, self.n_draws) for recorder, blocks in pairs}
 
     def joint(self, *sites: str | int) -> Floats:
@@ -357,7 +345,7 @@ class Result(Measured):
 
     def _lines(self, most: int) -> Iterator[str]:
         """Yield marginals, and what was observed."""
-        if self.n_marginal:
+        if self._n_marginal:
             names = list(islice(self.marginals, most))
             width = max((len(escaped(name)) for name in names), default=0)
             for name in names:

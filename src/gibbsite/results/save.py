@@ -45,8 +45,15 @@ Built = TypeVar("Built")
 
 KIND, FORMAT = "gibbsite result", 2
 # The arrays of a result that are saved as they are, and their names in the result.
-_ARRAYS = {name: name for name in ("totals", "trace", "draw_sites", "values", "energy", "bests", "best_x")}
-_ARRAYS["values"] = "draws"
+_ARRAYS = {
+    "totals": "totals",
+    "trace": "_trace",
+    "draw_sites": "draw_sites",
+    "values": "draws",
+    "energy": "energy",
+    "bests": "_bests",
+    "best_x": "_best_x",
+}
 # Names of what a kernel has recorded begin so.
 _KEPT = "kept_"
 _WHOLE = (np.int8, np.int16, np.int32, np.int64)
@@ -61,34 +68,34 @@ def pack_result(result: Result) -> tuple[dict[str, Any], dict[str, Array]]:
         "plan": result.plan.to_dict(),
         "draws": result.n_draws,
         "warmup": result.warmup,
-        "length": result.length,
-        "binary": result.binary,
-        "n_marginal": result.n_marginal,
-        "n_joint": result.sets.n_joint,
+        "length": result._length,
+        "binary": result._binary,
+        "n_marginal": result._n_marginal,
+        "n_joint": result._sets.n_joint,
         "errors": result.errors,
-        "period": result.period,
+        "period": result._period,
         "remarks": list(result.remarks),
-        "against": list(result.doubts),
+        "against": list(result._doubts),
         "report": list(result.report.items()),
         "interrupted": result.interrupted,
         **sites,
-        "look": result.start_check if isinstance(result.start_check, str) else asdict(result.start_check),
+        "look": result._start_check if isinstance(result._start_check, str) else asdict(result._start_check),
         **({} if result.accuracy is None else {"accuracy": result.accuracy, "task": result.task}),
         **({} if result.check is None else {"check": asdict(result.check)}),
         "unreached": [[doubt.site, doubt.state, doubt.proved, doubt.why] for doubt in result.unreached],
     }
-    about["open"] = [recorder.restore() for recorder in result.open]
+    about["open"] = [recorder.restore() for recorder in result._open]
     arrays = {name: getattr(result, own) for name, own in _ARRAYS.items()} | site_arrays
-    arrays.update({f"block_{r}": block for r, block in enumerate(result.blocks)})
+    arrays.update({f"block_{r}": block for r, block in enumerate(result._blocks)})
     arrays.update({f"{_KEPT}{name}": found for name, found in result.kept.items()})
-    arrays["pulse"] = result.pulse
+    arrays["pulse"] = result._pulse
     if result.visit_times.size:
         arrays["visit_times"] = result.visit_times
-    if result.asked is not None:
-        arrays["asked"] = result.asked
-    arrays["set_start"] = result.sets.start
-    arrays["set_member"] = result.sets.member
-    arrays["set_cell"] = result.sets.cell
+    if result._asked is not None:
+        arrays["asked"] = result._asked
+    arrays["set_start"] = result._sets.start
+    arrays["set_member"] = result._sets.member
+    arrays["set_cell"] = result._sets.cell
     return about, arrays
 
 
@@ -249,36 +256,36 @@ def read_result(about: dict[str, Any], archive: Archive) -> Result:
         domains=domains,
         evidence=evidence,
         evidence_labels=evidence_labels,
-        binary=about["binary"],
-        n_marginal=about["n_marginal"],
+        _binary=about["binary"],
+        _n_marginal=about["n_marginal"],
         n_draws=draws,
         warmup=about["warmup"],
-        length=about["length"],
-        sets=JointSets(arrays["set_start"], arrays["set_member"], arrays["set_cell"], about["n_joint"]),
-        bests=arrays["bests"],
+        _length=about["length"],
+        _sets=JointSets(arrays["set_start"], arrays["set_member"], arrays["set_cell"], about["n_joint"]),
+        _bests=arrays["bests"],
         unreached=tuple(_read_unreached(doubt) for doubt in about.get("unreached", ())),
         errors=about["errors"],
-        period=about["period"],
+        _period=about["period"],
         remarks=tuple(about["remarks"]),
         report=dict(about["report"]),
         kept=kept,
         interrupted=about["interrupted"],
         totals=arrays["totals"],
-        trace=arrays["trace"],
+        _trace=arrays["trace"],
         draw_sites=arrays["draw_sites"],
         draws=arrays["values"],
         energy=arrays["energy"],
-        best_x=arrays["best_x"],
-        pulse=arrays["pulse"] if "pulse" in arrays else np.zeros((0, 0)),
+        _best_x=arrays["best_x"],
+        _pulse=arrays["pulse"] if "pulse" in arrays else np.zeros((0, 0)),
         visit_times=arrays.get("visit_times", np.zeros(0)),
-        asked=arrays.get("asked"),
-        start_check=_read_start_check(about.get("look", "not needed")),
-        doubts=tuple(about.get("against", ())),
+        _asked=arrays.get("asked"),
+        _start_check=_read_start_check(about.get("look", "not needed")),
+        _doubts=tuple(about.get("against", ())),
         task=about.get("task", "MAR"),
         accuracy=about.get("accuracy"),
         check=Check(**about["check"]) if "check" in about else None,
-        open=recorders,
-        blocks=blocks,
+        _open=recorders,
+        _blocks=blocks,
     )
 
 

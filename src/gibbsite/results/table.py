@@ -39,7 +39,7 @@ class SiteTable(Mapping[str, dict[Any, float]]):
     cells : float array
         One number per state, site by site; for ``binary`` one number per site, that of state 1.
     binary : bool
-        TapeLayout of the cells.
+        Layout of the cells.
     complement : bool
         For binary layouts: whether the number of state 0 is one minus that of state 1 (probabilities) or
         the same (standard errors).
@@ -102,6 +102,13 @@ class SiteTable(Mapping[str, dict[Any, float]]):
         shown = [f"{name!r}: {self[name]}" for name, _ in zip(self, range(3), strict=False)]
         more = ", ..." if len(self) > 3 else ""
         return f"SiteTable({{{', '.join(shown)}{more}}}, {len(self)} sites)"
+
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card
+        from gibbsite.results.html import marginals_table
+
+        counted = f"{len(self):,} site{'s' * (len(self) != 1)}"
+        return card("SiteTable", [counted], table=marginals_table(self, None, self.observed, self.complement))
 
     def is_number(self, site: str | int) -> bool:
         """Whether a site is a number, which has a mean and a standard deviation, and not one with states."""

@@ -81,6 +81,20 @@ class Tempering:
 
     kept: dict[str, Array]
 
+    def __repr__(self) -> str:
+        trips = int(self.round_trips.sum())
+        return (
+            f"Tempering({self.betas.size} rungs, {trips:,} round trips, swap rates {self.swap_rates.min():.2f} or more)"
+        )
+
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        swaps = [*(f"{rate:.2f}" for rate in self.swap_rates), ""]
+        rows = [(k, f"{beta:.4g}", swap) for k, (beta, swap) in enumerate(zip(self.betas, swaps, strict=True))]
+        about = f"{self.betas.size} rungs, {int(self.round_trips.sum()):,} round trips"
+        return card("Tempering", [about], table=grid(("rung", "beta", "swaps with the next rung"), rows))
+
     @property
     def betas(self) -> Floats:
         """Inverse temperatures of the rungs."""

@@ -1,8 +1,8 @@
 """Progress and interrupts of a run.
 
-Progress is a live line on a terminal, plain lines in a log, or nothing, always on stderr; runs that end
-within a second show nothing. The first Ctrl-C or SIGTERM ends a run after the current block, the second one
-stops it immediately.
+Progress is a live line on a terminal, a bar in a notebook, plain lines in a log, or nothing. Terminals and
+logs get it on stderr. Runs that end within a second show nothing. The first Ctrl-C or SIGTERM ends a run
+after the current block, the second one stops it immediately.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Protocol
 
+from gibbsite._common.html import escape
 from gibbsite._common.wording import argument, escaped
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 
 _QUIET_SECONDS = 1.0  # shorter runs show nothing
 _LOG_SECONDS = 10.0  # between two lines in a log
+_BAR_SECONDS = 0.2  # between two states of the bar in a notebook
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,71 @@ class Live:
             self.bar.stop()
 
 
+@dataclass
+class Notebook:
+    """A bar below the cell of a notebook that is being run, which is renewed in place.
+
+    ``display`` shows an object and returns its handle, as that of IPython does.
+    """
+
+    display: Callable[..., Any]
+    handle: Any = None
+    bar: str = ""
+    messages: list[str] = field(default_factory=list)
+    last: float = 0.0
+
+    def show(self, status: Status) -> None:
+        """Renew the bar; the first comes after a second."""
+        if status.seconds < _QUIET_SECONDS or status.seconds - self.last < _BAR_SECONDS:
+            return
+        self.last = status.seconds
+        self.bar = f'<progress max="1" value="{status.fraction:.3f}"></progress> {escape(status.text())}'
+        self._renew()
+
+    def say(self, message: str) -> None:
+        """Show a message above the bar."""
+        self.messages.append(escape(message))
+        self._renew()
+
+    def close(self) -> None:
+        """Take the bar away; messages stay."""
+        if self.bar:
+            self.bar = ""
+            self._renew()
+
+    def _renew(self) -> None:
+        shown = _Html("".join(f"<div>{line}</div>" for line in (*self.messages, self.bar) if line))
+        if self.handle is None:
+            self.handle = self.display(shown, display_id=True)
+        else:
+            self.handle.update(shown)
+
+
+@dataclass
+class _Html:
+    """A piece of HTML."""
+
+    text: str
+
+    def _repr_html_(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return ""
+
+
+def _notebook_display() -> Callable[..., Any] | None:
+    """Return the function that shows objects in a notebook; None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if not hasattr(shell, "kernel"):  # a terminal
+        return None
+    from IPython.display import display
+
+    found: Callable[..., Any] = display
+    return found
+
+
 def name_kernel(kernel: object | None) -> str:
     """Return how messages name a kernel, or the one that a model is given by default.
 
@@ -182,8 +249,8 @@ def name_kernel(kernel: object | None) -> str:
 def choose_progress(progress: Any, first: float | None = None) -> Progress:
     """Turn the ``progress`` argument into a display.
 
-    None: live on a terminal, lines elsewhere; True: the same; False: silent; a function: called with every
-    :class:`Status`. ``first`` is the number of seconds before the first line in a log.
+    None: live on a terminal and in a notebook, lines elsewhere; True: the same; False: silent; a function: called
+    with every :class:`Status`. ``first`` is the number of seconds before the first line in a log.
 
     Examples
     --------
@@ -197,11 +264,11 @@ def choose_progress(progress: Any, first: float | None = None) -> Progress:
     if progress is False:
         return Silent()
     if progress is None or progress is True:
-        return (
-            Live()
-            if sys.stderr is not None and sys.stderr.isatty()
-            else Lines(0.0 if first is None else first - _LOG_SECONDS)
-        )
+        if (display := _notebook_display()) is not None:
+            return Notebook(display)
+        if sys.stderr is not None and sys.stderr.isatty():
+            return Live()
+        return Lines(0.0 if first is None else first - _LOG_SECONDS)
     if callable(progress):
         return Callback(progress)
     raise ArgumentError(f"{argument('progress')} must be True, False, None or a function, got {progress!r}.")

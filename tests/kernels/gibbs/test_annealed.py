@@ -179,7 +179,7 @@ def test_a_run_is_as_long_as_its_schedule() -> None:
     assert gs.sample(model, gs.AnnealedGibbs([1, 0.5, 0]), seconds=60, rng=1, progress=False).n_draws == 3
     longer = gs.sample(model, gs.AnnealedGibbs(sweeps=7), sweeps=20, warmup=2, rng=1, progress=False)
     assert (longer.n_draws, longer.warmup) == (20, 2)
-    assert (longer.bests >= result.bests).all()
+    assert (longer._bests >= result._bests).all()
 
 
 def test_only_the_best_state_and_energies_are_recorded() -> None:
@@ -200,7 +200,7 @@ def test_chains_that_found_different_states_have_not_converged() -> None:
         result = gs.sample(glass, gs.AnnealedGibbs([0.0], None), sweeps=20, rng=2, progress=False)
     assert result.diagnostics.found == 1
     assert "found by 1 of 4 chains" in result.diagnostics.line()
-    assert len(result.bests) == 4
+    assert len(result._bests) == 4
 
 
 def test_two_runs_are_equal() -> None:

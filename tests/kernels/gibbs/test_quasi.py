@@ -142,7 +142,7 @@ def test_a_run_is_a_whole_period(
     result = sample(PAIR, kernel, **given)
     plan = {"name": "QuasiGibbs", "m": m, "table": kernel.table, "visits": visits}
     assert result.plan.kernel == plan
-    assert result.n_draws == result.period == draws
+    assert result.n_draws == result._period == draws
     assert not any("period" in reason for reason in result.diagnostics.reasons)
 
 
@@ -181,7 +181,7 @@ def test_more_columns_than_numbers_are_refused() -> None:
 
 def test_a_run_that_was_cut_short_says_so() -> None:
     result = sample(PAIR, gs.kernels.QuasiGibbs(m=20), seconds=1e-6)
-    assert result.n_draws < result.period == 2**20
+    assert result.n_draws < result._period == 2**20
     assert not result.diagnostics.converged
     said = f"over 1,048,576 draws, and {result.n_draws:,} were made"
     assert any(said in reason and "no gain" in reason for reason in result.diagnostics.reasons)
@@ -216,7 +216,7 @@ def test_two_variables_are_known_better_than_by_gibbs(table: str) -> None:
     squares = []
     for kernel in (gs.Gibbs(), gs.kernels.QuasiGibbs(m, table)):
         result = sample(model, kernel, sweeps=2**m, chains=100, record=gs.recorders.Joint([("a", "b")]))
-        squares.append(np.mean(np.abs(result.totals[:, result.n_marginal :] / result.n_draws - law).sum(axis=1) ** 2))
+        squares.append(np.mean(np.abs(result.totals[:, result._n_marginal :] / result.n_draws - law).sum(axis=1) ** 2))
     assert squares[0] > 2.0**2 * squares[1]
 
 

@@ -224,6 +224,6 @@ def test_plots_of_angles(near_a_turn: gs.Result, tmp_path: Path) -> None:
     for plot in (gs.plot_marginals, gs.plot_trace, gs.plot_convergence):
         assert plot(plain).size
         assert plot(near_a_turn).size
-    means = plain.batch_means(0)
+    means = plain._batch_means(0)
     assert gap(float(means.mean()), plain.marginals["0"]["mean"]) < 1e-6
-    assert plain.batch_means(1).mean() == pytest.approx(plain.marginals["0"]["resultant"], rel=1e-6)
+    assert plain._batch_means(1).mean() == pytest.approx(plain.marginals["0"]["resultant"], rel=1e-6)

@@ -113,7 +113,7 @@ def test_trace_without_draws_shows_batches(grid: gs.Result):
     lines = figure.axes[0].lines
     assert len(lines) == grid.chains + 1
     site = int(titles(figure)[0].split()[0].removeprefix("P("))
-    assert np.array_equal(lines[0].get_ydata(), grid.trace[0, :, site])
+    assert np.array_equal(lines[0].get_ydata(), grid._trace[0, :, site])
     assert titles(plot_trace(grid, sites=[7, "9"])) == ["P(7 = 1)", "P(9 = 1)"]
 
 
@@ -250,16 +250,16 @@ def test_traces_of_numbers(numbers: gs.Result, moments: gs.Result):
     assert np.array_equal(line.get_ydata(), numbers.draws[0, :, 0])
     assert [title.split(",")[0] for title in titles(plot_trace(moments))] == ["mean of u", "mean of v"]
     drawn = plot_trace(moments).axes[0].lines[0].get_ydata()
-    assert np.array_equal(drawn, moments.trace[0, :, 0])
+    assert np.array_equal(drawn, moments._trace[0, :, 0])
 
 
 def test_convergence_of_numbers_shows_the_worst(numbers: gs.Result):
     assert any("R-hat of 4 moments" in title for title in titles(plot_convergence(numbers)))
-    apart = numbers.trace.copy()
+    apart = numbers._trace.copy()
     # half of the chains are elsewhere, by 40
     apart[:2, :, 1] += 80.0 * apart[:2, :, 0] + 1600.0
     apart[:2, :, 0] += 40.0
-    stuck = replace(numbers, trace=apart, totals=apart.sum(axis=1) * numbers.length)
+    stuck = replace(numbers, _trace=apart, totals=apart.sum(axis=1) * numbers._length)
     shown = titles(plot_convergence(stuck))
     assert " of u " in shown[0]
     running = plot_convergence(stuck).axes[0]
@@ -345,18 +345,18 @@ def test_convergence_says_the_verdict(full: gs.Result):
     good = plot_convergence(full)
     assert good.get_suptitle().startswith("converged")
     assert len(good.axes) == 5  # three sites and two distributions
-    apart = np.zeros_like(full.trace)
+    apart = np.zeros_like(full._trace)
     apart[:2, :, :2], apart[2:, :, :2] = (0.0, 1.0), (1.0, 0.0)
-    stuck = replace(full, trace=apart, totals=apart.sum(axis=1, dtype=float) * full.length)
+    stuck = replace(full, _trace=apart, totals=apart.sum(axis=1, dtype=float) * full._length)
     bad = plot_convergence(stuck)
     assert bad.get_suptitle().startswith("NOT CONVERGED")
     assert any("2 infinite" in text.get_text() for text in bad.axes[-2].texts)
 
 
 def test_convergence_when_no_state_is_in_doubt(full: gs.Result):
-    sure = np.zeros_like(full.trace)
+    sure = np.zeros_like(full._trace)
     sure[:, :, [0, 2, 5]] = 1.0
-    result = replace(full, trace=sure, totals=sure.sum(axis=1, dtype=float) * full.length)
+    result = replace(full, _trace=sure, totals=sure.sum(axis=1, dtype=float) * full._length)
     assert len(plot_convergence(result).axes) == 2
 
 

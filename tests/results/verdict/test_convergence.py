@@ -244,7 +244,7 @@ def test_counted_marginals_have_the_rhat_of_their_draws():
     model = gs.FactorGraph({"a": 2, "b": 3}, [(("a", "b"), [[4, 1, 2], [1, 2, 3]])])
     record = [gs.Marginals(rao_blackwell=False), gs.Draws()]
     result = sample(model, sweeps=300, record=record)
-    assert result.length == 1
+    assert result._length == 1
     for code in range(3):
         draws = (result.draws[:, :, 1] == code).astype(float)
         assert result.marginals["b"][code] == pytest.approx(draws.mean())

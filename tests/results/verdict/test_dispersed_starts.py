@@ -89,10 +89,10 @@ def test_it_is_reproducible_and_is_saved(tmp_path: Path) -> None:
     model = two_modes()
     start = dict.fromkeys(model.sites, 0)
     first, second = (sample(model, start=start, threads=threads) for threads in (1, 3))
-    assert first.start_check == second.start_check
+    assert first._start_check == second._start_check
     first.save(tmp_path / "run.npz")
     again = gs.load(tmp_path / "run.npz")
-    assert again.start_check == first.start_check
+    assert again._start_check == first._start_check
     assert again.diagnostics == first.diagnostics
 
 
@@ -382,7 +382,7 @@ def test_early_stops_need_round_trips() -> None:
     answer = sample(
         slow, sweeps=20000, criteria=gs.Criteria(accuracy=0.99)
     )  # crossings are rare: small errors are not enough
-    trips = count_round_trips(answer.pulse)
+    trips = count_round_trips(answer._pulse)
     assert trips is None or trips >= 10 or answer.n_draws == 20000
 
 

@@ -43,12 +43,12 @@ def sample_by(executor: Any, model: Any, **how: Any) -> gs.Result:
         return sample(model, **how, on=Client())
 
 
-RECORDED = ("totals", "trace", "draw_sites", "draws", "energy", "bests", "best_x", "pulse")
+RECORDED = ("totals", "_trace", "draw_sites", "draws", "energy", "_bests", "_best_x", "_pulse")
 
 
 def same(one: gs.Result, other: gs.Result) -> bool:
     """Tell whether everything that was recorded, and the verdict, is the same, byte by byte."""
-    blocks = zip(one.blocks, other.blocks, strict=True)
+    blocks = zip(one._blocks, other._blocks, strict=True)
     kept = [(one.kept[name], other.kept[name]) for name in one.kept.keys() | other.kept.keys()]
     pairs = [(getattr(one, name), getattr(other, name)) for name in RECORDED] + [*blocks, *kept]
     return one.diagnostics.line() == other.diagnostics.line() and all(

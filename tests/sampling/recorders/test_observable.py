@@ -211,7 +211,7 @@ def test_threads_checkpoints_and_files_change_nothing(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     gs.sample(MODEL, sweeps=150, warmup=40, threads=1, checkpoint=path, **given)
     resumed = gs.sample(MODEL, sweeps=400, warmup=40, threads=1, checkpoint=gs.Checkpoint(path, resume=True), **given)
-    for a, b in zip(whole.blocks, resumed.blocks, strict=True):
+    for a, b in zip(whole._blocks, resumed._blocks, strict=True):
         pair = [gs.recorders.observable.read_bins(rows[0]) for rows in (a, b)]
         assert all(np.array_equal(p, q) for p, q in zip(pair[0][:-1], pair[1][:-1], strict=True))
     assert np.array_equal(whole.observables["u"].series, resumed.observables["u"].series)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
+from gibbsite._common.notice import warn_user
 from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.compiled import units
 from gibbsite.applications.bugs.compiled.machine import ADD_UP, MEASURE, Chain, call, flat_tables, static_book
@@ -162,7 +162,7 @@ def draw_start(model: BugsModel, given: dict[str, Floats], rng: np.random.Genera
 def _put(model: BugsModel, values: Floats, name: str, array: Floats) -> None:
     """Write initial values to their places."""
     if name not in model.assembly.offset:
-        warnings.warn(f"the initial value of {name!r} is not used: the model has no such variable", stacklevel=4)
+        warn_user(f"the initial value of {name!r} is not used: the model has no such variable")
         return
     shape = model.assembly.values.arrays[name].shape
     if array.shape != shape and not (array.size == 1 and int(np.prod(shape)) == 1):

@@ -6,12 +6,12 @@ separated by spaces, as of the CoNLL shared tasks, have the label last. ``-DOCST
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.notice import warn_user
 from gibbsite.applications.entities.documents import Document, Sentence
 from gibbsite.errors import ArgumentError, FormatError
 from gibbsite.formats.parsing.text import PathLike, load, shortened
@@ -138,11 +138,9 @@ def _judge_faults(sentences: list[Sentence], name: str, scheme: str) -> None:
     line = sentence.line + at
     if scheme != "bio" or len(faults) > _RARE * len(sentences) or "neither" in said:
         raise FormatError(f"{said}; correct the label, or name the scheme.", name, line)
-    warnings.warn(
+    warn_user(
         f"{name}:{line}: {said}; {len(faults)} of {len(sentences):,} sentences break BIO; such a label is "
-        "taken for the beginning of an entity.",
-        UserWarning,
-        stacklevel=5,
+        "taken for the beginning of an entity."
     )
 
 

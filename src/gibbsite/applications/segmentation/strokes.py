@@ -8,12 +8,12 @@ painted on; black or white, whichever covers more.
 from __future__ import annotations
 
 import re
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gibbsite._common.arrays import Array, Bytes, Ints16, Ints32
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import argument
 from gibbsite.applications.segmentation.rendering import MOST_LABELS, Legend, make_legend
 from gibbsite.errors import ArgumentError, ModelError
@@ -107,11 +107,9 @@ def _number(codes: Array, coloured: int | None) -> Strokes:
     if coloured and len(values) > _FEW:
         plain = counts >= max(2, _PLAIN * counts.sum())
         if plain.sum() >= 2 and not plain.all():
-            warnings.warn(
+            warn_user(
                 f"the scribbles have {len(values):,} colours; {len(values) - plain.sum():,} of them cover "
-                "less than 1 % each and are taken for soft edges of a brush. Draw with a hard one.",
-                UserWarning,
-                stacklevel=4,
+                "less than 1 % each and are taken for soft edges of a brush. Draw with a hard one."
             )
             values = values[plain]
     if len(values) < 2:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.notice import warn_user
 from gibbsite._common.reals import read_real
 from gibbsite._common.wording import argument, site_name
 from gibbsite.errors import ArgumentError, IncompatibleError, ModelError
@@ -56,7 +56,7 @@ def from_networkx(G: Any, weight: str = "weight", bias: str = "bias") -> FactorG
     without = _check_attribute(weight, "weight", "edge", [data for *_, data in G.edges(data=True)])
     if without and weight != "weight":
         many = f"{without} of {G.number_of_edges()} edges"
-        warnings.warn(f"{many} have no attribute {weight!r} and get the coupling 1.0.", stacklevel=2)
+        warn_user(f"{many} have no attribute {weight!r} and get the coupling 1.0.")
     fields = np.empty(len(index))
     for node, value in G.nodes(data=bias, default=0.0):
         fields[index[node]] = _number(value, bias, f"node {node!r}")

@@ -8,13 +8,13 @@ from __future__ import annotations
 import heapq
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import escaped
 from gibbsite.errors import FormatError
 from gibbsite.formats.network import MOST_MEMBERS, Table, build_network, read_table
@@ -105,7 +105,7 @@ def _tell(source: Source, what: str, names: Iterable[str]) -> None:
     listed = list(names)
     if listed:
         text = ", ".join(listed[:_MOST_NAMES]) + (", ..." if len(listed) > _MOST_NAMES else "")
-        warnings.warn(escaped(shortened(f"{source.name}: the nodes {text} {what}.")), stacklevel=2)
+        warn_user(escaped(shortened(f"{source.name}: the nodes {text} {what}.")))
 
 
 # ---- writing

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +26,7 @@ import numpy as np
 
 from gibbsite._common.arguments import check_integer, check_iteration, check_seconds, checked, is_number
 from gibbsite._common.arrays import Ints
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import announcing, interpreted
 from gibbsite.errors import ArgumentError, ConvergenceWarning, SupportError
@@ -155,7 +155,7 @@ def belief_propagation(
         show.close()
     if result.reasons:
         reasons = " ".join(result.reasons)
-        warnings.warn(f"Belief propagation has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
+        warn_user(f"Belief propagation has not converged: {reasons}", ConvergenceWarning)
     return result
 
 

@@ -10,7 +10,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from gibbsite._common.arguments import check_integer, checked, read_integers
 from gibbsite._common.arrays import Floats, Ints
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import Text, argument, part
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError, ConvergenceWarning, IncompatibleError
@@ -311,11 +311,10 @@ def couple(
 
 def _warned(found: Coupling) -> Coupling:
     if found.met < found.pairs:
-        warnings.warn(
+        warn_user(
             f"{found.line()}: the chains are coupled too weakly, or forget their start slowly; there is no "
             "bound below one.",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from gibbsite._common.arguments import check_integer, check_seconds, checked, read_query
 from gibbsite._common.arrays import Array, Bools
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
 from gibbsite.errors import ArgumentError, ConvergenceWarning
@@ -167,7 +167,7 @@ def sample_weighted(
     )
     if not result.converged:
         reasons = " ".join(result.reasons)
-        warnings.warn(f"The weighted draws have not converged: {reasons}", ConvergenceWarning, stacklevel=2)
+        warn_user(f"The weighted draws have not converged: {reasons}", ConvergenceWarning)
     return result
 
 

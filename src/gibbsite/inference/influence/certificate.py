@@ -128,6 +128,11 @@ class Certificate:
     def __repr__(self) -> str:
         return f"Certificate({self.statement})"
 
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card
+
+        return card("Certificate", [self.statement], good=self.reached and not self.vacuous)
+
 
 def _number(value: float) -> float | None:
     """Return None for infinity, which JSON lacks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
 
 INTERVALS = ("bernstein", "student")
+
+
+_SHOWN = 10  # sites in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +81,20 @@ class ShortRuns:
 
     def __repr__(self) -> str:
         return f"ShortRuns({self.statement})"
+
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        names = list(islice(self.marginals, _SHOWN))
+        rows = [
+            (name, label, f"{p:.4f}", f"{self.low[name][label]:.4f} to {self.high[name][label]:.4f}", f"{bias:.2g}")
+            for name in names
+            for label, p in self.marginals[name].items()
+            for bias in [self.bias[name]]
+        ]
+        heads = ("site", "state", "probability", "interval", "bias at most")
+        about = f"{self.runs:,} runs of {self.steps:,} steps, {self.confidence:.3g} confidence"
+        return card("ShortRuns", [about], table=grid(heads, rows, len(self.marginals) - len(names), "sites"))
 
 
 @checked

@@ -143,6 +143,13 @@ class Influence:
     def __repr__(self) -> str:
         return f"Influence({self.n_sites} sites, {self.value.size} entries, {self.norms})"
 
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        rows = [(name.replace("_", " "), f"{norm:.4g}") for name, norm in self.norms._asdict().items()]
+        about = f"{self.n_sites:,} sites, {self.value.size:,} entries"
+        return card("Influence", [about, self.statement], table=grid(("norm", "at most"), rows))
+
 
 @checked
 def read_influence(given: Any, n_sites: int, most: float = 1.0) -> Influence:

@@ -110,6 +110,20 @@ class DogsScan(FixedOrder):
             f"{bound} for {self.targets.size} targets)"
         )
 
+    def _repr_html_(self) -> str:
+        from gibbsite._common.html import card, grid
+
+        visits = np.bincount(self.order, minlength=self.n_sites)
+        rows = [
+            ("steps", f"{len(self.order):,}"),
+            ("sites visited", f"{np.count_nonzero(visits):,} of {self.n_sites:,}"),
+            ("most visits of a site", f"{visits.max(initial=0):,}"),
+            ("targets", f"{self.targets.size:,}"),
+            ("bias at most", _bound_text(self.variation)),
+            ("bias of the initial scan at most", _bound_text(self.input_variation)),
+        ]
+        return card("DogsScan", table=grid(("", ""), rows))
+
 
 def read_stored(about: dict[str, Any], archive: Archive) -> DogsScan:
     """Return the scan that a header and its arrays describe."""
@@ -141,6 +155,10 @@ def read_stored(about: dict[str, Any], archive: Archive) -> DogsScan:
 SEARCHES = ("bisection", "doubling", "none")
 _LONGEST = 2**24  # steps of a search without a limit
 _MOST_STEPS = 2**31 - 1
+
+
+def _bound_text(bound: float) -> str:
+    return f"{bound:.4g}" if np.isfinite(bound) else "not known"
 
 
 class Improved(NamedTuple):

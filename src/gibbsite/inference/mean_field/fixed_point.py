@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +25,7 @@ import numpy as np
 
 from gibbsite._common.arguments import check_integer, check_iteration, check_seconds, checked, describe
 from gibbsite._common.arrays import Floats
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import argument, unknown
 from gibbsite._numba.jit import announcing, interpreted
 from gibbsite.errors import ArgumentError, ConvergenceWarning
@@ -284,7 +284,7 @@ def mean_field(
         show.close()
     if result.reasons:
         reasons = " ".join(result.reasons)
-        warnings.warn(f"Mean field has not converged: {reasons}", ConvergenceWarning, stacklevel=2)
+        warn_user(f"Mean field has not converged: {reasons}", ConvergenceWarning)
     return result
 
 

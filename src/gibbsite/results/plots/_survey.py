@@ -107,7 +107,8 @@ def _draw_histogram(axes: Axes, table: SiteTable, p: Floats) -> None:
     two = p.shape[1] == 2
     values = p[:, 1] if two else p.max(axis=1)
     low, high = float(values.min()), float(values.max())
-    axes.hist(values, np.linspace(low, max(high, low + 1e-6), 81).tolist(), color=COLORS[0], alpha=0.85)
+    edges = int(np.clip(np.sqrt(len(values)), 10, 80)) + 1
+    axes.hist(values, np.linspace(low, max(high, low + 1e-6), edges).tolist(), color=COLORS[0], alpha=0.85)
     state = f"state {_state_name(table, 1)}" if two else "the most probable state"
     tidy(axes, f"{len(p):,} sites", f"probability of {state}", "sites")
     axes.locator_params(axis="x", nbins=5)

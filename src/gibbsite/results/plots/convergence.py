@@ -78,7 +78,7 @@ def plot_convergence(
     judged = np.flatnonzero(material)
     # Of two states the second says the same again, so each site appears once.
     order = judged[np.lexsort((ess[judged], -rhat[judged]))]
-    shown = _first_of_each_site(result, order, 4 if result.trace.shape[1] else 0)
+    shown = _first_of_each_site(result, order, 4 if result._trace.shape[1] else 0)
     place = new_figure(10.0, 5.2, path, figure)
     before = len(place.axes)
     verdict = result.diagnostics
@@ -102,12 +102,12 @@ def plot_convergence(
 
 def _kinds_of_cells(result: Result) -> str:
     moments = len(result._moment_cells)
-    return "states" if not moments else "moments" if moments == result.n_marginal else "quantities"
+    return "states" if not moments else "moments" if moments == result._n_marginal else "quantities"
 
 
 def _first_of_each_site(result: Result, order: Positions, most: int) -> Positions:
     """Return the first cells of ``order`` that belong to different sites."""
-    if result.binary:
+    if result._binary:
         return order[:most]
     last = np.cumsum(result.domains.cards, dtype=np.int64)
     candidates = order[: 1000 * most]
@@ -116,18 +116,18 @@ def _first_of_each_site(result: Result, order: Positions, most: int) -> Position
 
 
 def _draw_running_mean(axes: Axes, result: Result, cell: int) -> None:
-    batches = result.trace.shape[1]
+    batches = result._trace.shape[1]
     count = np.arange(1, batches + 1)
-    draws = count * result.length
-    trace = result.batch_means(cell).astype(float)
+    draws = count * result._length
+    trace = result._batch_means(cell).astype(float)
     running = np.cumsum(trace, axis=1) / count
     lowest, highest = (-np.inf, np.inf) if cell in result._moment_cells else (0.0, 1.0)
     of = "mean"
     if cell - 1 in result._circular:
         of = "resultant"
-    elif cell - 1 in result.number_cells:  # squares of a number: its standard deviation is shown
+    elif cell - 1 in result._number_cells:  # squares of a number: its standard deviation is shown
         lowest, of = 0.0, "sd"
-        values = result.trace[:, :, cell - 1].astype(float)
+        values = result._trace[:, :, cell - 1].astype(float)
         means = np.cumsum(values, axis=1) / count
         running = np.sqrt(np.maximum(running - np.square(means), 0.0))
         center, sd = means[:, -1:], np.where(running[:, -1:] > 0, running[:, -1:], 1.0)
@@ -170,11 +170,16 @@ def _draw_rhat(axes: Axes, rhat: Floats, count: str) -> None:
 
 
 def _draw_ess(axes: Axes, ess: Floats, count: str) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     positive = np.maximum(ess, 1.0)
     low = min(float(positive.min(initial=ESS_LIMIT)), ESS_LIMIT) / 1.3
     high = max(float(positive.max(initial=ESS_LIMIT)), ESS_LIMIT) * 1.3
     axes.hist(positive, bins=np.geomspace(low, high, 41).tolist(), color=COLORS[0])
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100.0 * low else (1.0,)))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     title = f"Effective draws of {count}"
     _draw_limit(axes, ESS_LIMIT, title, "at least 400 is good", ess.size)
 

@@ -163,8 +163,13 @@ def plot_comparison(
     ends = [float(min(x.min(), y.min())), float(max(x.max(), y.max()))]
     axes.plot(ends, ends, color=FAINT, lw=0.9, zorder=1)
     axes.errorbar(x, y, xerr=2 * dx, yerr=2 * dy, fmt="o", ms=3.5, lw=0.9, color=COLORS[0], alpha=0.7)
+    span = max(ends[1] - ends[0], 1e-9)
+    labelled: list[tuple[float, float]] = []
     for row in found.worst[:_LABELLED]:
-        if abs(row.a - row.b) > 1e-9:
+        # a label takes about a third of the width
+        free = all(abs(row.a - a) > 0.35 * span or abs(row.b - b) > 0.04 * span for a, b in labelled)
+        if abs(row.a - row.b) > 1e-9 and free:
+            labelled.append((row.a, row.b))
             axes.annotate(
                 shorten(f"{row.site} = {row.state}", 22),
                 (row.a, row.b),

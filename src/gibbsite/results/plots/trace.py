@@ -97,7 +97,7 @@ def plot_trace(
     else:
         shown = _worst_sites(result)
     unseen = [site for site in shown if site not in drawn]
-    if unseen and not (result.n_marginal and result.trace.shape[1]):
+    if unseen and not (result._n_marginal and result._trace.shape[1]):
         raise ArgumentError(
             f"Site {result.domains.names[unseen[0]]!r} has no trace; record gs.Marginals() or gs.Draws."
         )
@@ -124,7 +124,7 @@ def plot_trace(
 
 
 def _worst_sites(result: Result) -> list[int]:
-    if not (result.n_marginal and result.trace.shape[1]):
+    if not (result._n_marginal and result._trace.shape[1]):
         return []
     worst = np.nan_to_num(result.rhat.to_array().max(axis=1), nan=0.0, posinf=np.inf)
     return sorted(int(site) for site in np.argsort(-worst, kind="stable")[:_TRACES])
@@ -155,18 +155,18 @@ def _draw_states(axes: Axes, result: Result, site: int, codes: Array) -> None:
 
 def _draw_batches(axes: Axes, result: Result, site: int) -> None:
     cell = site
-    if not result.binary:
+    if not result._binary:
         first = int(np.sum(result.domains.cards[:site], dtype=np.int64))
         p = result.marginals.cells[first : first + int(result.domains.cards[site])]
         # the state that says most; of a number, its mean
         cell = first if result.domains.numbers[site] else first + int(np.argmin(np.abs(p - 0.5)))
-    at = (np.arange(result.trace.shape[1]) + 0.5) * result.length
-    means = result.batch_means(cell)
+    at = (np.arange(result._trace.shape[1]) + 0.5) * result._length
+    means = result._batch_means(cell)
     for chain in range(result.chains):
         color = COLORS[chain % len(COLORS)]
         axes.plot(at, means[chain], color=color, lw=0.8, alpha=0.8)
     axes.axhline(float(result.marginals.cells[cell]), color=INK, lw=0.8, ls=(0, (4, 3)))
-    batch = f", means of {result.length} draws" if result.length > 1 else ""
+    batch = f", means of {result._length} draws" if result._length > 1 else ""
     tidy(axes, cell_title(result, cell) + batch)
 
 

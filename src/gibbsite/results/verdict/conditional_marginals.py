@@ -72,7 +72,7 @@ def compare_given(recording: Recording, result: Result, parts: Parts | None, acc
         return None
     states = _draw_states(recording, result, min(many, _MOST))
     asked = np.zeros(graph.n_cells, np.bool_)
-    asked[result.asked_cells] = True
+    asked[result._asked_cells] = True
     wanted = np.zeros(graph.n_cells)  # standard errors that cover the differences
     for plan, sigmas in zip(plans, _SIGMAS, strict=True):
         averages = _average(recording, result, parts, plan, states, asked)

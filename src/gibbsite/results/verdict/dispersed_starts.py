@@ -274,7 +274,7 @@ class DispersedStarts:
     # ---- the comparison
 
     def _compare(self, result: Result, sweeps: float) -> StartCheck:
-        pick, kernel, series = self.pick, self.kernel, result.pulse
+        pick, kernel, series = self.pick, self.kernel, result._pulse
         cells = result.measure(pick)
         number = np.isin(np.arange(pick.size), cells.numbers)
         findings = compare_chains(
@@ -284,7 +284,7 @@ class DispersedStarts:
             float(sweeps),
             self._unrolled(result),
             self.sweeps // 2,
-            result.trace.shape[0] * result.trace.shape[1] if kernel is self.setup.kernel else 0,
+            result._trace.shape[0] * result._trace.shape[1] if kernel is self.setup.kernel else 0,
             number,
         )
         energy = compare_energies(series, self._log_potentials()) if series.size else ""

@@ -89,29 +89,30 @@ def make_result(recording: Recording) -> Result:
         domains=model.domains,
         evidence=model.evidence,
         evidence_labels=model.evidence_labels,
-        binary=setup.graph.binary,
-        n_marginal=record.n_marginal,
+        _binary=setup.graph.binary,
+        _n_marginal=record.n_marginal,
         n_draws=draws,
         warmup=recording.warmup,
         totals=totals,
-        means=means,
-        trace=np.stack([tape.trace[: counters[BATCHES]] for tape in tapes]),
-        length=int(counters[LENGTH]),
-        sets=JointSets(record.set_start, record.set_member, record.set_cell, record.n_joint),
+        _means=means,
+        _trace=np.stack([tape.trace[: counters[BATCHES]] for tape in tapes]),
+        _length=int(counters[LENGTH]),
+        _sets=JointSets(record.set_start, record.set_member, record.set_cell, record.n_joint),
         draw_sites=record.draw_sites,
         draws=np.stack([tape.values[:draws] for tape in tapes]),
         energy=np.stack([tape.energy[:draws] - setup.layout.log_offset for tape in tapes]),
-        bests=bests,
-        best_x=tapes[int(np.argmax(bests))].best_x if record.best else np.zeros(0, setup.graph.state_dtype),
+        _bests=bests,
+        _best_x=tapes[int(np.argmax(bests))].best_x if record.best else np.zeros(0, setup.graph.state_dtype),
         errors=errors,
         remarks=tuple(map(attrgetter("text"), setup.remarks)),
-        period=None if span is None else span // setup.plan.thin,
+        _period=None if span is None else span // setup.plan.thin,
         report=recording.report,
         kept=recording.kept,
         visit_times=np.zeros(0),
-        pulse=np.stack([tape.pulse[: -(-int(counters[BATCHES]) // PULSE)] for tape in tapes]) + setup.layout.log_offset,
-        open=(*map(itemgetter(0), record.open), *record.meetings),
-        blocks=(*map(np.stack, blocks), *recording.meetings),
+        _pulse=np.stack([tape.pulse[: -(-int(counters[BATCHES]) // PULSE)] for tape in tapes])
+        + setup.layout.log_offset,
+        _open=(*map(itemgetter(0), record.open), *record.meetings),
+        _blocks=(*map(np.stack, blocks), *recording.meetings),
         interrupted=recording.interrupted,
         seconds=recording.seconds,
     )
@@ -157,10 +158,10 @@ class Judge:
         verdict = first.diagnostics
         if not verdict.converged or verdict.mcse_max is None or verdict.mcse_max > self.error:
             return False
-        if first.start_check in UNCHECKED:
+        if first._start_check in UNCHECKED:
             return True
-        trips = count_round_trips(first.pulse)
-        if first.start_check != CROSSED and trips is not None and trips < _ROUND_TRIPS:
+        trips = count_round_trips(first._pulse)
+        if first._start_check != CROSSED and trips is not None and trips < _ROUND_TRIPS:
             return False
         if self._too_short(recording, first):
             return False
@@ -183,46 +184,46 @@ class Judge:
         first = self.first(recording)
         with catch_interrupt(lambda message: None) as flag:
             result = self._scrutinise(recording, first, lambda: flag.up)
-        return result.judged(interrupted=result.interrupted or flag.up, seconds=recording.seconds + clock() - arrived)
+        return result._judged(interrupted=result.interrupted or flag.up, seconds=recording.seconds + clock() - arrived)
 
     def first(self, recording: Recording) -> Result:
         """Return the result of a run before any check that takes time."""
         setup = recording.setup
         found = make_result(recording)
         if self.query is not None:
-            found = found.judged(asked=self.query)
+            found = found._judged(_asked=self.query)
         if isinstance(setup.kernel, Independent) and setup.kernel.independent(setup.graph):
-            return found.judged(start_check=INDEPENDENT if setup.record.conditional else COUNTED)
+            return found._judged(_start_check=INDEPENDENT if setup.record.conditional else COUNTED)
         doubts = setup.kernel.crossing_warnings(recording.memories) if isinstance(setup.kernel, Replicated) else None
         if doubts is not None:
-            return found.judged(start_check=CROSSED, doubts=doubts)
+            return found._judged(_start_check=CROSSED, _doubts=doubts)
         if setup.kernel.exact:
             return found
         from gibbsite.results.verdict.biased import find_bias
 
         against, remark = find_bias(recording, found)
         if against:
-            return found.judged(doubts=(against,))
-        return found.judged(remarks=(*found.remarks, remark)) if remark else found
+            return found._judged(_doubts=(against,))
+        return found._judged(remarks=(*found.remarks, remark)) if remark else found
 
     def _scrutinise(self, recording: Recording, first: Result, stop: Callable[[], bool]) -> Result:
         """Check a run: for states out of reach, against chains from other starts, against exact marginals.
 
         Each check is made only if no earlier one speaks against the run, and none if the draws are independent.
         """
-        if first.start_check in UNCHECKED:
+        if first._start_check in UNCHECKED:
             return first
         deadline = clock() + _PATIENCE * self.seconds - recording.seconds
         unreached = find_unreached(recording, first.totals, lambda: clock() >= deadline)
-        result = first.judged(unreached=unreached)
+        result = first._judged(unreached=unreached)
         verdict = result.diagnostics
         if not verdict.converged or verdict.figures["found"] is not None:  # found: judged by the best state
             return result
-        if verdict.figures["judged"] and result.start_check != CROSSED:  # nothing is judged if there are no free sites
+        if verdict.figures["judged"] and result._start_check != CROSSED:  # nothing is judged if there are no free sites
             if not self.wanted:
-                return result.judged(start_check="off")
+                return result._judged(_start_check="off")
             if self._settled(recording, result):
-                return result.judged(start_check=EXACT)
+                return result._judged(_start_check=EXACT)
             result = self._compare_with_other_starts(
                 recording, result, lambda needs: stop() or clock() + needs >= deadline
             )
@@ -235,29 +236,29 @@ class Judge:
         if self.examiner is None or self.examiner.setup is not recording.setup:
             from gibbsite.results.verdict.visits import Visits
 
-            asked = None if self.query is None else result.asked_cells
+            asked = None if self.query is None else result._asked_cells
             self.examiner = choose_examiner(recording, self.threads, asked)
             self.visits = Visits(recording.setup, self.threads, asked)
-        result = result.judged(start_check=self.examiner.examine(recording, result, late))
+        result = result._judged(_start_check=self.examiner.examine(recording, result, late))
         if not result.diagnostics.converged:
             return result
         times = self.visits.measure(recording, result, late)
-        return result.judged(start_check="no time") if times is None else result.judged(visit_times=times)
+        return result._judged(_start_check="no time") if times is None else result._judged(visit_times=times)
 
     def _compare_exactly(self, recording: Recording, result: Result) -> Result:
         """Compare a run with marginals that are known exactly, of parts of the model or given states of some sites."""
         known = self._known(recording)
         start_check = known.compare(result, self._accuracy(result))
         if start_check is not None:
-            return result.judged(start_check=start_check)
+            return result._judged(_start_check=start_check)
         from gibbsite.results.verdict.conditional_marginals import compare_given
 
         found = compare_given(recording, result, known.parts, self._accuracy(result))
         if found is None:
             return result
         if found.start_check is not None:
-            return result.judged(start_check=found.start_check)
-        return result.judged(visit_times=found.times)
+            return result._judged(_start_check=found.start_check)
+        return result._judged(visit_times=found.times)
 
     def _known(self, recording: Recording) -> KnownMarginals:
         """Return the exact marginals of the model, as far as they are cheap."""
@@ -316,7 +317,7 @@ def foresee(part: Recording) -> float:
     measured = 0.0
     for some in (1, _TELLING_CELLS):  # the first time, compiled functions are loaded
         began = clock()
-        measure_cells(first.totals[:, :some], first.trace[:, :, :some], first.n_draws, first.length)
+        measure_cells(first.totals[:, :some], first._trace[:, :, :some], first.n_draws, first._length)
         measured = clock() - began
     share = max(min(cells, _TELLING_CELLS), 1) / max(min(cells, MOST_JUDGED), 1)
     return float(took + measured / share)

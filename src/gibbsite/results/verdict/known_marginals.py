@@ -142,7 +142,7 @@ class KnownMarginals:
         """Tell whether nothing but marginals was recorded, and all are known and within four standard errors."""
         if self.parts is None or not self.setup.record.only_marginals or not is_tiny(self.setup):
             return False
-        pick = result.asked_cells
+        pick = result._asked_cells
         if not pick.size or not self.parts.known[pick].all():
             return False
         numbers = result.measure(pick)
@@ -162,7 +162,7 @@ class KnownMarginals:
         """
         if self.parts is None:
             return None
-        pick = result.asked_cells[self.parts.known[result.asked_cells]]
+        pick = result._asked_cells[self.parts.known[result._asked_cells]]
         if not pick.size:
             return None
         numbers, exact = result.measure(pick), self.parts.cells[pick]

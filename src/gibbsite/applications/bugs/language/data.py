@@ -7,13 +7,13 @@ import math
 import numbers
 import os
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats
+from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import escaped
 from gibbsite.applications.bugs.language.rdump import MOST, parse_dump
 from gibbsite.applications.bugs.language.tokens import KEYWORDS
@@ -95,7 +95,7 @@ def read_inits(source: Any, chains: int) -> list[Values]:
         found = [({name: value.copy() for name, value in values.items()}, ignored) for _ in range(chains)]
     ignored = sorted({name for _, names in found for name in names})
     if ignored:
-        warnings.warn(f"{', '.join(ignored)} are ignored: the seed of the run sets the random numbers.", stacklevel=2)
+        warn_user(f"{', '.join(ignored)} are ignored: the seed of the run sets the random numbers.")
     return [values for values, _ in found]
 
 
