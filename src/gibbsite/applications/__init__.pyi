@@ -3,6 +3,10 @@
 from gibbsite.applications import bugs as bugs
 from gibbsite.applications import entities as entities
 from gibbsite.applications import segmentation as segmentation
+from gibbsite.applications.collapsed.mixture import Clustering as Clustering
+from gibbsite.applications.collapsed.mixture import cluster_points as cluster_points
+from gibbsite.applications.collapsed.selection import Selection as Selection
+from gibbsite.applications.collapsed.selection import select_variables as select_variables
 from gibbsite.applications.denoising import Denoised as Denoised
 from gibbsite.applications.denoising import denoise as denoise
 from gibbsite.applications.dimod_sampler import DimodSampler as DimodSampler
