@@ -116,6 +116,13 @@ def _truth(compare: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: compare(*arguments).astype(float)
 
 
+def _equal(x: Any, y: Any) -> Array:
+    """Return whether numbers are equal up to rounding, as the evaluator compares them."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    same: Array = np.abs(x - y) <= 1e-14 * np.maximum(np.abs(x), np.abs(y))
+    return same
+
+
 _O = Operation
 _ONE: dict[str, tuple[Operation, Callable[..., Any]]] = {
     "neg": (_O.NEGATE, np.negative),
@@ -154,7 +161,7 @@ _TWO: dict[str, tuple[Operation, Callable[..., Any]]] = {
     "*": (_O.MULTIPLY, np.multiply),
     "/": (_O.DIVIDE, np.divide),
     "^": (_O.POWER, np.power),
-    "equals": (_O.EQUALS, _truth(np.equal)),
+    "equals": (_O.EQUALS, _truth(_equal)),
     ">": (_O.GREATER, _truth(np.greater)),
     ">=": (_O.AT_LEAST, _truth(np.greater_equal)),
     "<": (_O.LESS, _truth(np.less)),
@@ -176,7 +183,6 @@ SYNONYMS = {
     "pow": "^",
     "**": "^",
     "==": "equals",
-    "%/%": "/",
     "lgamma": "loggam",
     "lfactorial": "logfact",
     "asin": "arcsin",

@@ -70,7 +70,7 @@ def array_density(static: Ints, chain: Ints, rule: Integer, listed: bool, first:
         total, weights, found = 0.0, 0.0, 0.0
         for e in range(width):
             alpha, x = entry(v, index, place, relative, e), entry(v, index, target, entries, e)
-            if not alpha >= 0.0 or (alpha > 0.0 and not x > 0.0):
+            if not alpha >= 0.0 or (alpha > 0.0 and not x > 0.0) or (alpha == 0.0 and x != 0.0):
                 return -math.inf
             if alpha > 0.0:
                 found += (alpha - 1.0) * math.log(x) - math.lgamma(alpha)
@@ -84,7 +84,7 @@ def array_density(static: Ints, chain: Ints, rule: Integer, listed: bool, first:
             weights += entry(v, index, place, relative, e)
         for e in range(width):
             p, x = entry(v, index, place, relative, e) / weights, entry(v, index, target, entries, e)
-            if not (p >= 0.0 and x >= 0.0) or (p == 0.0 and x > 0.0):
+            if not (p >= 0.0 and x >= 0.0) or (p == 0.0 and x > 0.0) or x != math.floor(x):
                 return -math.inf
             if x > 0.0:
                 found += x * math.log(p) - math.lgamma(x + 1.0)
@@ -100,12 +100,20 @@ def array_density(static: Ints, chain: Ints, rule: Integer, listed: bool, first:
     if code == dist.NORMAL_MIXTURE:
         three = rules[row + THIRD]
         third, last = np.int64(r[slices[4 * three] * LANES + j]), slices[4 * three + 1]
-        x, found, total = r[rules[row + VALUE] * LANES + j], 0.0, 0.0
+        x, top, found, total = r[rules[row + VALUE] * LANES + j], -math.inf, 0.0, 0.0
         for e in range(size):
             tau, p = entry(v, index, second, other, e), entry(v, index, third, last, e)
-            found += p * math.sqrt(tau) * math.exp(-0.5 * tau * (x - entry(v, index, place, relative, e)) ** 2)
+            if not (tau > 0.0 and p >= 0.0):
+                return -math.inf
+            if p > 0.0:
+                top = max(top, -0.5 * tau * (x - entry(v, index, place, relative, e)) ** 2)
             total += p
-        return math.log(found / total) - 0.5 * _LOG_TWO_PI
+        for e in range(size):
+            tau, p = entry(v, index, second, other, e), entry(v, index, third, last, e)
+            if p > 0.0:
+                away = x - entry(v, index, place, relative, e)
+                found += p * math.sqrt(tau) * math.exp(-0.5 * tau * away * away - top)
+        return top + math.log(found / total) - 0.5 * _LOG_TWO_PI if total > 0.0 else -math.inf
     # normal and Student distributions of vectors: the quadratic form and the determinant
     square = width * width
     for e in range(square):
@@ -162,6 +170,8 @@ def _wishart(
 ) -> float:
     side = np.int64(math.sqrt(width) + 0.5)
     trace = 0.0
+    if not df > side - 1:
+        return -math.inf
     for e in range(width):
         trace += entry(v, index, place, relative, e) * entry(v, index, target, entries, e)
         work[e] = entry(v, index, target, entries, e)

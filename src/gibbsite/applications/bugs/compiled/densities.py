@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from gibbsite._numba.jit import Integer, called
 from gibbsite.applications.bugs import distributions as dist
-from gibbsite.applications.bugs.compiled.special import beta_cdf, gamma_cdf, log_beta, normal_cdf
+from gibbsite.applications.bugs.compiled.special import (
+    log_beta,
+    log_beta_tails,
+    log_complement,
+    log_gamma_tails,
+    log_normal_cdf,
+)
 
-_LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+_LOG_ROOT_TWO_PI, _LOG_TWO = 0.5 * math.log(2.0 * math.pi), math.log(2.0)
 _MOST_TERMS = 1_000_000  # of a sum over probabilities of a discrete distribution
 
 
@@ -150,76 +158,106 @@ def _hypergeometric(x: float, a: float, b: float, c: float, d: float) -> float:
 
 
 @called
-def distribution_function(code: Integer, x: float, a: float, b: float, c: float, d: float) -> float:
-    """Return the probability that a number is at most x."""
+def log_tails(code: Integer, x: float, a: float, b: float, c: float, d: float) -> tuple[float, float]:
+    """Return the logarithms of the probabilities that a number is at most x, and above it."""
+    if x == math.inf or x == -math.inf:
+        return (0.0, -math.inf) if x > 0.0 else (-math.inf, 0.0)
     if code == dist.NORMAL:
-        return normal_cdf((x - a) * math.sqrt(b))
-    if x == math.inf:
-        return 1.0
+        z = (x - a) * math.sqrt(b)
+        return log_normal_cdf(z), log_normal_cdf(-z)
     if code == dist.STUDENT:
         z = (x - a) * math.sqrt(b)
-        tail = 0.5 * beta_cdf(0.5 * c, 0.5, c / (c + z * z))
-        return 1.0 - tail if z > 0.0 else tail
+        # the larger argument of the beta distribution function is the one that is exact
+        if z * z < c:
+            above = log_beta_tails(0.5, 0.5 * c, z * z / (c + z * z))[1]
+        else:
+            above = log_beta_tails(0.5 * c, 0.5, c / (c + z * z))[0]
+        tail = above - _LOG_TWO
+        return (log_complement(tail), tail) if z > 0.0 else (tail, log_complement(tail))
     if code == dist.DOUBLE_EXPONENTIAL:
-        return 0.5 * math.exp(b * (x - a)) if x < a else 1.0 - 0.5 * math.exp(-b * (x - a))
+        tail = -_LOG_TWO - b * abs(x - a)
+        return (log_complement(tail), tail) if x > a else (tail, log_complement(tail))
     if code == dist.LOGISTIC:
-        return 1.0 / (1.0 + math.exp(-b * (x - a)))
+        z = b * (x - a)
+        smaller = -abs(z) - math.log1p(math.exp(-abs(z)))
+        larger = -math.log1p(math.exp(-abs(z)))
+        return (larger, smaller) if z > 0.0 else (smaller, larger)
     if code == dist.UNIFORM:
-        return min(1.0, max(0.0, (x - a) / (b - a)))
+        share = min(1.0, max(0.0, (x - a) / (b - a)))
+        return (math.log(share), math.log1p(-share))
     if x < 0.0 or (x == 0.0 and code < dist.BERNOULLI):
-        return 0.0
+        return -math.inf, 0.0
+    if code < dist.BERNOULLI:
+        return _positive_tails(code, x, a, b, c)
+    return _discrete_tails(code, np.floor(x), a, b, c, d)
+
+
+@called
+def _positive_tails(code: Integer, x: float, a: float, b: float, c: float) -> tuple[float, float]:
     if code == dist.LOGNORMAL:
-        return normal_cdf((math.log(x) - a) * math.sqrt(b))
+        z = (math.log(x) - a) * math.sqrt(b)
+        return log_normal_cdf(z), log_normal_cdf(-z)
     if code == dist.GAMMA:
-        return gamma_cdf(a, b * x)
+        return log_gamma_tails(a, b * x)
     if code == dist.CHI_SQUARED:
-        return gamma_cdf(0.5 * a, 0.5 * x)
+        return log_gamma_tails(0.5 * a, 0.5 * x)
     if code == dist.EXPONENTIAL:
-        return -math.expm1(-a * x)
+        return log_complement(-a * x), -a * x
     if code == dist.WEIBULL:
-        return -math.expm1(-b * x**a)
+        above = -b * x**a
+        return log_complement(above), above
     if code == dist.PARETO:
-        return 1.0 - (b / x) ** a if x > b else 0.0
+        above = a * math.log(b / x) if x > b else 0.0
+        return log_complement(above), above
     if code == dist.BETA:
-        return beta_cdf(a, b, x)
+        return log_beta_tails(a, b, x)
     if code == dist.F:
-        return beta_cdf(0.5 * a, 0.5 * b, a * x / (a * x + b))
+        if a * x < b:
+            return log_beta_tails(0.5 * a, 0.5 * b, a * x / (a * x + b))
+        above, below = log_beta_tails(0.5 * b, 0.5 * a, b / (a * x + b))
+        return below, above
     if code == dist.GENERALISED_GAMMA:
-        return gamma_cdf(a, (b * x) ** c)
+        return log_gamma_tails(a, (b * x) ** c)
+    return math.nan, math.nan
+
+
+@called
+def _discrete_tails(code: Integer, k: float, a: float, b: float, c: float, d: float) -> tuple[float, float]:
     if code == dist.POISSON:
-        return 1.0 - gamma_cdf(math.floor(x) + 1.0, a)
+        above, below = log_gamma_tails(k + 1.0, a)
+        return below, above
     if code == dist.BINOMIAL:
-        k = math.floor(x)
-        return 1.0 if k >= b else 1.0 - beta_cdf(k + 1.0, b - k, a)
+        if k >= b:
+            return 0.0, -math.inf
+        above, below = log_beta_tails(k + 1.0, b - k, a)
+        return below, above
     if code == dist.NEGATIVE_BINOMIAL:
-        return beta_cdf(b, math.floor(x) + 1.0, a)
-    total = 0.0
-    for k in range(int(min(math.floor(x), _MOST_TERMS)) + 1):
-        total += math.exp(_discrete(code, float(k), a, b, c, d))
-    return min(total, 1.0)
+        return log_beta_tails(b, k + 1.0, a) if b > 0.0 else (0.0, -math.inf)
+    if code == dist.GEOMETRIC:
+        above = _power(1.0 - a, k)
+        return log_complement(above), above
+    below, above = 0.0, 0.0  # sums over the finitely many values
+    last = 1.0 if code == dist.BERNOULLI else c
+    for value in range(int(min(last, _MOST_TERMS)) + 1):
+        term = math.exp(_discrete(code, float(value), a, b, c, d))
+        if value <= k:
+            below += term
+        else:
+            above += term
+    return math.log(below), math.log(above)
 
 
 @called
 def log_mass_between(
     code: Integer, low: float, high: float, a: float, b: float, c: float, d: float, discrete: bool
 ) -> float:
-    """Return the logarithm of the probability of the values from low to high."""
-    if code == dist.NORMAL:  # in the tail in which differences are exact
-        root = math.sqrt(b)
-        below, above = (low - a) * root, (high - a) * root
-        if below > 0.0:
-            below, above = -above, -below
-        mass = normal_cdf(above) - normal_cdf(below)
-        if mass > 0.0:
-            return math.log(mass)
-        if not above > below:
-            return -math.inf
-        # far in the tail: the density times the width of the part that matters
-        share = -math.expm1(above * (above - below))
-        return -0.5 * above * above - _LOG_ROOT_TWO_PI - math.log(-above) + math.log(share)
-    upper = 1.0 if high == math.inf else distribution_function(code, high, a, b, c, d)
-    if low == -math.inf:
-        lower = 0.0
-    else:
-        lower = distribution_function(code, math.ceil(low) - 1.0 if discrete else low, a, b, c, d)
-    return math.log(upper - lower) if upper > lower else -math.inf
+    """Return the logarithm of the probability of the values from low to high, from the tail that has less of it."""
+    if code == dist.FLAT:
+        return 0.0
+    if not low <= high:
+        return -math.inf
+    from_below, from_above = log_tails(code, np.ceil(low) - 1.0 if discrete else low, a, b, c, d)
+    to_below, to_above = log_tails(code, high, a, b, c, d)
+    if from_below < from_above:
+        return to_below + log_complement(from_below - to_below)
+    return from_above + log_complement(to_above - from_above)

@@ -8,7 +8,7 @@ from gibbsite._numba.jit import called
 
 _LARGEST_STEPS = 10_000
 _TINY = 1e-300
-_ROOT_HALF = math.sqrt(0.5)
+_ROOT_HALF, _LOG_TWO, _LOG_ROOT_TWO_PI = math.sqrt(0.5), math.log(2.0), 0.5 * math.log(2.0 * math.pi)
 # Coefficients of rational approximations of the normal quantile function (Wichura, 1988, algorithm AS 241).
 _CENTRE = (
     (
@@ -72,12 +72,36 @@ def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], r: float) 
 
 
 @called
-def gamma_cdf(a: float, x: float) -> float:
-    """Return the probability that a gamma number of shape a and rate 1 is at most x."""
+def log_complement(y: float) -> float:
+    """Return log(1 - exp(y)) for y <= 0."""
+    if y >= 0.0:
+        return -math.inf
+    return math.log(-math.expm1(y)) if y > -_LOG_TWO else math.log1p(-math.exp(y))
+
+
+@called
+def log_normal_cdf(x: float) -> float:
+    """Return the logarithm of the probability that a standard normal number is at most x."""
+    if x > 0.0:
+        return math.log1p(-0.5 * math.erfc(x * _ROOT_HALF))
+    if x > -36.0:
+        return math.log(0.5 * math.erfc(-x * _ROOT_HALF))
+    if x == -math.inf:
+        return -math.inf
+    total, term, square = 1.0, 1.0, 1.0 / (x * x)
+    for k in range(1, 12):  # the asymptotic series
+        term *= -(2.0 * k - 1.0) * square
+        total += term
+    return -0.5 * x * x - math.log(-x) - _LOG_ROOT_TWO_PI + math.log(total)
+
+
+@called
+def log_gamma_tails(a: float, x: float) -> tuple[float, float]:
+    """Return the log-probabilities that a gamma number of shape a and rate 1 is at most x, and above it."""
     if not x > 0.0:
-        return 0.0
+        return -math.inf, 0.0
     if x == math.inf:
-        return 1.0
+        return 0.0, -math.inf
     scale = a * math.log(x) - x - math.lgamma(a)
     if x < a + 1.0:  # the series
         term = 1.0 / a
@@ -88,7 +112,8 @@ def gamma_cdf(a: float, x: float) -> float:
             total += term
             if term < total * 1e-17:
                 break
-        return min(1.0, total * math.exp(scale))
+        below = min(0.0, math.log(total) + scale)
+        return below, log_complement(below)
     # the continued fraction, by the method of Lentz
     b = x + 1.0 - a
     c = 1.0 / _TINY
@@ -108,7 +133,8 @@ def gamma_cdf(a: float, x: float) -> float:
         h *= change
         if abs(change - 1.0) < 1e-16:
             break
-    return max(0.0, 1.0 - h * math.exp(scale))
+    above = min(0.0, math.log(h) + scale)
+    return log_complement(above), above
 
 
 @called
@@ -118,16 +144,18 @@ def log_beta(a: float, b: float) -> float:
 
 
 @called
-def beta_cdf(a: float, b: float, x: float) -> float:
-    """Return the probability that a beta number is at most x."""
+def log_beta_tails(a: float, b: float, x: float) -> tuple[float, float]:
+    """Return the log-probabilities that a beta number is at most x, and above it."""
     if not x > 0.0:
-        return 0.0
+        return -math.inf, 0.0
     if x >= 1.0:
-        return 1.0
-    front = math.exp(a * math.log(x) + b * math.log1p(-x) - log_beta(a, b))
+        return 0.0, -math.inf
+    front = a * math.log(x) + b * math.log1p(-x) - log_beta(a, b)
     if x < (a + 1.0) / (a + b + 2.0):
-        return front * _fraction(a, b, x) / a
-    return 1.0 - front * _fraction(b, a, 1.0 - x) / b
+        below = min(0.0, front + math.log(_fraction(a, b, x) / a))
+        return below, log_complement(below)
+    above = min(0.0, front + math.log(_fraction(b, a, 1.0 - x) / b))
+    return log_complement(above), above
 
 
 @called
