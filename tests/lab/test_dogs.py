@@ -206,3 +206,12 @@ def test_segmentation_finds_the_scan_of_the_paper_and_coupling_helps_where_error
         assert apart.mean() < arrays[f"{middle}, PLSA"].mean() / 4
     assert (arrays["error of regions"] <= arrays["error, drop"][:, 0]).all()
     assert {f"{scan}, seed {seed}" for scan in ("systematic", "DoGS") for seed in (1, 2)} < set(found.pictures)
+
+
+def test_a_scan_for_the_mentions_of_a_name_beats_systematic_sweeps_of_the_same_length() -> None:
+    found = findings("dogs-entities")
+    errors = {scan: found.arrays[f"error, {scan}"] for scan in ("systematic", "DoGS")}
+    half = found.settings["sweeps"].index(0.5)
+    assert errors["DoGS"][:, half].mean() < 0.2 * errors["systematic"][:, half].mean()
+    bounds = [found.arrays[f"bound, {scan}"] for scan in ("systematic", "DoGS")]
+    assert (bounds[1] <= bounds[0] + 1e-12).all()

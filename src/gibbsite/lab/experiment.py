@@ -58,6 +58,7 @@ NAMES = (
     "dogs-loose-bounds",
     "dogs-mle",
     "dogs-segmentation",
+    "dogs-entities",
     "poisson-potts",
     "poisson-spin",
     "poisson-mixture",
