@@ -1,4 +1,4 @@
-"""The command line: ``gibbsite infer | certify | scan | denoise | ner | segment | info | convert | ...``.
+"""The command line: ``gibbsite infer | certify | scan | bugs | denoise | ner | segment | info | convert | ...``.
 
 Data goes to stdout, messages and progress to stderr. Exit codes: 0 success, 1 failure, 2 bad arguments,
 3 bad model, or a file that cannot be read or written, 4 not converged (with ``--strict``), 5 too large,
@@ -29,6 +29,7 @@ _GROUPS = {
         "scan": "Optimise the order of updates for some sites (DoGS).",
     },
     "Models": {
+        "bugs": "Sample from a model in the BUGS language.",
         "info": "Describe a model and the cost of inference on it.",
         "convert": "Convert a model to another file format.",
     },

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gibbsite.results.result import Result
 
 Sites = Sequence[str | int] | str | int | None
+Probabilities = Sequence[float] | float
 QUARTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 # Between these percentiles a normal law has one standard deviation to both sides.
 _ONE_SD = (0.15865525393145707, 0.8413447460685429)
@@ -33,7 +34,7 @@ def find_quantiles(
     result: Result, sites: Sites, probabilities: Sequence[float] | float
 ) -> dict[str, dict[float, float]]:
     """Return quantiles by site and probability; see ``Result.quantiles``."""
-    names, draws = _draws(result, sites)
+    names, draws = recorded_numbers(result, sites)
     at = read_probabilities(probabilities)
     return _by_name(names, at, np.quantile(_pooled(draws), at, axis=0))
 
@@ -42,7 +43,7 @@ def find_quantile_errors(
     result: Result, sites: Sites, probabilities: Sequence[float] | float
 ) -> dict[str, dict[float, float]]:
     """Return standard errors of quantiles; see ``Result.quantiles_mcse`` for the method."""
-    names, draws = _draws(result, sites)
+    names, draws = recorded_numbers(result, sites)
     at = read_probabilities(probabilities)
     source = source_of_errors(result.errors, result.chains)
     if source == "draws":
@@ -56,7 +57,7 @@ def find_quantile_errors(
 
 def find_hdi(result: Result, sites: Sites, probability: float) -> dict[str, tuple[float, float]]:
     """Return the shortest interval that holds a share of the draws, by site."""
-    names, draws = _draws(result, sites)
+    names, draws = recorded_numbers(result, sites)
     (share,) = read_probabilities(probability)
     found = {}
     for k, name in enumerate(names):
@@ -100,8 +101,8 @@ def error_of_quantile(draws: Floats, p: float) -> Floats:
     return error
 
 
-def _draws(result: Result, sites: Sites) -> tuple[list[str], Floats]:
-    """Return names and draws (chains, draws, sites) of numbers."""
+def recorded_numbers(result: Result, sites: Sites) -> tuple[list[str], Floats]:
+    """Return names and draws (chains, draws, sites) of numbers, of all by default."""
     domains = result.domains
     drawn = result.draw_sites.tolist()
     real = domains.numbers

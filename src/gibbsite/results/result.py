@@ -16,7 +16,8 @@ from gibbsite._common.wording import argument, escaped
 from gibbsite.errors import ArgumentError
 from gibbsite.results.joint import pair_moments, pair_moments_mcse, recorded_pairs, sampled_joint
 from gibbsite.results.measured import Measured
-from gibbsite.results.quantiles import QUARTILES, find_hdi, find_quantile_errors, find_quantiles
+from gibbsite.results.quantiles import QUARTILES, Probabilities, Sites, find_hdi, find_quantile_errors, find_quantiles
+from gibbsite.results.statistics import SHOWN, find_statistics
 from gibbsite.results.table import SiteTable, observed_cells
 from gibbsite.results.verdict.convergence import MOST_JUDGED
 from gibbsite.results.wording import in_words
@@ -242,9 +243,7 @@ class Result(Measured):
         """Standard errors (m,) of the means of :attr:`pair_moments`."""
         return pair_moments_mcse(self)
 
-    def quantiles(
-        self, sites: Sequence[str | int] | str | int | None = None, probabilities: Sequence[float] | float = QUARTILES
-    ) -> dict[str, dict[float, float]]:
+    def quantiles(self, sites: Sites = None, probabilities: Probabilities = QUARTILES) -> dict[str, dict[float, float]]:
         """Return quantiles of numbers, from recorded draws of all chains.
 
         Those of angles are measured from the mean direction, half a turn to either side, so they may lie
@@ -279,7 +278,7 @@ class Result(Measured):
         return find_quantiles(self, sites, probabilities)
 
     def quantiles_mcse(
-        self, sites: Sequence[str | int] | str | int | None = None, probabilities: Sequence[float] | float = QUARTILES
+        self, sites: Sites = None, probabilities: Probabilities = QUARTILES
     ) -> dict[str, dict[float, float]]:
         """Return the standard errors of :meth:`quantiles`; NaN where nothing is known about errors.
 
@@ -298,9 +297,7 @@ class Result(Measured):
         """
         return find_quantile_errors(self, sites, probabilities)
 
-    def hdi(
-        self, sites: Sequence[str | int] | str | int | None = None, probability: float = 0.95
-    ) -> dict[str, tuple[float, float]]:
+    def hdi(self, sites: Sites = None, probability: float = 0.95) -> dict[str, tuple[float, float]]:
         """Return the highest-density interval of numbers: the shortest that holds that share of the draws.
 
         It is one interval also where a density has several peaks; of an angle it is the shortest arc, whose
@@ -333,6 +330,18 @@ class Result(Measured):
         [-1, 3]
         """
         return find_hdi(self, sites, probability)
+
+    def statistics(self, sites: Sites = None, probabilities: Probabilities = SHOWN) -> dict[str, dict[str, float]]:
+        """Return mean, sd, mcse, ess, R-hat of ranks and quantiles of numbers, from draws; see :meth:`quantiles`.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> result = gs.sample(gs.Gaussian([1.0], [[4.0]], names=["x"]), record="draws", rng=1, progress=False)
+        >>> list(result.statistics()["x"])
+        ['mean', 'sd', 'mcse', 'ess', 'rhat', 'q2.5', 'q50', 'q97.5']
+        """
+        return find_statistics(self, sites, probabilities)
 
     # ---- views
 
