@@ -136,6 +136,10 @@ def _tabulate(
     segment.add(reach.segment)
     first_all = reach.segment.shape[0]
     segment.add(everything)
+    deviance = network.assembly.offset.get("deviance", -1)
+    is_deviance = deviance >= 0 and network.owner[deviance] < 0 and np.isnan(network.start[deviance])
+    observed = network.observed() if is_deviance else everything[:0]
+    segment.add(observed)
     computed = np.flatnonzero((site >= 0) & ~network.unknown & np.isnan(network.start))
     unit = np.zeros((n + 1, units.UNIT_WIDTH), np.int64)
     widths: list[Floats] = []
@@ -199,7 +203,8 @@ def _tabulate(
     last[units.LISTS] = lists.add(computed)
     lists.add(site[computed])
     last[units.BEGIN], last[units.MIDDLE] = first_all, first_all + everything.shape[0]
-    last[units.END] = last[units.MIDDLE]
+    last[units.END] = last[units.MIDDLE] + observed.shape[0]
+    last[units.EXTRA_A] = deviance + 1 if is_deviance else 0
     biggest = max((each.targets.shape[1] for each in network.assembly.compiled), default=1)
     slices = int(tables.slices[:, 2].max(initial=1))
     return Derived(

@@ -56,6 +56,10 @@ class BugsModel(Model):
         values, rules = expand(program, read_values({} if data is None else data))
         self.text = text
         self.assembly = Assembly(values, rules)
+        wanted = [monitor] if isinstance(monitor, str) else list(monitor or ())
+        if "deviance" in wanted and "deviance" not in values.arrays:  # minus twice the log-likelihood of the data
+            values.declare("deviance", ())
+            self.assembly.place("deviance")
         tables, start = self.assembly.tables()
         self.network = Network(self.assembly, start)
         self.start_values = start
@@ -113,7 +117,8 @@ class BugsModel(Model):
             except (ValueError, IndexError):
                 raise ArgumentError(f"{name!r} is no element of {plain!r}, whose shape is {list(shape)}.") from None
         flat = np.atleast_1d(chosen).ravel(order="F")
-        varies = np.isnan(self.start_values[begin + flat]) & (self.network.owner[begin + flat] >= 0)
+        varies = np.isnan(self.start_values[begin + flat])
+        varies &= (self.network.owner[begin + flat] >= 0) | (plain == "deviance")
         if not varies.any():
             raise ArgumentError(f"{name!r} is data, so there is nothing to monitor.")
         return {element_name(plain, int(k), shape): begin + int(k) for k in flat[varies]}

@@ -220,6 +220,16 @@ class Network:
         many = np.bincount(owner[~last[begin]], minlength=n_units)
         return Reach(edges[:-1], edges[:-1] + many, ends, segment, instance[in_list].astype(np.int32), units, nodes)
 
+    def observed(self) -> Ints:
+        """Return segments of all stochastic nodes whose values are data."""
+        parts = [np.zeros((0, 4), np.int64)]
+        for rule in np.flatnonzero(self.stochastic).tolist():
+            known = np.flatnonzero(~self.unknown[self.assembly.compiled[rule].targets].any(axis=1))
+            if known.size:
+                cuts = np.split(known, np.flatnonzero(np.diff(known) != 1) + 1)
+                parts.append(np.array([[rule, 0, int(cut[0]), cut.size] for cut in cuts], np.int64))
+        return np.concatenate(parts)
+
     def everything(self) -> Ints:
         """Return segments that compute all deterministic nodes, in order."""
         nodes = np.flatnonzero(~self.stochastic[self.rule_of])

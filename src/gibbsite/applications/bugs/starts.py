@@ -150,6 +150,7 @@ def draw_start(model: BugsModel, given: dict[str, Floats], rng: np.random.Genera
         _fill(model, values, rng, (0.5, 0.1, 1.0, 2.0)[attempt % 4])
         if log_density(model, values) > -np.inf:
             x: Floats = values[model.places]
+            x[model.network.owner[model.places] < 0] = 0.0  # the deviance, computed at the end of a sweep
             if np.isfinite(x).all():
                 return x
     if given:

@@ -30,6 +30,7 @@ from gibbsite.applications.bugs.compiled.normal_block import update_block
 from gibbsite.applications.bugs.compiled.segments import segment_density
 from gibbsite.applications.bugs.compiled.updates import (
     accept,
+    log_likelihood,
     recompute,
     update_finite,
     update_forward,
@@ -93,6 +94,9 @@ def run(static: Ints, chain: Ints, number: float, what: int) -> None:
         update_wishart(static, chain, what)
     else:
         recompute(static, chain, what)
+        deviance = row[units.UNIT_WIDTH * what + units.EXTRA_A]
+        if deviance > 0:
+            array_in(chain, C_VALUES, np.float64)[deviance - 1] = -2.0 * log_likelihood(static, chain, what)
         accept(static, chain, what)
 
 
