@@ -17,7 +17,7 @@ from gibbsite.applications.bugs.functions import Operation
 from gibbsite.applications.bugs.network import Network
 from gibbsite.applications.bugs.nodes import Compiled
 from gibbsite.applications.bugs.tables import BOUNDED as BOUND_KIND
-from gibbsite.applications.bugs.tables import TRUNCATED
+from gibbsite.applications.bugs.tables import FOURTH, TRUNCATED
 from gibbsite.applications.bugs.values import fail
 
 _SCALE = {
@@ -38,6 +38,7 @@ _GAMMA_PRIORS = {
     dist.PARETO: units.PARETO_PRIOR,
 }
 _POWER_PRIORS = (units.UNIFORM_PRIOR, units.PARETO_PRIOR)
+_PROBABILITIES = (Operation.ILOGIT, Operation.PHI, Operation.ICLOGLOG)
 _TRIALS = (dist.BERNOULLI, dist.BINOMIAL, dist.GEOMETRIC, dist.NEGATIVE_BINOMIAL)
 _MOST_VALUES = 500  # of an unknown all of whose values are tried
 
@@ -76,6 +77,10 @@ def choose(network: Network) -> list[Choice]:
             continue
         if network.unknown[compiled.targets].any():
             found.append(_choice(network, number, compiled))
+    for choice in found:
+        if choice.update == units.PREDICTOR_BLOCK:
+            for child, forms in choice.dependence.parameters.items():
+                network.assembly.compiled[child].row[FOURTH] = forms[0].link
     return found
 
 
@@ -93,6 +98,8 @@ def _choice(network: Network, number: int, compiled: Compiled) -> Choice:
         update = _of_normal(network, code, forms, codes) if plain else None
         if update is not None:
             return Choice(number, update, "normal, and the means of its dependents are linear in it", effects)
+    if code == dist.NORMAL and not bounded and plain and _are_predicted(forms, codes):
+        return Choice(number, units.PREDICTOR_BLOCK, "proposals from a normal approximation", effects)
     if code == dist.DIRICHLET:
         if plain and all(_is_probabilities(network, number, child, forms[child], codes[child]) for child in forms):
             return Choice(number, units.CONJUGATE_DIRICHLET, "conjugate", effects)
@@ -161,6 +168,23 @@ def _of_normal(network: Network, code: int, forms: dict[int, list[Form]], codes:
     if static:
         return units.NORMAL_BLOCK
     return units.CONJUGATE_NORMAL if code == dist.NORMAL else None
+
+
+def _are_predicted(forms: dict[int, list[Form]], codes: dict[int, int]) -> bool:
+    """Whether dependents are normal with linear means, or counts with a linear predictor."""
+    counts = 0
+    for child, each in forms.items():
+        if any(form.level for form in each[1:]):
+            return False
+        if codes[child] == dist.NORMAL:
+            if each[0].level > 1 or not each[0].static or each[0].selects:
+                return False
+            continue
+        links = {dist.POISSON: (Operation.EXP,), dist.BINOMIAL: _PROBABILITIES, dist.BERNOULLI: _PROBABILITIES}
+        if each[0].link not in map(int, links.get(codes[child], ())):
+            return False
+        counts += 1
+    return counts > 0
 
 
 def _power(forms: dict[int, list[Form]], codes: dict[int, int]) -> float | None:

@@ -19,6 +19,7 @@ from gibbsite.applications.bugs.tables import KIND, LOGICAL, MATRIX, VALUE
 COPY, COMPLEMENT = 1, 2
 
 _O = Operation
+_LINKS = (_O.EXP, _O.ILOGIT, _O.PHI, _O.ICLOGLOG)
 _TESTS = {_O.STEP, _O.EQUALS, _O.GREATER, _O.AT_LEAST, _O.LESS, _O.AT_MOST, _O.DIFFER, _O.AND, _O.OR, _O.NOT}
 
 
@@ -38,6 +39,8 @@ class Form:
         Whether the value depends on u is decided by other unknowns, such as an index.
     copies : int
         ``COPY`` if the value is u, ``COMPLEMENT`` if it is 1 - u, otherwise 0.
+    link : int
+        The operation of which the value is a result, for a linear predictor a + b u with a constant b, otherwise 0.
     """
 
     level: int = 0
@@ -45,6 +48,7 @@ class Form:
     power: float | None = None
     selects: bool = False
     copies: int = 0
+    link: int = 0
 
 
 NONE = Form()
@@ -65,6 +69,7 @@ def _joined(forms: list[Form]) -> Form:
             first.power if same else None,
             first.selects or form.selects,
             first.copies if first.copies == form.copies else 0,
+            first.link if first.link == form.link else 0,
         )
     return first
 
@@ -144,7 +149,7 @@ class Dependence:
         if not form.level:
             return NONE
         moving = each.code[register].operation == _O.OFFSET
-        return replace(form, selects=form.selects or moving, static=form.static and not moving)
+        return replace(form, selects=form.selects or moving, static=form.static and not moving, link=0)
 
     def _of_slices(self, each: Compiled) -> Form:
         return _joined([self._read(reads) for reads in each.slice_reads.values()])
@@ -172,11 +177,11 @@ class Dependence:
             if forms[a].level:
                 return OTHER, True
             form = self._read(one.reads)
-            return (replace(form, static=False, selects=True) if form.level else NONE), True
+            return (replace(form, static=False, selects=True, link=0) if form.level else NONE), True
         if what >= _O.SUM:
             return self._reduced(each, one, forms)
         if what == _O.NEGATE:
-            return replace(forms[a], copies=0), varies[a]
+            return replace(forms[a], copies=0, link=0), varies[a]
         if what in (_O.ADD, _O.SUBTRACT):
             return self._added(each, one, forms), varies[a] or varies[b]
         if what == _O.MULTIPLY:
@@ -195,7 +200,10 @@ class Dependence:
                 return OTHER, moving
             parts = [form for form in (forms[b], forms[c]) if form.level]
             form = _joined(parts)
-            return (replace(form, static=form.static and not varies[a], selects=True) if parts else NONE), moving
+            form = replace(form, static=form.static and not varies[a], selects=True, link=0)
+            return (form if parts else NONE), moving
+        if what in _LINKS and forms[a].level == 1 and forms[a].static and not forms[a].selects:
+            return Form(2, False, link=int(what)), varies[a]
         used = [a, b] if what in (_O.LOWER, _O.LARGER) or (what in _TESTS and what not in (_O.STEP, _O.NOT)) else [a]
         return (OTHER if any(forms[k].level for k in used) else NONE), any(varies[k] for k in used)
 
@@ -207,8 +215,8 @@ class Dependence:
         if x.level and y.level:
             return Form(max(x.level, y.level), x.static and y.static, None, x.selects or y.selects)
         if one.operation == _O.SUBTRACT and y.copies == COPY and self._constant(each, a) == 1.0:
-            return replace(y, power=None, copies=COMPLEMENT)
-        return replace(x if x.level else y, power=None, copies=0)
+            return replace(y, power=None, copies=COMPLEMENT, link=0)
+        return replace(x if x.level else y, power=None, copies=0, link=0)
 
     def _raised(self, each: Compiled, forms: list[Form], a: int, b: int) -> Form:
         base, exponent = forms[a], self._constant(each, b)
@@ -244,7 +252,7 @@ class Dependence:
         if what in (_O.SUM, _O.MEAN):
             form = self._slice(each, a, forms)
             moving_one = self._varies(each.slice_reads.get(a))
-            return (replace(form, power=None, copies=0) if form.level else NONE), moving_one
+            return (replace(form, power=None, copies=0, link=0) if form.level else NONE), moving_one
         lead = what in (_O.INTERPOLATE, _O.RANKED)
         arrays = [b, c] if what == _O.INTERPOLATE else [b] if lead else [a]
         level = any(self._slice(each, k, forms).level for k in arrays) or (lead and forms[a].level > 0)
@@ -258,7 +266,7 @@ def _times(forms: list[Form], varies: list[bool], a: int, b: int) -> Form:
     if not x.level and not y.level:
         return NONE
     form, other = (x, b) if x.level else (y, a)
-    return replace(form, static=form.static and not varies[other], copies=0)
+    return replace(form, static=form.static and not varies[other], copies=0, link=_scaled(form.link))
 
 
 def _over(forms: list[Form], varies: list[bool], a: int, b: int) -> Form:
@@ -266,7 +274,12 @@ def _over(forms: list[Form], varies: list[bool], a: int, b: int) -> Form:
     if not x.level and not y.level:
         return NONE
     if not y.level:
-        return replace(x, static=x.static and not varies[b], copies=0)
+        return replace(x, static=x.static and not varies[b], copies=0, link=_scaled(x.link))
     if x.level:
         return OTHER
     return Form(2, False, None if y.power is None else -y.power, y.selects)
+
+
+def _scaled(link: int) -> int:
+    """Return the link of a value that is multiplied by a factor: only the logarithm stays one."""
+    return link if link == int(_O.EXP) else 0

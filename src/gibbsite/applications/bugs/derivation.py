@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints
+from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.blocks import Block, Terms, block_extra, build_block, components
 from gibbsite.applications.bugs.choices import Choice, choose
 from gibbsite.applications.bugs.compiled import units
 from gibbsite.applications.bugs.network import Network, Reach
-from gibbsite.applications.bugs.tables import Tables
+from gibbsite.applications.bugs.tables import CODE, Tables
 from gibbsite.applications.bugs.values import fail
 from gibbsite.errors import ModelError
+
+_FEW = 10  # unknowns of a relation that are moved together with those of others
+_MOST_JOINT = 40  # unknowns with linear predictors that are moved together in any case
 
 
 @dataclass
@@ -74,17 +78,24 @@ class Derived:
     blocks: list[Block]
 
 
-def derive(network: Network, tables: Tables, site: Ints, measure: Any) -> Derived:
+def derive(network: Network, site: Ints, measure: Any) -> Derived:
     """Return the units of a sweep.
 
-    ``site`` is the position in the state of each place, or -1; ``measure(reach, places, tables)`` returns coefficients.
+    ``site`` is the position in the state of each place, or -1; ``measure(reach, places, size)`` returns coefficients.
     """
     choices = choose(network)
     assembly = network.assembly
+    tables = assembly.tables()[0]
     blocks, singles = _blocks(network, choices, measure)
     places: list[Ints] = [block.members for block in blocks]
     rules = [-1] * len(blocks)
     kinds: list[tuple[int, Choice | None]] = [(units.NORMAL_BLOCK, None) for _ in blocks]
+    predicted = _predictor_blocks(network, choices, measure)
+    blocks += predicted
+    places += [block.members for block in predicted]
+    rules += [-1] * len(predicted)
+    kinds += [(units.PREDICTOR_BLOCK, None)] * len(predicted)
+    joint = np.concatenate([*(block.members for block in predicted), np.zeros(0, np.int64)])
     for choice in choices:
         compiled = assembly.compiled[choice.rule]
         unknown = network.unknown[compiled.targets]
@@ -106,6 +117,8 @@ def derive(network: Network, tables: Tables, site: Ints, measure: Any) -> Derive
             chosen = list(compiled.targets[whole])
         else:
             mine = compiled.targets[unknown]
+            if update == units.PREDICTOR_BLOCK:
+                update, mine = units.SLICE, mine[~np.isin(mine, joint)]
             chosen = [mine[k : k + 1] for k in range(mine.size)]
         places += chosen
         rules += [choice.rule] * len(chosen)
@@ -143,7 +156,7 @@ def _tabulate(
     computed = np.flatnonzero((site >= 0) & ~network.unknown & np.isnan(network.start))
     unit = np.zeros((n + 1, units.UNIT_WIDTH), np.int64)
     widths: list[Floats] = []
-    tuned, work, powers = 0, 256, {}
+    tuned, work, powers, inner = 0, 256, {}, 0
     unit[:n, units.COUNT] = sizes
     unit[:n, units.BEGIN], unit[:n, units.MIDDLE], unit[:n, units.END] = reach.begin, reach.middle, reach.end
     heads = flat[np.cumsum(sizes) - sizes] if n else flat
@@ -163,13 +176,16 @@ def _tabulate(
             row[units.LISTS] = lists.add(places[k])
             lists.add(site[places[k]])
             work = max(work, 6 * int(sizes[k]) + 64)
-        elif kind == units.NORMAL_BLOCK:
+        elif choice is None:
             row[units.LISTS] = lists.add(places[k])
-        if kind == units.NORMAL_BLOCK:
+        if choice is None:
             block = blocks[k]
             extra = block_extra(block, lists, numbers, segment)
             row[units.EXTRA_A : units.EXTRA_E] = extra
-            work = max(work, block.work + 64)
+            work = max(work, block.work + 2 * block.members.size + 64)
+            if kind == units.PREDICTOR_BLOCK:
+                row[units.EXTRA_E] = n + 1 + inner
+                inner += block.members.size
             continue
         assert choice is not None
         for column, value in choice.extra.items():
@@ -184,10 +200,6 @@ def _tabulate(
             row[units.EXTRA_B] = powers[choice.power]
         if kind in (units.SCALED_GAMMA, units.CONJUGATE_BETA, units.CONJUGATE_NORMAL):
             work = max(work, int(stochastic[k]) + 64)
-    for k, (kind, choice) in enumerate(kinds):
-        if kind == units.FINITE:
-            assert choice is not None
-            unit[k, units.EXTRA_C] = tuned
     most = max(
         (
             c.extra[units.EXTRA_B] - c.extra[units.EXTRA_A] + 1
@@ -205,11 +217,20 @@ def _tabulate(
     last[units.BEGIN], last[units.MIDDLE] = first_all, first_all + everything.shape[0]
     last[units.END] = last[units.MIDDLE] + observed.shape[0]
     last[units.EXTRA_A] = deviance + 1 if is_deviance else 0
+    slices_of = np.concatenate(
+        [*(places[k] for k, one in enumerate(kinds) if one[0] == units.PREDICTOR_BLOCK), flat[:0]]
+    )
+    singles = _single_units(network, slices_of, site, lists, segment, tuned)
+    widths.append(np.ones(slices_of.size))
+    tuned += slices_of.size
     biggest = max((each.targets.shape[1] for each in network.assembly.compiled), default=1)
     slices = int(tables.slices[:, 2].max(initial=1))
+    for k, (kind, _) in enumerate(kinds):
+        if kind == units.FINITE:  # work space for weights behind the widths
+            unit[k, units.EXTRA_C] = tuned
     return Derived(
         tables=tables,
-        unit=unit.ravel(),
+        unit=np.concatenate([unit, singles]).ravel(),
         segment=segment.joined(),
         lists=lists.joined(),
         numbers=numbers.joined(),
@@ -221,6 +242,23 @@ def _tabulate(
         unit_rule=np.array([*rules, -1], np.int64),
         blocks=blocks,
     )
+
+
+def _single_units(network: Network, places: Ints, site: Ints, lists: Growing, segment: Growing, tuned: int) -> Ints:
+    """Return units that move members of blocks one by one; no scan visits them."""
+    n = places.size
+    found = np.zeros((n, units.UNIT_WIDTH), np.int64)
+    reach = network.reach(places, np.arange(n), n)
+    rows = reach.segment.copy()
+    rows[rows[:, 1] == 1, 2] += lists.add(reach.listed)
+    segment.add(np.zeros(-segment.size % 4, np.int64))
+    first = segment.add(rows) // 4
+    found[:, units.UPDATE], found[:, units.COUNT] = units.SLICE, 1
+    found[:, units.PLACE], found[:, units.SITE] = places, site[places]
+    found[:, units.OWN], found[:, units.OWN_INSTANCE] = network.owner[places], network.instance[places]
+    found[:, units.BEGIN], found[:, units.MIDDLE] = first + reach.begin, first + reach.middle
+    found[:, units.END], found[:, units.TUNE] = first + reach.end, tuned + np.arange(n)
+    return found
 
 
 def _compare(network: Network, reach: Reach, kinds: list[tuple[int, Choice | None]]) -> None:
@@ -235,12 +273,13 @@ def _compare(network: Network, reach: Reach, kinds: list[tuple[int, Choice | Non
 def _blocks(network: Network, choices: list[Choice], measure: Any) -> tuple[list[Block], Ints]:
     """Return the blocks of normal unknowns, and the places that are drawn one by one."""
     chosen = [choice for choice in choices if choice.update == units.NORMAL_BLOCK]
-    compiled = network.assembly.compiled
-    parts = [compiled[c.rule].targets[network.unknown[compiled[c.rule].targets]] for c in chosen]
+    parts = _parts(network, chosen)
     if not parts:
         return [], np.zeros(0, np.int64)
     members = np.sort(np.concatenate(parts))
     terms = _terms(network, members, measure)
+    if not np.isfinite(terms.coefficient).all():
+        raise ModelError("A mean of a normal variable is not a number at simple values of the unknowns; check it.")
     blocks: list[Block] = []
     singles: list[Ints] = []
     for those in components(terms, members):
@@ -248,19 +287,58 @@ def _blocks(network: Network, choices: list[Choice], measure: Any) -> tuple[list
         block = build_block(network, mine, those)
         if block is not None:
             blocks.append(block)
-            continue
-        for part in parts:  # the unknowns of one relation at a time
-            some = those[np.isin(those, part)]
-            if not some.size:
-                continue
-            inner = mine.some(np.isin(mine.member, some))
-            for few in components(inner, np.sort(some)):
-                smaller = build_block(network, inner.some(np.isin(inner.member, few)), few)
-                if smaller is not None:
-                    blocks.append(smaller)
-                else:
-                    singles.append(few)
+        else:  # the unknowns of one relation at a time
+            more, left = _smaller_blocks(network, mine, [those[np.isin(those, part)] for part in parts])
+            blocks += more
+            singles += left
     return blocks, np.concatenate([*singles, np.zeros(0, np.int64)]).astype(np.int64)
+
+
+def _predictor_blocks(network: Network, choices: list[Choice], measure: Any) -> list[Block]:
+    """Return the blocks of unknowns with linear predictors; none where the predictors cannot be measured."""
+    chosen = [choice for choice in choices if choice.update == units.PREDICTOR_BLOCK]
+    parts = _parts(network, chosen)
+    if not parts:
+        return []
+    members = np.sort(np.concatenate(parts))
+    terms = _terms(network, members, measure)
+    if not np.isfinite(terms.coefficient).all():
+        return []
+    small = [part for part in parts if part.size <= _FEW]
+    if members.size > _MOST_JOINT and small:
+        parts = [np.sort(np.concatenate(small)), *(part for part in parts if part.size > _FEW)]
+    elif members.size <= _MOST_JOINT:
+        parts = [members]
+    return _smaller_blocks(network, terms, parts)[0]
+
+
+def _smaller_blocks(network: Network, terms: Terms, parts: list[Ints]) -> tuple[list[Block], list[Ints]]:
+    """Return a block for each set of members of a part that factors join, and members of too large blocks."""
+    blocks: list[Block] = []
+    singles: list[Ints] = []
+    for part in parts:
+        if not part.size:
+            continue
+        inner = terms.some(np.isin(terms.member, part))
+        groups = components(inner, np.sort(part))
+        label = np.zeros(int(part.max()) + 1, np.int64)
+        for k, few in enumerate(groups):
+            label[few] = k
+        order = np.argsort(label[inner.member], kind="stable")
+        cuts = np.searchsorted(label[inner.member][order], np.arange(len(groups) + 1))
+        for k, few in enumerate(groups):
+            block = build_block(network, inner.some(order[cuts[k] : cuts[k + 1]]), few)
+            if block is not None:
+                blocks.append(block)
+            else:
+                singles.append(few)
+    return blocks, singles
+
+
+def _parts(network: Network, chosen: list[Choice]) -> list[Ints]:
+    """Return the unknowns of each relation."""
+    compiled = network.assembly.compiled
+    return [compiled[c.rule].targets[network.unknown[compiled[c.rule].targets]] for c in chosen]
 
 
 def _terms(network: Network, members: Ints, measure: Any) -> Terms:
@@ -273,7 +351,8 @@ def _terms(network: Network, members: Ints, measure: Any) -> Terms:
     coefficients = measure(reach, members, int(width.sum()))
     component = np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
     found = Terms(np.repeat(node, width), component, members[np.repeat(unit, width)], coefficients)
-    found = found.some(found.coefficient != 0.0)
+    normal = np.isin(_codes(network)[network.rule_of[found.node]], (dist.NORMAL, dist.MULTIVARIATE_NORMAL))
+    found = found.some(~normal | (found.coefficient != 0.0))
     own = network.owner[members]
     mine = network.first[own] + network.instance[members]
     entry = np.zeros(members.size, np.int64)
@@ -288,6 +367,10 @@ def _terms(network: Network, members: Ints, measure: Any) -> Terms:
         np.concatenate([found.member, members]),
         np.concatenate([found.coefficient, np.ones(members.size)]),
     )
+
+
+def _codes(network: Network) -> Ints:
+    return np.array([each.row[CODE] for each in network.assembly.compiled], np.int64)
 
 
 def refuse_without_unknowns(network: Network) -> None:

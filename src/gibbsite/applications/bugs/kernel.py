@@ -13,7 +13,7 @@ from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.pointer import call_pointer
 from gibbsite._numba.random.generators import Words, load, store
 from gibbsite.applications.bugs.compiled.machine import Chain, address, flat_tables, static_book
-from gibbsite.applications.bugs.compiled.updates import FAILED, LEARNING
+from gibbsite.applications.bugs.compiled.updates import FAILED, LEARNING, LOADED, MOVED
 from gibbsite.applications.bugs.tables import Tables
 from gibbsite.errors import SamplingError
 from gibbsite.graphs.graph import Graph, graph_of
@@ -25,7 +25,7 @@ from gibbsite.kernels.registry import register
 if TYPE_CHECKING:
     from gibbsite.applications.bugs.model import BugsModel
 
-LOADED = 2  # entry of the counts of a chain: whether its values are those of its state
+_SWEEPS_OF_SLICES = 30  # after the state was set from outside
 
 
 class BugsGraph(NamedTuple):
@@ -145,6 +145,7 @@ class BugsGibbs(Kernel):
     def forget(self, memory: Any) -> None:
         """Read all values from the state before the next update."""
         memory.counts[LOADED] = 0
+        memory.counts[MOVED] = _SWEEPS_OF_SLICES * memory.counts.size
 
     def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
         """Raise an error if an update failed."""

@@ -14,6 +14,7 @@ from gibbsite._common.arrays import Bools, Floats, Ints
 from gibbsite._common.wording import unknown
 from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.assembly import Assembly
+from gibbsite.applications.bugs.compiled.evaluator import LANES
 from gibbsite.applications.bugs.derivation import Derived, derive, refuse_without_unknowns
 from gibbsite.applications.bugs.elements import element_name, element_of
 from gibbsite.applications.bugs.expansion import expand
@@ -60,11 +61,11 @@ class BugsModel(Model):
         if "deviance" in wanted and "deviance" not in values.arrays:  # minus twice the log-likelihood of the data
             values.declare("deviance", ())
             self.assembly.place("deviance")
-        tables, start = self.assembly.tables()
+        start = self.assembly.tables()[1]
         self.network = Network(self.assembly, start)
         self.start_values = start
         refuse_without_unknowns(self.network)
-        self.registers = max(self.assembly.registers, 1) * 64
+        self.registers = max(self.assembly.registers, 64) * LANES
         self.monitored = self._read_monitors(monitor)
         self.places = self._find_places()
         site = np.full(start.size, -1, np.int64)
@@ -72,7 +73,7 @@ class BugsModel(Model):
         super().__init__(make_domains(self._kinds()))
         # the kind of graph and the kernel register themselves
         importlib.import_module("gibbsite.applications.bugs.kernel")
-        self.derived: Derived = derive(self.network, tables, site, _Measure(self))
+        self.derived: Derived = derive(self.network, site, _Measure(self))
 
     # ---- sites
 

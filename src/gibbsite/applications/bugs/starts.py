@@ -44,14 +44,16 @@ def measure(model: BugsModel, reach: Reach, members: Ints, size: int) -> Floats:
     numbers = np.zeros(1)
     static = static_book(tables, lists, segment, flat, numbers)
     chain = _chain(model, size + 8)
-    rng = np.random.default_rng(0)
-    _fill(model, chain.values, rng, 1.0)
-    _compute_all(model, chain, tables)
-    call(static, chain, np.zeros(1), MEASURE)
-    found: Floats = chain.work[:size].copy()
-    if not np.isfinite(found).all():
-        raise ModelError("A mean of a normal variable is not a number at simple values of the unknowns; check it.")
-    found[np.abs(found) < 1e-14 * np.abs(found).max(initial=0.0)] = 0.0
+    found = np.zeros(0)
+    for step in (1.0, 1e-3, 1e-6):  # probabilities may be rounded to 0 or 1 far away
+        _fill(model, chain.values, np.random.default_rng(0), step)
+        chain.values[members] = 0.0
+        _compute_all(model, chain, tables)
+        call(static, chain, np.zeros(1), MEASURE, step)
+        found = chain.work[:size].copy()
+        if np.isfinite(found).all():
+            break
+        chain.values[model.network.unknown] = np.nan
     return found
 
 

@@ -26,6 +26,7 @@ from gibbsite.applications.bugs.compiled.evaluator import (
     S_UNIT,
     run_rule,
 )
+from gibbsite.applications.bugs.compiled.glm_block import predictor_of, update_predictors
 from gibbsite.applications.bugs.compiled.normal_block import update_block
 from gibbsite.applications.bugs.compiled.segments import segment_density
 from gibbsite.applications.bugs.compiled.updates import (
@@ -37,7 +38,19 @@ from gibbsite.applications.bugs.compiled.updates import (
     update_simplex,
     update_slice,
 )
-from gibbsite.applications.bugs.tables import FIRST, INSTANCES, KIND, LOGICAL, MATRIX, STOCHASTIC, WIDTH, Tables
+from gibbsite.applications.bugs.distributions import BERNOULLI
+from gibbsite.applications.bugs.tables import (
+    CODE,
+    FIRST,
+    FOURTH,
+    INSTANCES,
+    KIND,
+    LOGICAL,
+    MATRIX,
+    STOCHASTIC,
+    WIDTH,
+    Tables,
+)
 from gibbsite.sampling.sweep import entries
 
 # What can be asked besides an update of a unit.
@@ -68,7 +81,7 @@ def run(static: Ints, chain: Ints, number: float, what: int) -> None:
         array_in(chain, C_WORK, np.float64)[0] = _total(static, chain)
         return
     if what == MEASURE:
-        _measure(static, chain)
+        _measure(static, chain, number)
         return
     row = array_in(static, S_UNIT, np.int64)
     kind = row[units.UNIT_WIDTH * what + units.UPDATE]
@@ -82,6 +95,8 @@ def run(static: Ints, chain: Ints, number: float, what: int) -> None:
         update_finite(static, chain, what)
     elif kind == units.CONJUGATE_BETA:
         update_beta(static, chain, what)
+    elif kind == units.PREDICTOR_BLOCK:
+        update_predictors(static, chain, what)
     elif kind == units.CONJUGATE_NORMAL:
         update_normal(static, chain, what)
     elif kind == units.FORWARD:
@@ -115,7 +130,7 @@ def _total(static: Ints, chain: Ints) -> float:
 
 
 @called
-def _measure(static: Ints, chain: Ints) -> None:
+def _measure(static: Ints, chain: Ints, step: float) -> None:
     """Write to the work array how the residuals of normal variables change with each of some unknowns."""
     row = array_in(static, S_UNIT, np.int64)
     v = array_in(chain, C_VALUES, np.float64)
@@ -124,15 +139,15 @@ def _measure(static: Ints, chain: Ints) -> None:
         place = row[units.UNIT_WIDTH * unit + units.PLACE]
         before, begin = v[place], kept
         for turn in range(2):
-            v[place] = float(turn)
+            v[place] = step * turn
             recompute(static, chain, unit)
-            kept = _means(static, chain, unit, begin, turn)
+            kept = _means(static, chain, unit, begin, 0.0 if turn == 0 else step)
         v[place] = before
         recompute(static, chain, unit)
 
 
 @called
-def _means(static: Ints, chain: Ints, unit: Integer, kept: Integer, turn: Integer) -> Integer:
+def _means(static: Ints, chain: Ints, unit: Integer, kept: Integer, step: float) -> Integer:
     """Write means of the stochastic dependents of a unit, or how they have decreased; return where they end."""
     row = array_in(static, S_UNIT, np.int64)
     rules = array_in(static, S_RULE, np.int64)
@@ -155,17 +170,19 @@ def _means(static: Ints, chain: Ints, unit: Integer, kept: Integer, turn: Intege
                 for e in range(width):
                     if scalar:
                         found = r[mean * LANES + j]
+                        if rules[16 * rule + CODE] >= BERNOULLI:
+                            found = predictor_of(rules[16 * rule + FOURTH], found)
                     else:
                         place = np.int64(r[slices[4 * mean] * LANES + j])
                         found = v[place + index[slices[4 * mean + 1] + e]]
-                    work[kept] = found if turn == 0 else work[kept] - found
+                    work[kept] = found if step == 0.0 else (work[kept] - found) / step
                     kept += 1
     return kept
 
 
 @compiled
-def _call(address: int, static: Ints, chain: Ints, what: int) -> None:
-    call_pointer(address, static, chain, 0.0, what)
+def _call(address: int, static: Ints, chain: Ints, number: float, what: int) -> None:
+    call_pointer(address, static, chain, number, what)
 
 
 def address() -> int:
@@ -195,7 +212,7 @@ def fill_book(chain: Any, x: Floats) -> None:
         chain.book[2 * k + 1] = array.size
 
 
-def call(static: Ints, chain: Chain, x: Floats, what: int) -> None:
+def call(static: Ints, chain: Chain, x: Floats, what: int, number: float = 0.0) -> None:
     """Call the function for a unit, or for one of the other tasks, from Python."""
     fill_book(chain, x)
-    _call(address(), static, chain.book, what)
+    _call(address(), static, chain.book, number, what)

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from gibbsite._common.arrays import Ints
+from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._numba.book import array_in
 from gibbsite._numba.jit import Integer, called
 from gibbsite.applications.bugs.compiled import units
@@ -58,24 +58,13 @@ def update_block(static: Ints, chain: Ints, unit: Integer) -> None:
     first = row[at + units.EXTRA_C]
     for group in range(row[at + units.EXTRA_D]):
         _add_group(static, chain, groups, first + units.GROUP_WIDTH * group, gradient)
-    if not _factorise(lists, work, structure, size, entries):
+    if not factorise(lists, work, structure, size, entries):
         fail(chain, unit)
         return
-    column_start, row_index = structure, structure + size + 1
-    for j in range(size):  # L y = gradient, and y + z
-        begin, end = lists[column_start + j], lists[column_start + j + 1]
-        y = work[gradient + j] / work[begin]
-        for p in range(begin + 1, end):
-            work[gradient + lists[row_index + p]] -= work[p] * y
-        work[gradient + j] = y
+    solve_lower(lists, work, structure, size, gradient)
     for j in range(size):
         work[gradient + j] += normal(words)
-    for j in range(size - 1, -1, -1):  # L' delta = y + z
-        begin, end = lists[column_start + j], lists[column_start + j + 1]
-        value = work[gradient + j]
-        for p in range(begin + 1, end):
-            value -= work[p] * work[gradient + lists[row_index + p]]
-        work[gradient + j] = value / work[begin]
+    solve_upper(lists, work, structure, size, gradient)
     for j in range(size):
         if not abs(work[gradient + j]) < math.inf:
             fail(chain, unit)
@@ -175,7 +164,7 @@ def _add_vector(
 
 
 @called
-def _factorise(lists: Ints, work: Ints, structure: Integer, size: Integer, entries: Integer) -> bool:
+def factorise(lists: Array, work: Floats, structure: Integer, size: Integer, entries: Integer) -> bool:
     """Replace the precision by its factor L, column by column; False if it is not positive definite.
 
     ``lists`` holds, from ``structure`` on: the start of each column, the row of each entry, the start of each row, and
@@ -204,3 +193,27 @@ def _factorise(lists: Ints, work: Ints, structure: Integer, size: Integer, entri
         for p in range(begin + 1, end):
             work[p] = work[scatter + lists[row_index + p]] / root
     return True
+
+
+@called
+def solve_lower(lists: Array, work: Floats, structure: Integer, size: Integer, at: Integer) -> None:
+    """Replace a vector b by the solution of L y = b."""
+    row_index = structure + size + 1
+    for j in range(size):
+        begin, end = lists[structure + j], lists[structure + j + 1]
+        y = work[at + j] / work[begin]
+        for p in range(begin + 1, end):
+            work[at + lists[row_index + p]] -= work[p] * y
+        work[at + j] = y
+
+
+@called
+def solve_upper(lists: Array, work: Floats, structure: Integer, size: Integer, at: Integer) -> None:
+    """Replace a vector y by the solution of L' x = y."""
+    row_index = structure + size + 1
+    for j in range(size - 1, -1, -1):
+        begin, end = lists[structure + j], lists[structure + j + 1]
+        value = work[at + j]
+        for p in range(begin + 1, end):
+            value -= work[p] * work[at + lists[row_index + p]]
+        work[at + j] = value / work[begin]

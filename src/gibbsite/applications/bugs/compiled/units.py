@@ -37,7 +37,8 @@ UNIT_WIDTH = 16
     NORMAL_BLOCK,
     SIMPLEX_SLICE,
     COMPUTE,
-) = range(12)
+    PREDICTOR_BLOCK,
+) = range(13)
 
 # Columns of the table of groups of factors of a block of normal variables.
 (GROUP_RULE, GROUP_LISTED, GROUP_FIRST, GROUP_COUNT, GROUP_SIZE, GROUP_MEMBERS, GROUP_COEFFICIENTS, GROUP_POSITIONS) = (

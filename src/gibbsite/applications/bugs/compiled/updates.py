@@ -30,8 +30,10 @@ from gibbsite.applications.bugs.tables import CODE, FIRST, SECOND
 from gibbsite.models.random import exponential, uniform
 
 _WIDER, _SHRINK = 60, 200
-# Entries of the counts of a chain: whether widths are learned, and the unit whose update failed, counted from 1.
-LEARNING, FAILED = 0, 1
+# Entries of the counts of a chain: whether widths are learned; the unit whose update failed, counted from 1; whether
+# the values of a chain are those of its state; and how many updates of blocks are still to be made with more slices,
+# because the state was set from outside.
+LEARNING, FAILED, LOADED, MOVED = range(4)
 FIRST_COUNT = 4
 
 
