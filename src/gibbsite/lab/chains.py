@@ -60,16 +60,17 @@ def follow(
     rng: int = 1,
     chains: int = 1,
     tick: Callable[[], None] = lambda: None,
+    scan: gs.scans.Scan | None = None,
 ) -> Floats:
     """Return the averages of all recorded cells after each number of sweeps.
 
-    Chains make systematic sweeps of ``kernel`` on ``model``. ``lengths`` are increasing numbers of sweeps, and
-    ``record`` is ``gs.Marginals(rao_blackwell=False)`` or ``gs.recorders.Joint``, because averages of conditionals are
-    not supported. ``start`` has the state codes at the start, by default zeros, and ``rng`` is the seed. ``tick`` is
-    called at the end of each chain.
+    Chains make sweeps of ``kernel`` on ``model``, systematic unless ``scan`` is another scan. ``lengths`` are numbers
+    of sweeps in ascending order, and ``record`` is ``gs.Marginals(rao_blackwell=False)`` or ``gs.recorders.Joint``,
+    because averages of conditionals are not supported. ``start`` has the state codes at the start, by default zeros,
+    and ``rng`` is the seed. ``tick`` is called at the end of each chain.
     The result has the shape (chains, lengths, cells).
     """
-    scan = gs.Systematic()
+    scan = gs.Systematic() if scan is None else scan
     graph = gs.graphs.compile_graph(model)
     layout = lay_out(model, graph, kernel, record)
     parameters, schedule = kernel.parameters(graph), scan.schedule(graph, model)

@@ -51,6 +51,7 @@ NAMES = (
     "herded-entities",
     "herded-example",
     "herded-entity-calibration",
+    "herded-jacobi",
     "herded-collapsed",
     "dogs-guarantees",
     "dogs-wallclock",
