@@ -236,7 +236,7 @@ def test_what_is_not_bounded_is_refused() -> None:
         gs.certify(model, steps=3, distance=[1.0, 1.0, 1.0])
     with pytest.raises(gs.errors.ModelError, match="models of numbers"):
         gs.certify(gs.ising_grid((2, 2), coupling=0.1), steps=3, distance=1.0)
-    with pytest.raises(gs.errors.IncompatibleError, match="blocks of Gaussian"):
+    with pytest.raises(gs.errors.IncompatibleError, match="bounds of blocks only"):
         gs.certify(model, scan=gs.influence.BlockOrder([["0"], ["1"]]), steps=2)
     with pytest.raises(gs.errors.ModelError, match="not negative"):
         gs.certify(model, steps=3, influence=[[0, -0.5], [0.5, 0]])
@@ -249,3 +249,11 @@ def test_what_is_not_bounded_is_refused() -> None:
         gs.influence.bound_curvature([1.0, 1.0], np.zeros((3, 3)))
     with pytest.raises(gs.errors.ModelError, match="at least 0"):
         gs.influence.bound_curvature([1.0, 1.0], [[0, -1], [1, 0]])
+    with pytest.raises(gs.errors.ModelError, match="is needed, got LogDensity"):
+        gs.influence.bound_influence(density)  # type: ignore[arg-type]
+    with pytest.raises(gs.errors.ModelError, match="is needed, got LogDensity"):
+        gs.influence.start_distance(density)
+    with pytest.raises(gs.errors.ModelError, match="one for each of 2 sites"):
+        gs.influence.start_distance(model, [1.0, 2.0, 3.0])
+    with pytest.raises(gs.errors.IncompatibleError, match="short runs only"):
+        gs.influence.short_runs(model, scan=[0, 1], runs=10)  # type: ignore[arg-type]

@@ -18,7 +18,14 @@ from gibbsite.graphs.kinds.lattice import LatticeGraph
 from gibbsite.graphs.kinds.potts import PottsGraph
 from gibbsite.inference.influence.agreements import bound_agreements, table_agreements
 from gibbsite.inference.influence.matrix import Influence, read_influence
-from gibbsite.inference.influence.numbers import choose_numbers, has_numbers, in_units, normal_influence, read_distance
+from gibbsite.inference.influence.numbers import (
+    choose_numbers,
+    has_numbers,
+    in_units,
+    need_normal,
+    normal_influence,
+    read_distance,
+)
 from gibbsite.inference.influence.tables import binary_rows, enumerate_blankets, potts_rows, table_rows
 
 if TYPE_CHECKING:
@@ -67,7 +74,7 @@ def bound_influence(model: FactorGraph | Gaussian, method: str = "best", *, limi
     if method not in METHODS:
         raise ArgumentError(unknown("method", method, METHODS))
     if not isinstance(model, _factor_graph()):
-        return normal_influence(model)
+        return normal_influence(need_normal(model))
     graph = compile_graph(model)
     if limit is None:
         few = float(_LIMIT) if method == "exact" else min(_LIMIT, max(16.0, _WORK / max(model.n_sites, 1)))

@@ -290,10 +290,12 @@ def make_decay(model: Model, scan: Scan, weights: Floats, influence: Influence) 
     raise IncompatibleError(f"No bound is known for the scan {type(scan).__name__}; give a list of sites.")
 
 
-def needs_states(model: Model) -> FactorGraph:
-    """Return a discrete model, and refuse others: bounds of blocks are known for them alone."""
+def needs_states(model: Model, what: str = "bounds of blocks") -> FactorGraph:
+    """Return a discrete model, and refuse others for what is known of discrete models alone."""
     from gibbsite.models import FactorGraph
 
     if not isinstance(model, FactorGraph):
-        raise IncompatibleError(f"No bound is known for blocks of {type(model).__name__}; give a list of sites.")
+        raise IncompatibleError(
+            f"There are {what} only for models whose sites have states (gs.FactorGraph), got {type(model).__name__}."
+        )
     return model

@@ -18,7 +18,7 @@ from gibbsite.graphs.support.possible import has_zeros
 from gibbsite.graphs.support.start import start_states
 from gibbsite.inference.influence.blocks import BlockOrder
 from gibbsite.inference.influence.bound import choose_influence, read_target
-from gibbsite.inference.influence.certificate import make_decay, read_length, read_scan
+from gibbsite.inference.influence.certificate import make_decay, needs_states, read_length, read_scan
 from gibbsite.inference.influence.optimise import DogsScan
 from gibbsite.kernels.base import units_of
 from gibbsite.kernels.gibbs.gibbs import Gibbs
@@ -210,6 +210,7 @@ def _read_parts(
     if target is None and isinstance(scan, DogsScan) and scan.n_sites == model.n_sites:
         target = scan.targets.tolist()
     targets = np.flatnonzero(read_target(model, target)).astype(np.int32)
+    needs_states(model, "short runs")
     chosen = read_scan(scan)
     per_sweep = len(chosen.blocks) if isinstance(chosen, BlockOrder) else model.n_sites
     return chosen, read_length(chosen, per_sweep, steps, sweeps, None), targets

@@ -49,6 +49,18 @@ if TYPE_CHECKING:
 _MOST_DENSE = 4000  # sites up to which the variances of a sparse normal distribution are computed
 
 
+def need_normal(model: Any) -> Gaussian:
+    """Return a normal distribution, and refuse anything else."""
+    from gibbsite.models import Gaussian
+
+    if not isinstance(model, Gaussian):
+        raise ArgumentError(
+            f"A gs.Gaussian or a gs.FactorGraph is needed, got {type(model).__name__}; for other models of numbers "
+            "gs.influence.bound_curvature makes bounds on influence from bounds on second derivatives."
+        )
+    return model
+
+
 def normal_influence(model: Gaussian) -> Influence:
     """Return abs(Q_ij) / Q_ii for the precision matrix Q of a normal distribution."""
     precision = model.precision
@@ -136,6 +148,7 @@ def start_distance(model: Gaussian, start: Any = None) -> Floats:
     >>> gs.influence.start_distance(pair).round(3).tolist(), gs.influence.start_distance(pair, 9.0).round(3).tolist()
     ([0.798, 1.596], [8.0, 9.0])
     """
+    model = need_normal(model)
     if model.sparse and model.n_sites > _MOST_DENSE:
         raise ArgumentError(
             f"The variances of {model.n_sites} sites with a sparse precision are not computed (at most "
@@ -147,7 +160,13 @@ def start_distance(model: Gaussian, start: Any = None) -> Floats:
         for site, value in start.items():
             place[model.index(site)] = read_real(value, "start")
     else:
-        place = np.broadcast_to(model.mean if start is None else read_reals(start, "start"), sd.shape)
+        given = model.mean if start is None else read_reals(start, "start")
+        if given.shape not in ((), sd.shape):
+            raise ArgumentError(
+                f"{argument('start')} must be a number, or one for each of {sd.size} sites, got an array of shape "
+                f"{given.shape}."
+            )
+        place = np.broadcast_to(given, sd.shape)
     z = (place - model.mean) / sd
     beyond = np.array([math.erf(abs(each) / math.sqrt(2.0)) for each in z])
     found: Floats = sd * (np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z * z) + np.abs(z) * beyond)
