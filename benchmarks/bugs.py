@@ -140,17 +140,19 @@ def ours(given: str) -> None:
     import gibbsite as gs
 
     job = json.loads(given)
-    result = gs.bugs(job["path"], job["data"]).sample(  # type: ignore[attr-defined]
-        sweeps=job["sweeps"],
+    result = gs.bugs(job["path"], job["data"], job["monitor"]).sample(
+        sweeps=gs.Sweeps(job["sweeps"], thin=job["thin"]),
         warmup=job["warmup"],
-        thin=job["thin"],
         chains=2,
         rng=1,
-        start=job["inits"],
-        monitor=job["monitor"],
+        inits=job["inits"] or None,
+        progress=False,
+        criteria=gs.Criteria(dispersed_starts=False),  # JAGS gives no verdict
     )
-    draws = {name: np.asarray(values).tolist() for name, values in result.draws.items()}
-    json.dump({"draws": draws, "seconds": time.process_time()}, sys.stdout)
+    seconds = time.process_time()
+    names = [result.domains.names[site] for site in result.draw_sites.tolist()]
+    draws = {name: result.draws[:, :, k].tolist() for k, name in enumerate(names)}
+    json.dump({"draws": draws, "seconds": seconds}, sys.stdout)
 
 
 def slowest(of: Example, draws: Mapping[str, NDArray[np.float64]]) -> float:

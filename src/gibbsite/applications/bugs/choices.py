@@ -20,7 +20,7 @@ from gibbsite.applications.bugs.tables import BOUNDED as BOUND_KIND
 from gibbsite.applications.bugs.tables import FOURTH, TRUNCATED
 from gibbsite.applications.bugs.values import fail
 
-_SCALE = {
+SCALE = {
     dist.NORMAL: 1,
     dist.LOGNORMAL: 1,
     dist.GAMMA: 1,
@@ -191,7 +191,7 @@ def _power(forms: dict[int, list[Form]], codes: dict[int, int]) -> float | None:
     """Return the power of an unknown that scales all dependents, or None."""
     found: float | None = None
     for child, each in forms.items():
-        column = _SCALE.get(codes[child])
+        column = SCALE.get(codes[child])
         if column is None:
             return None
         for k, form in enumerate(each):

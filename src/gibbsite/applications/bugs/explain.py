@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gibbsite._common.arrays import Ints
 from gibbsite.applications.bugs import distributions as dist
-from gibbsite.applications.bugs.choices import Choice
+from gibbsite.applications.bugs.choices import SCALE, Choice
 from gibbsite.applications.bugs.compiled import units
 from gibbsite.applications.bugs.distributions import find_distribution
-from gibbsite.applications.bugs.language.syntax import Call, Expression, Number, Stochastic, Variable
+from gibbsite.applications.bugs.language.syntax import Call, Empty, Expression, Logical, Number, Stochastic, Variable
 from gibbsite.applications.bugs.language.wording import to_latex, unparse
-from gibbsite.applications.bugs.values import as_expression
+from gibbsite.applications.bugs.values import as_expression, substituted, variables_of
 
 if TYPE_CHECKING:
     from gibbsite.applications.bugs.model import BugsModel
+
+
+_MOST = 200  # unknowns of a relation whose dependents are counted
 
 
 @dataclass(frozen=True)
@@ -78,23 +83,27 @@ def _formula(model: BugsModel, choice: Choice, relation: Stochastic) -> tuple[st
     given = [as_expression(each) for each in relation.distribution.arguments]
     if choice.update == units.SCALED_GAMMA and choice.power == 1.0:
         first, second = _gamma_prior(choice, given)
-        return _distribution("Gamma", [[first, *_shapes(model, choice)], [second, *_rates(model, choice)]])
+        shapes, rates = _shapes_and_rates(model, choice)
+        found = _distribution("Gamma", [[first, *shapes], [second, *rates]])
+        return _within(found, *_bounds(choice, relation, given))
     if choice.update == units.CONJUGATE_BETA:
         prior: list[Expression] = given if relation.distribution.function == "dbeta" else [Number(1.0), Number(1.0)]
         hits, misses = _trials(model, choice)
         return _distribution("Beta", [[prior[0], *hits], [prior[1], *misses]])
     if choice.update == units.CONJUGATE_DIRICHLET:
-        return _distribution("Dirichlet", [[given[0], *_counts(model, choice)]])
+        children = _children(model, choice, [0] * len(choice.dependence.parameters))
+        counts = [each.sum(Call("counts", (each.relation.target,)), within="counts") for each in children]
+        return _distribution("Dirichlet", [[given[0], *counts]])
     if choice.update == units.CONJUGATE_WISHART:
-        vectors = [_children(model, choice, rule) for rule in choice.dependence.parameters]
-        scale: list[Expression] = [given[0]]
-        scale += [Call("sum", (Call("outer", (_away(child),)),)) for child, _ in vectors]
-        return _distribution("Wishart", [scale, [given[1], *[Number(float(n)) for _, n in vectors]]])
+        children = _children(model, choice, [1] * len(choice.dependence.parameters))
+        outer = [each.sum(Call("outer", (each.away,))) for each in children]
+        return _distribution("Wishart", [[given[0], *outer], [given[1], *[each.count for each in children]]])
     own = find_distribution(relation.distribution.function)
     assert own is not None
-    text, latex = _distribution(own.symbol, [[each] for each in given])
+    text, latex = _within(_distribution(own.symbol, [[each] for each in given]), relation.lower, relation.upper)
     for rule in choice.dependence.parameters:
-        child, _ = _children(model, choice, rule)
+        child = model.assembly.compiled[rule].rule.relation
+        assert isinstance(child, Stochastic)
         symbol = find_distribution(child.distribution.function)
         assert symbol is not None
         inner = _distribution(symbol.symbol, [[as_expression(each)] for each in child.distribution.arguments])
@@ -110,6 +119,15 @@ def _distribution(symbol: str, parameters: list[list[Expression]]) -> tuple[str,
     return f"{symbol}({text})", f"\\mathrm{{{symbol}}}\\left({latex}\\right)"
 
 
+def _within(found: tuple[str, str], low: Expression | None, high: Expression | None) -> tuple[str, str]:
+    """Return a distribution restricted to an interval."""
+    if low is None and high is None:
+        return found
+    text = ", ".join("" if end is None else unparse(end) for end in (low, high))
+    least, most = (empty if end is None else to_latex(end) for end, empty in ((low, r"-\infty"), (high, r"\infty")))
+    return f"{found[0]} T({text})", f"{found[1]}_{{[{least}, {most}]}}"
+
+
 def _gamma_prior(choice: Choice, given: list[Expression]) -> tuple[Expression, Expression]:
     family = choice.extra[units.EXTRA_A]
     if family == units.GAMMA_PRIOR:
@@ -118,109 +136,176 @@ def _gamma_prior(choice: Choice, given: list[Expression]) -> tuple[Expression, E
         return Number(1.0), given[0]
     if family == units.CHI_SQUARED_PRIOR:
         return Call("/", (given[0], Number(2.0))), Number(0.5)
-    return Number(1.0), Number(0.0)
+    return (Call("neg", (given[0],)) if family == units.PARETO_PRIOR else Number(1.0)), Number(0.0)
 
 
-def _children(model: BugsModel, choice: Choice, rule: int) -> tuple[Stochastic, int]:
-    """Return a dependent relation, and how many of its instances depend on the first of the unknowns."""
-    relation = model.assembly.compiled[rule].rule.relation
-    assert isinstance(relation, Stochastic)
-    mine = np.flatnonzero(model.derived.unit_rule == choice.rule)
-    row = model.derived.unit.reshape(-1, units.UNIT_WIDTH)[mine[0]] if mine.size else None
-    many = 0
-    if row is not None:
-        segment = model.derived.segment.reshape(-1)
-        for s in range(int(row[units.MIDDLE]), int(row[units.END])):
-            if segment[4 * s] == rule:
-                many += int(segment[4 * s + 3])
-    return relation, many
+def _bounds(
+    choice: Choice, relation: Stochastic, given: list[Expression]
+) -> tuple[Expression | None, Expression | None]:
+    """Return the ends of the interval of an unknown with a gamma distribution."""
+    family = choice.extra[units.EXTRA_A]
+    if family == units.UNIFORM_PRIOR:
+        return given[0], given[1]
+    return (given[1], None) if family == units.PARETO_PRIOR else (relation.lower, relation.upper)
 
 
-def _away(child: Stochastic) -> Expression:
-    return Call("-", (child.target, as_expression(child.distribution.arguments[0])))
+@dataclass(frozen=True)
+class _Child:
+    """A dependent relation: what the unknown is multiplied by in its parameter, and which instances have it."""
+
+    relation: Stochastic
+    code: int
+    counts: Ints
+    factor: Expression | None
+    tests: tuple[Expression, ...]
+    constants: frozenset[str]
+
+    def argument(self, k: int) -> Expression:
+        """Return a parameter of the distribution."""
+        return as_expression(self.relation.distribution.arguments[k])
+
+    @property
+    def away(self) -> Expression:
+        """The distance from the mean."""
+        mean = self.argument(0)
+        zero = isinstance(mean, Number) and mean.value == 0.0
+        return self.relation.target if zero else Call("-", (self.relation.target, mean))
+
+    @property
+    def count(self) -> Expression:
+        """The number of instances that depend on an unknown."""
+        if self.counts.max(initial=0) <= 1 or not self.tests:
+            same = self.counts.size and self.counts.min() == self.counts.max()
+            return Number(float(self.counts[0])) if same else Call("length", (self.relation.target,))
+        return Call("sum", (_product(self.tests),))
+
+    def sum(self, one: Expression, within: str = "") -> Expression:
+        """Return the sum of an expression over these instances."""
+        most = self.counts.max(initial=0)
+        if most <= 1:
+            return one
+        if self.tests:
+            return Call("sum", (_product([*self.tests, one]),))
+        if isinstance(one, Number):
+            return Number(one.value * float(most))
+        if within:
+            return one
+        varies = any(each.indices is not None or each.name not in self.constants for each in variables_of(one))
+        return Call("sum", (one,)) if varies else Call("*", (self.count, one))
 
 
-def _scale(choice: Choice, child: Stochastic, column: int, name: Expression) -> Expression | None:
-    """Return what the unknown is multiplied by in a parameter, or None if the parameter is the unknown."""
-    given = as_expression(child.distribution.arguments[column])
-    return None if isinstance(given, Variable) else Call("/", (given, name))
-
-
-def _half(n: int) -> Expression:
-    return Call("/", (Number(float(n)), Number(2.0)))
-
-
-def _shapes(model: BugsModel, choice: Choice) -> list[Expression]:
-    found: list[Expression] = []
-    for rule in choice.dependence.parameters:
-        child, many = _children(model, choice, rule)
-        code = model.assembly.compiled[rule].row[6]
-        if code in (dist.NORMAL, dist.LOGNORMAL):
-            found.append(_half(many))
-        elif code == dist.POISSON:
-            found.append(_sum(child.target, many))
-        elif code == dist.GAMMA:
-            found.append(_sum(as_expression(child.distribution.arguments[0]), many))
-        else:
-            found.append(Number(float(many)))
+def _product(factors: Sequence[Expression]) -> Expression:
+    found = factors[0]
+    for each in factors[1:]:
+        found = Call("*", (found, each))
     return found
 
 
-def _sum(expression: Expression, many: int) -> Expression:
-    return expression if many == 1 else Call("sum", (expression,))
-
-
-def _rates(model: BugsModel, choice: Choice) -> list[Expression]:
-    found: list[Expression] = []
+def _children(model: BugsModel, choice: Choice, columns: Sequence[int]) -> list[_Child]:
+    """Return the dependent relations, each with what concerns one of its parameters."""
+    table = model.derived.unit.reshape(-1, units.UNIT_WIDTH)
+    rows = table[np.flatnonzero(model.derived.unit_rule == choice.rule)[:_MOST]]
+    segment = model.derived.segment[: model.derived.segment.size // 4 * 4].reshape(-1, 4)
     own = model.assembly.compiled[choice.rule].rule.relation.target
-    for rule in choice.dependence.parameters:
-        child, many = _children(model, choice, rule)
-        code = model.assembly.compiled[rule].row[6]
-        column = 1 if code in (dist.NORMAL, dist.LOGNORMAL, dist.GAMMA, dist.WEIBULL, dist.DOUBLE_EXPONENTIAL) else 0
-        factor = _scale(choice, child, column, own)
-        first = as_expression(child.distribution.arguments[0])
-        one: Expression
-        if code == dist.NORMAL:
-            one = Call("/", (Call("^", (_away(child), Number(2.0))), Number(2.0)))
-        elif code == dist.LOGNORMAL:
-            one = Call("/", (Call("^", (Call("-", (Call("log", (child.target,)), first)), Number(2.0))), Number(2.0)))
-        elif code == dist.POISSON:
-            found.append(Number(float(many)) if factor is None else _sum(factor, many))
-            continue
-        elif code == dist.WEIBULL:
-            one = Call("^", (child.target, first))
-        elif code == dist.DOUBLE_EXPONENTIAL:
-            one = Call("abs", (_away(child),))
-        elif code == dist.PARETO:
-            one = Call("log", (Call("/", (child.target, as_expression(child.distribution.arguments[1]))),))
-        else:
-            one = child.target
-        found.append(_sum(one if factor is None else Call("*", (factor, one)), many))
+    found = []
+    for rule, column in zip(choice.dependence.parameters, columns, strict=True):
+        relation = model.assembly.compiled[rule].rule.relation
+        assert isinstance(relation, Stochastic)
+        counts = []
+        for row in rows:
+            mine = segment[row[units.MIDDLE] : row[units.END]]
+            counts.append(int(mine[mine[:, 0] == rule, 3].sum()))
+        given = as_expression(relation.distribution.arguments[column])
+        factor, place = _split(model, given, own.name) or (Call("/", (given, own)), own)
+        pairs = zip(place.indices or (), own.indices or (), strict=False)
+        tests = [Call("equals", (mine, theirs)) for mine, theirs in pairs if _differ(mine, theirs)]
+        code, constants = model.assembly.compiled[rule].row[6], frozenset(model.assembly.values.arrays)
+        found.append(_Child(relation, code, np.array(counts, np.int64), factor, tuple(tests), constants))
     return found
+
+
+def _differ(mine: Expression | Empty, theirs: Expression | Empty) -> bool:
+    """Whether two indices select different elements; those of ranges do not select one."""
+    ranges = any(
+        isinstance(each, Empty) or (isinstance(each, Call) and each.function == ":") for each in (mine, theirs)
+    )
+    return not ranges and unparse(mine) != unparse(theirs)
+
+
+def _split(model: BugsModel, given: Expression | Empty, name: str) -> tuple[Expression | None, Variable] | None:
+    """Return the other factors of a product with a variable, and that variable; None if it is no such product."""
+    if isinstance(given, Variable):
+        if given.name == name:
+            return None, given
+        for compiled in model.assembly.compiled:
+            relation = compiled.rule.relation
+            if isinstance(relation, Logical) and compiled.rule.name == given.name and relation.link is None:
+                counters = zip(relation.target.indices or (), given.indices or (), strict=False)
+                names = {one.name: as_expression(other) for one, other in counters if isinstance(one, Variable)}
+                if found := _split(model, substituted(relation.value, names), name):
+                    return found
+    if isinstance(given, Call) and given.function in ("*", "/"):
+        first, second = (as_expression(each) for each in given.arguments)
+        if found := _split(model, first, name):
+            return Call(given.function, (found[0] or Number(1.0), second)) if (
+                found[0] is not None or given.function == "/"
+            ) else second, found[1]
+        if given.function == "*" and (found := _split(model, second, name)):
+            return first if found[0] is None else Call("*", (first, found[0])), found[1]
+    return None
+
+
+def _half(one: Expression) -> Expression:
+    return Call("/", (one, Number(2.0)))
+
+
+def _shapes_and_rates(model: BugsModel, choice: Choice) -> tuple[list[Expression], list[Expression]]:
+    """Return what the dependents add to the parameters of a gamma distribution."""
+    shapes: list[Expression] = []
+    rates: list[Expression] = []
+    codes = [model.assembly.compiled[rule].row[6] for rule in choice.dependence.parameters]
+    for child in _children(model, choice, [SCALE[code] for code in codes]):
+        y, code = child.relation.target, child.code
+        shape: Expression = child.count
+        one: Expression = y
+        if code in (dist.NORMAL, dist.LOGNORMAL):
+            away = child.away if code == dist.NORMAL else Call("-", (Call("log", (y,)), child.argument(0)))
+            shape, one = _half(shape), Call("^", (away, Number(2.0)))
+        elif code == dist.POISSON:
+            shape, one = child.sum(y), Number(1.0)
+        elif code == dist.GAMMA:
+            shape = child.sum(child.argument(0))
+        elif code == dist.WEIBULL:
+            one = Call("^", (y, child.argument(0)))
+        elif code == dist.DOUBLE_EXPONENTIAL:
+            one = Call("abs", (child.away,))
+        elif code == dist.PARETO:
+            one = Call("log", (Call("/", (y, child.argument(1))),))
+        if child.factor is not None:
+            one = child.factor if code == dist.POISSON else Call("*", (child.factor, one))
+        rate = child.sum(one) if code != dist.POISSON or child.factor is not None else child.count
+        shapes.append(shape)
+        rates.append(_half(rate) if code in (dist.NORMAL, dist.LOGNORMAL) else rate)
+    return shapes, rates
 
 
 def _trials(model: BugsModel, choice: Choice) -> tuple[list[Expression], list[Expression]]:
     hits: list[Expression] = []
     misses: list[Expression] = []
-    for rule in choice.dependence.parameters:
-        child, many = _children(model, choice, rule)
-        code = model.assembly.compiled[rule].row[6]
-        y: Expression = child.target
+    rules = list(choice.dependence.parameters)
+    for rule, child in zip(rules, _children(model, choice, [0] * len(rules)), strict=True):
+        y: Expression = child.relation.target
         pair: tuple[Expression, Expression]
-        if code == dist.BERNOULLI:
+        if child.code == dist.BERNOULLI:
             pair = (y, Call("-", (Number(1.0), y)))
-        elif code == dist.BINOMIAL:
-            pair = (y, Call("-", (as_expression(child.distribution.arguments[1]), y)))
-        elif code == dist.GEOMETRIC:
+        elif child.code == dist.BINOMIAL:
+            pair = (y, Call("-", (child.argument(1), y)))
+        elif child.code == dist.GEOMETRIC:
             pair = (Number(1.0), Call("-", (y, Number(1.0))))
         else:
-            pair = (as_expression(child.distribution.arguments[1]), y)
+            pair = (child.argument(1), y)
         if choice.extra[units.EXTRA_A] >> rule & 1:
             pair = pair[::-1]
-        hits.append(_sum(pair[0], many))
-        misses.append(_sum(pair[1], many))
+        hits.append(child.sum(pair[0]))
+        misses.append(child.sum(pair[1]))
     return hits, misses
-
-
-def _counts(model: BugsModel, choice: Choice) -> list[Expression]:
-    return [Call("counts", (_children(model, choice, rule)[0].target,)) for rule in choice.dependence.parameters]

@@ -28,6 +28,7 @@ _FUNCTIONS = {
     name: rf"\{name}"
     for name in ("log", "exp", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "max", "min")
 } | {
+    "sum": r"\sum",
     "phi": r"\Phi",
     "probit": r"\Phi^{-1}",
     "loggam": r"\log\Gamma",
