@@ -90,14 +90,15 @@ class Dependence:
         self.outputs: dict[int, Form] = {rule: ITSELF}
         self.parameters: dict[int, list[Form]] = {}
         self.bounds: dict[int, bool] = {}
-        self._spread()
+        self._spread(network.dependents(rule))
 
-    def _spread(self) -> None:
+    def _spread(self, dependents: list[int]) -> None:
         """Follow deterministic rules until nothing changes."""
         changed = True
         while changed:
             changed = False
-            for number, each in enumerate(self.compiled):
+            for number in dependents:
+                each = self.compiled[number]
                 if each.row[KIND] == LOGICAL:
                     form = self._registers(each)[each.row[VALUE]]
                 elif each.row[KIND] == MATRIX:
@@ -110,7 +111,8 @@ class Dependence:
                     if joined != old:
                         self.outputs[number] = joined
                         changed = True
-        for number, each in enumerate(self.compiled):
+        for number in dependents:
+            each = self.compiled[number]
             if each.row[KIND] in (LOGICAL, MATRIX):
                 continue
             registers = self._registers(each)

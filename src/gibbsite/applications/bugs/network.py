@@ -56,6 +56,8 @@ class Network:
         The rule of each node.
     level : int array (nodes,)
         Nodes of a level depend on nodes of lower levels only.
+    readers : list of sets
+        For each rule, the rules that read what it defines.
     unknown : bool array
         Places of stochastic nodes that have no value.
     """
@@ -112,18 +114,32 @@ class Network:
         """Find for each place the nodes that read it."""
         place_parts, node_parts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         varies = np.isnan(self.start)
+        self.readers: list[set[int]] = [set() for _ in self.assembly.compiled]
         for number, each in enumerate(self.assembly.compiled):
             nodes = self.first[number] + np.arange(each.rule.n)
             for places in each.parents:
                 wide = np.broadcast_to(places, (each.rule.n, places.shape[1]))
                 moving = (wide >= 0) & varies[np.maximum(wide, 0)]
                 if moving.any():
+                    for owner in np.unique(self.owner[wide[moving]]).tolist():
+                        self.readers[owner].add(number)
                     place_parts.append(wide[moving])
                     node_parts.append(np.broadcast_to(nodes[:, None], wide.shape)[moving])
         places, nodes = np.concatenate(place_parts), np.concatenate(node_parts)
         order = np.argsort(places, kind="stable")
         self.child = nodes[order]
         self.child_start = np.searchsorted(places[order], np.arange(self.start.size + 1))
+
+    def dependents(self, rule: int) -> list[int]:
+        """Return the rules that depend on what a rule defines, also through deterministic ones."""
+        found: set[int] = set()
+        waiting = [rule]
+        while waiting:
+            for reader in self.readers[waiting.pop()] - found:
+                found.add(reader)
+                if not self.stochastic[reader]:
+                    waiting.append(reader)
+        return sorted(found)
 
     def children(self, places: Ints) -> tuple[Ints, Ints]:
         """Return nodes that read places, and for each of them which of the places it is."""

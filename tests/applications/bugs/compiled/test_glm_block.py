@@ -51,7 +51,7 @@ def test_moments_are_those_by_quadrature(link: str) -> None:
     for name, (mean, sd) in moments(link).items():
         assert abs(result.marginals[name]["mean"] - mean) < 6.0 * result.mcse[name]["mean"]
         assert abs(result.marginals[name]["sd"] - sd) < 6.0 * result.mcse[name]["sd"]
-        assert result.ess[name]["mean"] > 10_000
+        assert result.ess[name]["mean"] > 5_000  # of 80,000
 
 
 def test_rows_of_zeros_count() -> None:
