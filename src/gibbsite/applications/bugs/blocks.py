@@ -9,7 +9,7 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite.applications.bugs.compiled import units
-from gibbsite.applications.bugs.network import Network
+from gibbsite.applications.bugs.network import Network, distinct
 from gibbsite.graphs.elimination.order import find_order
 
 #: Largest number of entries of the factor of a block, compared with its members.
@@ -56,7 +56,8 @@ def components(terms: Terms, members: Ints) -> list[Ints]:
     from scipy.sparse.csgraph import connected_components
 
     position = np.searchsorted(members, terms.member)
-    nodes, node = np.unique(terms.node, return_inverse=True)
+    nodes = distinct(terms.node)
+    node = np.searchsorted(nodes, terms.node)
     size = members.size + nodes.size
     joined = coo_array((np.ones(node.size), (position, members.size + node)), shape=(size, size))
     count, label = connected_components(joined, directed=False)
@@ -73,9 +74,11 @@ def build_block(network: Network, terms: Terms, members: Ints) -> Block | None:
     terms, position = terms.some(order), position[order]
     # pairs of a node and a member, and which pair each term belongs to
     key = terms.node * np.int64(members.size) + position
-    pairs, pair = np.unique(key, return_inverse=True)
+    pairs = distinct(key)
+    pair = np.searchsorted(pairs, key)
     node, member = np.divmod(pairs, members.size)
-    nodes, begin, many = np.unique(node, return_index=True, return_counts=True)
+    begin = np.flatnonzero(np.concatenate([[True], node[1:] != node[:-1]]))
+    nodes, many = node[begin], np.diff(np.append(begin, node.size))
     structure = _structure(members.size, begin, many, member)
     if structure is None:
         return None
@@ -84,8 +87,8 @@ def build_block(network: Network, terms: Terms, members: Ints) -> Block | None:
     groups = []
     rules = network.rule_of[nodes]
     widths = np.array([each.targets.shape[1] for each in network.assembly.compiled])
-    for rule in np.unique(rules).tolist():
-        for size in np.unique(many[rules == rule]).tolist():
+    for rule in distinct(rules).tolist():
+        for size in distinct(many[rules == rule]).tolist():
             chosen = np.flatnonzero((rules == rule) & (many == size))
             which = (begin[chosen, None] + np.arange(size)).ravel()
             width = int(widths[rule])
@@ -113,9 +116,10 @@ def build_block(network: Network, terms: Terms, members: Ints) -> Block | None:
 
 def _structure(size: int, begin: Ints, many: Ints, member: Ints) -> tuple[Ints, Ints, Ints] | None:
     """Return the place of each member in an order of elimination, starts of columns of L, and rows of entries."""
-    distinct = {tuple(member[b : b + m].tolist()) for b, m in zip(begin.tolist(), many.tolist(), strict=True)}
+    flat_members = member.tolist()
+    sets = {tuple(flat_members[b : b + m]) for b, m in zip(begin.tolist(), many.tolist(), strict=True)}
     neighbours: list[set[int]] = [set() for _ in range(size)]
-    for each in distinct:
+    for each in sets:
         if len(each) > 400 and size > 400:
             return None
         for a in each:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gibbsite.applications.bugs.functions import Operation
-from gibbsite.applications.bugs.network import Network
+from gibbsite.applications.bugs.network import Network, distinct
 from gibbsite.applications.bugs.nodes import Compiled, Instruction
 from gibbsite.applications.bugs.tables import KIND, LOGICAL, MATRIX, VALUE
 
@@ -137,7 +137,7 @@ class Dependence:
     def _owners(self, places: np.ndarray) -> list[int]:
         inside = places[places >= 0]
         moving = inside[np.isnan(self.network.start[inside])]
-        found: list[int] = np.unique(self.network.owner[moving]).tolist()
+        found: list[int] = distinct(self.network.owner[moving]).tolist()
         return found
 
     def _varies(self, places: np.ndarray | None) -> bool:

@@ -12,7 +12,7 @@ from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.blocks import Block, Terms, block_extra, build_block, components
 from gibbsite.applications.bugs.choices import Choice, choose
 from gibbsite.applications.bugs.compiled import units
-from gibbsite.applications.bugs.network import Network, Reach
+from gibbsite.applications.bugs.network import Network, Reach, distinct
 from gibbsite.applications.bugs.tables import CODE, Tables
 from gibbsite.applications.bugs.values import fail
 from gibbsite.errors import ModelError
@@ -356,7 +356,7 @@ def _terms(network: Network, members: Ints, measure: Any) -> Terms:
     own = network.owner[members]
     mine = network.first[own] + network.instance[members]
     entry = np.zeros(members.size, np.int64)
-    for rule in np.unique(own).tolist():
+    for rule in distinct(own).tolist():
         targets = network.assembly.compiled[rule].targets
         here = np.flatnonzero(own == rule)
         rows = targets[network.instance[members[here]]]
