@@ -16,6 +16,8 @@ from gibbsite.inference.compatibility import Compatibility as Compatibility
 from gibbsite.inference.compatibility import check_conditionals as check_conditionals
 from gibbsite.inference.coupling.couple import Coupling as Coupling
 from gibbsite.inference.coupling.couple import couple as couple
+from gibbsite.inference.herding import Herding as Herding
+from gibbsite.inference.herding import herd as herd
 from gibbsite.inference.mean_field.fixed_point import MeanFieldResult as MeanFieldResult
 from gibbsite.inference.mean_field.fixed_point import mean_field as mean_field
 from gibbsite.inference.methods import ARGUMENTS as ARGUMENTS

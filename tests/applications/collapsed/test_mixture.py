@@ -141,7 +141,8 @@ def test_clear_clusters_are_found(method: str, many: int | None) -> None:
 
 def test_a_process_that_has_used_all_components_says_so() -> None:
     points = np.random.default_rng(9).normal(size=(150, 1))
-    found = cluster_points(points, concentration=1e4, sweeps=40)
+    with pytest.warns(gs.ConvergenceWarning, match="has not converged.*All 100 components"):
+        found = cluster_points(points, concentration=1e4, sweeps=40)
     assert found.diagnostics.converged is False
     assert "All 100 components" in found.diagnostics.reasons[-1]
 

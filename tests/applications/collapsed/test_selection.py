@@ -121,6 +121,12 @@ def test_many_columns_are_sampled() -> None:
     assert np.abs(gibbs.inclusion - herded.inclusion).max() < 0.05
 
 
+def test_short_runs_are_not_called_converged() -> None:
+    with pytest.warns(gs.ConvergenceWarning, match="effective sample size"):
+        found = select_variables(X, Y, method="gibbs", sweeps=50)
+    assert found.diagnostics.converged is False
+
+
 def test_names_and_texts() -> None:
     pandas = pytest.importorskip("pandas")
     found = select_variables(pandas.DataFrame(X, columns=list("abcde")), pandas.Series(Y))

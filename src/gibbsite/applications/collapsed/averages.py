@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gibbsite._common.arrays import Floats
+from gibbsite._common.notice import warn_user
+from gibbsite.errors import ConvergenceWarning
 from gibbsite.results.answer import Diagnostics
 from gibbsite.results.measure.diagnostics import ess, mcse, rhat
 
@@ -38,6 +40,12 @@ def unjudged(cells: int) -> tuple[Floats, Diagnostics]:
 def exact_verdict(cells: int) -> tuple[Floats, Diagnostics]:
     """Return no errors and a verdict for sums over all states."""
     return np.zeros(cells), Diagnostics("exact", True, (), {"errors": "exact"}, "exact: a sum over all states")
+
+
+def warn_unless_converged(diagnostics: Diagnostics) -> None:
+    """Warn if random chains have not converged."""
+    if diagnostics.converged is False:
+        warn_user(f"The run has not converged: {' '.join(diagnostics.reasons)}", ConvergenceWarning)
 
 
 def describe_verdict(method: str, diagnostics: Diagnostics) -> str:

@@ -17,7 +17,13 @@ from gibbsite._common.arguments import check_integer, check_number, checked
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.reals import read_reals
 from gibbsite._common.wording import argument, unknown
-from gibbsite.applications.collapsed.averages import describe_verdict, exact_verdict, judge_averages, unjudged
+from gibbsite.applications.collapsed.averages import (
+    describe_verdict,
+    exact_verdict,
+    judge_averages,
+    unjudged,
+    warn_unless_converged,
+)
 from gibbsite.applications.collapsed.components import (
     GIBBS,
     HERDED,
@@ -116,6 +122,11 @@ def cluster_points(
     -------
     Clustering
 
+    Warns
+    -----
+    ConvergenceWarning
+        If the chains of Gibbs sampling have not converged.
+
     References
     ----------
     Neal (2000), Markov chain sampling methods for Dirichlet process mixture models, algorithm 3.
@@ -193,6 +204,7 @@ def _sample(
     if components is None and slots < points and figures[:, :, 0].max() == slots:
         reason = f"All {slots} components that are provided were in use; choose a smaller concentration."
         verdict = replace(verdict, converged=False, reasons=(*verdict.reasons, reason))
+    warn_unless_converged(verdict)
     return Clustering(together, shares, np.unique(best, return_inverse=True)[1].ravel(), method, verdict)
 
 

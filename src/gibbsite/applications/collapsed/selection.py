@@ -23,6 +23,7 @@ from gibbsite.applications.collapsed.averages import (
     exact_verdict,
     judge_averages,
     unjudged,
+    warn_unless_converged,
 )
 from gibbsite.applications.collapsed.evidence import (
     BINNED,
@@ -143,6 +144,11 @@ def select_variables(
     -------
     Selection
 
+    Warns
+    -----
+    ConvergenceWarning
+        If the chains of Gibbs sampling have not converged.
+
     References
     ----------
     George and McCulloch (1997), Approaches for Bayesian variable selection.
@@ -186,6 +192,7 @@ def select_variables(
         shares, errors, mean, models, verdict = _sum(data)
     else:
         shares, errors, mean, models, verdict = _sample(data, method, sweeps, chains, rng)
+        warn_unless_converged(verdict)
     mean = mean / scale
     return Selection(
         labels,

@@ -8,11 +8,13 @@ probabilities that two points are in one component.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from gibbsite.applications.collapsed import cluster_points, select_variables
+from gibbsite.errors import ConvergenceWarning
 from gibbsite.lab.chains import fit_slope
 from gibbsite.lab.drawing import COLORS, Figure, tidy
 from gibbsite.lab.experiment import HERDED, Experiment, Meter
@@ -33,9 +35,11 @@ def make_data(rng: int) -> tuple[Any, Any, Any]:
 
 def solve(case: str, data: tuple[Any, Any, Any], **how: Any) -> Any:
     """Return the probabilities of a case."""
-    if case == CASES[0]:
-        return select_variables(data[0], data[1], **how).inclusion
-    return cluster_points(data[2], components=2 if case == CASES[1] else None, **how).together
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of sweeps is given
+        if case == CASES[0]:
+            return select_variables(data[0], data[1], **how).inclusion
+        return cluster_points(data[2], components=2 if case == CASES[1] else None, **how).together
 
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
