@@ -45,6 +45,7 @@ GIBBS_NOTES = "Lecture notes, day 22: Gibbs sampling, after Bishop (2006), Patte
 NAMES = (
     "herded-two-variables",
     "herded-incomplete-graph",
+    "herded-empty-graph",
     "herded-discrepancy",
     "herded-moments",
     "herded-denoising",
