@@ -124,7 +124,8 @@ def test_a_real_silhouette_is_taken_where_there_is_one(tmp_path, monkeypatch) ->
 
 @pytest.mark.parametrize("name", ["herded", "", None, 3])
 def test_unknown_experiments_are_refused_with_the_names(name) -> None:
-    with pytest.raises(gs.errors.ModelError, match="herded-two-variables, herded-incomplete-graph"):
+    said = "herded-two-variables, herded-incomplete-graph" if isinstance(name, str) else "name must be text"
+    with pytest.raises(gs.errors.GibbsiteError, match=said):
         gs.lab.run(name)
 
 
