@@ -269,3 +269,15 @@ def test_html_shows_numbers_as_numbers():
     assert "inline-block" not in html  # no bar
     assert "standard deviations" in html
     assert ">mean</td>" in html
+
+
+def test_elements_of_arrays_are_one_variable_with_dimensions() -> None:
+    text = "model { for (i in 1:2) { for (j in 1:3) { b[i,j] ~ dnorm(10 * i + j, 1) } }  m ~ dnorm(0, 1)  y ~ dnorm(m, 1) }"
+    model = gs.bugs(text, {"y": 1.0}, ["m", "b[1,1]", "b[2,3]"])
+    tree = model.sample(sweeps=400, rng=1, progress=False).to_datatree()
+    assert set(tree["posterior"].data_vars) == {"m", "b"}
+    assert tree["posterior/b"].dims == ("chain", "draw", "b_dim_0", "b_dim_1")
+    assert tree["posterior/b"].b_dim_1.values.tolist() == [1, 3]
+    means = tree["posterior/b"].mean(("chain", "draw"))
+    assert abs(float(means.sel(b_dim_0=2, b_dim_1=3)) - 23.0) < 0.2
+    assert np.isnan(float(means.sel(b_dim_0=1, b_dim_1=3)))

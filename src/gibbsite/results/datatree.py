@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Group = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 # The variable of all sites whose names are numbers, and what no variable may be called.
 _NUMBERED = "x"
+_ELEMENT = re.compile(r"([^\[\]]+)\[([0-9]+(?:,[0-9]+)*)\]")
 _TAKEN = ("chain", "draw", "site", "label_set")
 
 
@@ -261,7 +263,7 @@ def _states(states: Mapping[str, Any], labels: Mapping[str, tuple[Any, ...]]) ->
 def _variables(
     names: list[str], columns: list[tuple[Array, SiteKind]], dims: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return one variable for each name, and one for all names that are whole numbers."""
+    """Return one variable for each name, one for the elements of an array, and one for names that are whole numbers."""
     variables: dict[str, Any] = {}
     coords: dict[str, Any] = {}
     numbered = [k for k, name in enumerate(names) if name.isascii() and name.isdigit()]
@@ -276,7 +278,15 @@ def _variables(
         if len(sets) > 1:
             order = {kind: number for number, kind in enumerate(sets)}
             coords["label_set"] = ("site", np.array([order[columns[k][1]] for k in numbered]))
-    for k in sorted(set(range(len(names))) - set(numbered)):
+    grouped = _arrays(names, columns)
+    for array, elements in grouped.items():
+        called = array.replace("/", "_")
+        while called in variables or called in _TAKEN or called in names:
+            called += "_"
+        variables[called], more = _array(called, elements, columns, dims)
+        coords |= more
+    inside = {k for elements in grouped.values() for k in elements.values()}
+    for k in sorted(set(range(len(names))) - set(numbered) - inside):
         called = names[k].replace("/", "_") or "_"
         while called in variables or called in _TAKEN:
             called += "_"
@@ -287,6 +297,28 @@ def _variables(
             attrs["labels"] = json.dumps(kind)
         variables[called] = (dims, _values(*columns[k]), attrs)
     return variables, coords
+
+
+def _arrays(names: list[str], columns: list[tuple[Array, SiteKind]]) -> dict[str, dict[tuple[int, ...], int]]:
+    """Return the numbers whose names are elements of arrays, such as "beta[1,2]", by array and indices."""
+    found: dict[str, dict[tuple[int, ...], int]] = {}
+    for k, name in enumerate(names):
+        if (parts := _ELEMENT.fullmatch(name)) and isinstance(columns[k][1], Interval):
+            found.setdefault(parts[1], {})[tuple(map(int, parts[2].split(",")))] = k
+    return {array: elements for array, elements in found.items() if len({len(index) for index in elements}) == 1}
+
+
+def _array(
+    name: str, elements: dict[tuple[int, ...], int], columns: list[tuple[Array, SiteKind]], dims: tuple[str, ...]
+) -> tuple[Any, dict[str, Any]]:
+    """Return an array as a variable, NaN where it has no such element, and the coordinates of its dimensions."""
+    known = [np.unique(axis) for axis in zip(*elements, strict=True)]
+    first = columns[next(iter(elements.values()))][0]
+    values = np.full((*first.shape, *map(len, known)), np.nan)
+    for index, k in elements.items():
+        values[(..., *(np.searchsorted(axis, i) for axis, i in zip(known, index, strict=True)))] = columns[k][0]
+    axes = [f"{name}_dim_{k}" for k in range(len(known))]
+    return ((*dims, *axes), values), dict(zip(axes, known, strict=True))
 
 
 def _describe_turn(kind: SiteKind) -> dict[str, Any]:
