@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+import gibbsite.applications.bugs.kernel  # registers itself
 import gibbsite.formats.registry
 import gibbsite.kernels.registry
 import gibbsite.scans.registry
@@ -91,6 +92,7 @@ def test_the_example_format_holds_any_model(
 NAMES = (
     "belief",
     "blocks",
+    "bugs",
     "clusters",
     "denoise",
     "densities",
