@@ -316,7 +316,7 @@ def _array(
     first = columns[next(iter(elements.values()))][0]
     values = np.full((*first.shape, *map(len, known)), np.nan)
     for index, k in elements.items():
-        at = tuple(int(np.searchsorted(axis, i)) for axis, i in zip(known, index, strict=True))
+        at: tuple[Any, ...] = tuple(np.searchsorted(axis, i) for axis, i in zip(known, index, strict=True))
         values[(..., *at)] = columns[k][0]
     axes = [f"{name}_dim_{k}" for k in range(len(known))]
     return ((*dims, *axes), values), dict(zip(axes, known, strict=True))
