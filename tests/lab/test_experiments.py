@@ -96,7 +96,7 @@ def test_denoising_orders_methods_as_far_as_is_certain() -> None:
     for other in ("Gibbs", "MF 0.5", "MF 1"):  # much noise: sharing weights is better
         assert is_less(errors["shared"][high], errors[other][high])
     claims = {row[0]: row[2] for row in found.table("Paper against ours: strokes").rows}
-    assert claims["shared beats mean field (in place) at sigma 8"] != "yes"  # where the paper does not hold
+    assert claims["shared beats mean field (in place) at sigma 8"] != "holds"  # where the paper does not hold
 
 
 def test_herded_runs_on_the_paragraph_find_what_viterbi_finds() -> None:

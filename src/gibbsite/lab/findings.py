@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -62,22 +62,47 @@ class Rows(list[tuple[Any, ...]]):
         self.append(cells)
 
 
+HOLDS, FAILS, NOT_TESTED = "holds", "does not hold", "not tested at this size"
+
+
 class Claim(NamedTuple):
-    """A claim of a paper, and the finding here."""
+    """A claim of a paper, and the finding here.
+
+    ``holds`` is None where the run is too small or its data are made up, so that nothing is decided, and where the
+    uncertainty of the finding includes both answers.
+    """
 
     paper: str
     ours: str
-    holds: Any  # True, False, None for "in part", or a text
+    holds: Any  # True, False, or None if it is not tested at this size
+
+
+def all_hold(facts: Iterable[bool | None]) -> bool | None:
+    """Return False if a fact does not hold, otherwise None if one is not tested, otherwise True.
+
+    Examples
+    --------
+    >>> all_hold([True, None]), all_hold([None, False]), all_hold([True])
+    (None, False, True)
+    """
+    known = [None if fact is None else bool(fact) for fact in facts]
+    return False if False in known else None if None in known else True
 
 
 def compare_claims(*claims: Claim, subject: str = "") -> Table:
-    """Return the table of claims of a paper, with the findings here and whether the claims hold."""
-    answers = [
-        "in part" if c.holds is None else _show(c.holds if isinstance(c.holds, str) else bool(c.holds)) for c in claims
-    ]
+    """Return the table of claims of a paper, with the findings here and a verdict for each claim.
+
+    Examples
+    --------
+    >>> print(compare_claims(Claim("errors fall like 1 / T", "slope -1.02", True)).text())
+    Paper against ours
+      the paper says          found here   verdict
+      errors fall like 1 / T  slope -1.02  holds
+    """
+    answers = [NOT_TESTED if claim.holds is None else HOLDS if claim.holds else FAILS for claim in claims]
     title = "Paper against ours" + (f": {subject}" if subject else "")
     rows = [(claim.paper, claim.ours, answer) for claim, answer in zip(claims, answers, strict=True)]
-    return Table(title, ("the paper says", "found here", "holds"), rows)
+    return Table(title, ("the paper says", "found here", "verdict"), rows)
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,12 @@ def seconds_of_update(arrays: Arrays, name: str) -> float:
     return float(arrays[f"{name}: seconds"][:, -1].mean() / arrays[f"{name}: updates"][-1])
 
 
+def times_of_update(arrays: Arrays, name: str) -> Array:
+    """Return the mean time of an update of a method, for each chain."""
+    times: Array = arrays[f"{name}: seconds"][:, -1] / arrays[f"{name}: updates"][-1]
+    return times
+
+
 def last_error(arrays: Arrays, name: str) -> float:
     """Return the mean error of chains at the end."""
     return float(arrays[f"{name}: errors"][:, -1].mean())

@@ -172,7 +172,7 @@ def _claims(errors: Floats, radius: Floats, real: bool) -> Table:
         Claim(
             "influence is below 1, so that there is a guarantee",
             f"in {below} of {radius.size} documents",
-            None if not real or 0 < below < radius.size else below > 0,
+            below == radius.size if real else None,
         ),
     )
 

@@ -66,6 +66,7 @@ def _claims(lengths: Any, bounds: dict[str, Floats]) -> Table:
     uniform, systematic, once, often = (bounds[name] for name in LOOKS)
     gain = np.median(systematic / once, axis=0)
     hundred = lengths[gain >= 100.0]
+    useful = (systematic / once)[(systematic >= 1e-3) & (systematic <= 1.0)]
     # the share of the first pass in the gain of all passes, in orders of magnitude, from five sweeps on
     late = lengths >= 500
     share = (np.log(systematic / once) / np.log(systematic / often))[:, late]
@@ -77,10 +78,15 @@ def _claims(lengths: Any, bounds: dict[str, Floats]) -> Table:
             (systematic < uniform)[:, sweep].all(),
         ),
         Claim(
-            "DoGS gains two orders of magnitude",
+            f"DoGS gains two orders of magnitude at T = {lengths[-1]}",
             f"median {gain[lengths == 500][0]:.2g} at T = 500, {gain[lengths == 1000][0]:.2g} at 1000, "
             + (f"100 from T = {hundred[0]} on" if hundred.size else f"{gain.max():.0f} at most"),
-            None if hundred.size else False,
+            gain[-1] >= 100.0,
+        ),
+        Claim(
+            "and where the systematic bound says something, between 0.001 and 1",
+            f"{useful.min():.1f} to {useful.max():.1f} times",
+            useful.max() >= 100.0,
         ),
         Claim(
             "iterating improves it further",
@@ -90,7 +96,7 @@ def _claims(lengths: Any, bounds: dict[str, Floats]) -> Table:
         Claim(
             "one pass gains the bulk",
             f"{100 * share.min():.0f} to {100 * share.max():.0f} % of the orders of magnitude",
-            share.min() > 0.5 or None,
+            share.min() > 0.5,
         ),
     )
 

@@ -25,6 +25,7 @@ from gibbsite.lab.dogs.dobrushin import LOOKS, draw_parameters, paper_influence,
 from gibbsite.lab.drawing import COLORS, FAINT, INK, Axes, Figure, tidy
 from gibbsite.lab.experiment import DOGS, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
+from gibbsite.lab.timing import compare_times
 
 KINDS = {"fields 0 or 1": True, "no fields": False}
 SMALL = 60  # side of the grids on which lengths are counted
@@ -262,7 +263,8 @@ def _claims(arrays: Mapping[str, Array], trials: list[Trial], segmentation: Mapp
     setups, early = [t.setup for t in big], [float(t.speedup(1)) for t in big]
     late = [t.each["systematic"] / t.each["DoGS"] for t in big]
     pays = [t.setup / (t.each["systematic"] - t.each["DoGS"]) for t in big]
-    step = min(t.each["systematic"] for t in big) / (2 * largest**2)
+    step, million = min(t.each["systematic"] for t in big) / (2 * largest**2), largest >= 1000
+    first = compare_times([t.each["systematic"] for t in big], [t.setup + t.each["DoGS"] for t in big])
     within = []
     for trial in trials:
         spins = trial.spins["DoGS"]
@@ -272,28 +274,29 @@ def _claims(arrays: Mapping[str, Array], trials: list[Trial], segmentation: Mapp
         Claim(
             "the scan has 16 steps",
             f"{100 * min(sixteen):.0f} to {100 * max(sixteen):.0f} % of draws, lengths doubled",
-            min(sixteen) > 0.8 or None,
+            min(sixteen) > 0.8,
         ),
         Claim(
             "setup takes 15 s for a million variables",
             f"{min(setups):.2f} to {max(setups):.2f} s for {largest**2:.0e}",
-            max(setups) < 15,
+            max(setups) < 15 if million else None,
         ),
         Claim(
             "dramatic end-to-end speedups",
             f"{min(late):.1g} to {max(late):.1g} times for many runs; pays after {max(pays):.1f}",
-            min(late) > 1000 or None,
+            min(late) > 1000 if million else None,
         ),
         Claim(
             f"from the first run on, with {1e6 * _PAPER_STEP:.2f} us a step and 15 s of setup",
             f"{min(early):.2f} to {max(early):.2f} times, with {1e9 * step:.0f} ns a step",
-            min(early) > 1 or (None if max(early) > 1 else False),
+            first.exceeds() if million else None,
         ),
         Claim("estimates have a bias, within its bound", f"in {sum(within)} of {len(within)} trials", all(within)),
+        Claim("segmentation: 110 steps", f"{segmentation['bisected']} by bisection", segmentation["bisected"] == 110),
         Claim(
-            "segmentation: 110 steps by doubling",
-            f"{segmentation['bisected']} by bisection, {segmentation['doubled']} by doubling",
-            True if segmentation["bisected"] == 110 == segmentation["doubled"] else None,
+            "segmentation: they are found by doubling",
+            f"doubling finds {segmentation['doubled']}",
+            segmentation["doubled"] == 110,
         ),
     )
 

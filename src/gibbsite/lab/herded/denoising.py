@@ -20,7 +20,7 @@ from gibbsite._common.arrays import Array, Bools, Floats, Ints
 from gibbsite.lab.chains import follow
 from gibbsite.lab.drawing import COLORS, Figure, show_picture, tidy
 from gibbsite.lab.experiment import HERDED, Experiment, Meter, find_data
-from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
+from gibbsite.lab.findings import Claim, Findings, Table, all_hold, compare_claims
 
 _SILHOUETTE = "images/mpeg7/beetle-1.png"
 
@@ -146,7 +146,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
         "with damping D, which updates all pixels at once unless it is in place.",
         "The image of the paper is not known, and errors depend on it: orderings are compared, not values.",
         "Two methods are distinguished if their errors on the same noisy images differ by more than three "
-        "standard errors; otherwise a pair neither holds nor is reversed, and a claim holds in part.",
+        "standard errors; otherwise a pair neither holds nor is reversed, and decides nothing.",
         "The paper does not state whether mean field updates all pixels at once or one after another.",
     ]
     if real is None:
@@ -242,12 +242,14 @@ def _claims(sigmas: tuple[float, ...], errors: dict[str, Floats]) -> list[Claim]
         ours = sorted(PAPER, key=lambda method: errors[method][s].mean())
         pairs = [is_less(errors[a][s], errors[b][s]) for a, b in combinations(theirs, 2)]
         counted = f"{pairs.count(True)} of {len(pairs)} pairs, {pairs.count(False)} reversed"
-        claims.append(Claim(f"sigma {sigma:g}: {' < '.join(theirs)}", " < ".join(ours), counted))
+        claims.append(
+            Claim(f"sigma {sigma:g}: {' < '.join(theirs)}", " < ".join(ours) + f" ({counted})", all_hold(pairs))
+        )
     loud = [s for s, sigma in enumerate(sigmas) if sigma >= 4.0]
     for better, worse in (("shared", "herded"), ("herded", "Gibbs")):
         facts = [is_less(errors[better][s], errors[worse][s]) for s in loud]
         gaps = ", ".join(f"{1 - errors[better][s].mean() / errors[worse][s].mean():.0%} at {sigmas[s]:g}" for s in loud)
-        claims.append(Claim(f"{better} beats {worse} for sigma >= 4", f"by {gaps}", _all(facts)))
+        claims.append(Claim(f"{better} beats {worse} for sigma >= 4", f"by {gaps}", all_hold(facts)))
     last = len(sigmas) - 1
     fields = [method for method, how in METHODS.items() if isinstance(how, MeanField)]
     for kind, names in (("all at once", fields[:2]), ("in place", fields[2:])):
@@ -261,10 +263,6 @@ def _claims(sigmas: tuple[float, ...], errors: dict[str, Floats]) -> list[Claim]
             )
         )
     return claims
-
-
-def _all(facts: list[bool | None]) -> bool | None:
-    return False if False in facts else None if None in facts else True
 
 
 def draw(findings: Findings, figure: Figure) -> None:

@@ -93,7 +93,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
                 Claim(
                     "1 - 1 / (2 K - 2) for Tijdeman's rule (Tijdeman)",
                     f"kept for {sum(kept)} of {len(kept)} numbers of values",
-                    all(kept) or (None if any(kept) else False),
+                    all(kept),
                 ),
             ),
         ],

@@ -46,7 +46,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     claim = Claim(
         f"calibration error at most {_GOAL} on text of the same kind",
         f"{errors['chain, corrected', 'held-out']:.4f} corrected, {errors['chain', 'held-out']:.4f} as learnt",
-        errors["chain, corrected", "held-out"] <= _GOAL,
+        errors["chain, corrected", "held-out"] <= _GOAL if news.real and not quick else None,
     )
     return Findings(
         tables=[Table(f"Probabilities of entities, {news.source}", columns, rows), compare_claims(claim)],

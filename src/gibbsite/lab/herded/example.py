@@ -148,7 +148,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
                     "all methods give the same annotation",
                     f"after 400 sweeps {herded:.0%} of the herded runs and {annealed:.0%} of the annealed runs differ "
                     "from Viterbi",
-                    herded == annealed == 0.0 or (None if herded == 0.0 else False),
+                    herded == annealed == 0.0,
                 ),
                 Claim(
                     "all nine names are found, with their classes",

@@ -122,16 +122,11 @@ def _claims(arrays: dict[str, Array], lengths: Ints) -> list[Claim]:
     gains = [float(g[1, -1] / arrays[f"joint MCQMC {label}"][1, -1]) for g, label in zip(gibbs, labels, strict=True)]
     better_quasi = f"errors {min(gains):.1f} to {max(gains):.1f} times smaller"
     return [
-        Claim("herded Gibbs converges like 1 / T", f"slopes {listed}", _some([s < -0.9 for s in slopes])),
-        Claim("herded Gibbs clearly beats Gibbs", f"for {sum(better)} of 4 epsilons", _some(better)),
-        Claim("smaller epsilons need more sweeps", f"for {sum(easy)} of 3 steps", _some(easy)),
-        Claim("MCQMC is no better than Gibbs", better_quasi, _some([gain < 1.3 for gain in gains])),
+        Claim("herded Gibbs converges like 1 / T", f"slopes {listed}", all(s < -0.9 for s in slopes)),
+        Claim("herded Gibbs clearly beats Gibbs", f"for {sum(better)} of 4 epsilons", all(better)),
+        Claim("smaller epsilons need more sweeps", f"for {sum(easy)} of 3 steps", all(easy)),
+        Claim("MCQMC is no better than Gibbs", better_quasi, all(gain < 1.3 for gain in gains)),
     ]
-
-
-def _some(facts: list[bool]) -> bool | None:
-    """Return True if all facts hold, False if none does, and None otherwise."""
-    return True if all(facts) else None if any(facts) else False
 
 
 _NOTES = (

@@ -230,7 +230,7 @@ def _claims(slopes: Mapping[tuple[str, str], list[float | None]], arrays: Mappin
             "PGITS takes L^3, PGDA L^2 log L",
             f"L^{by_energy['PGITS']:.2f} and L^{by_energy['PGDA']:.2f}, up to {last['PGITS']:.0f} and "
             f"{last['PGDA']:.0f} for L = {arrays['L'][-1]:g}",
-            by_energy["PGDA"] < by_energy["PGITS"] or None,
+            by_energy["PGDA"] < by_energy["PGITS"],
         ),
     )
 

@@ -28,6 +28,7 @@ from gibbsite.lab.drawing import COLORS, FAINT, INK, Figure, tidy
 from gibbsite.lab.experiment import POISSON, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.occupancy import watch
+from gibbsite.lab.timing import compare_times
 
 EDGE, VARIANCE, PRIORS, MODES = 6.0, 2.0, (10.0, 1.0), ((0.0, 1.0), (1.0, -1.0))
 INFORMATION = 100  # N / T
@@ -60,6 +61,10 @@ def list_methods() -> dict[str, gs.kernels.ContinuousGibbs]:
         "PGDA": kernel("double", minibatch=BATCH, degree=DEGREE, fine=FINE),
         FREE: kernel("double", minibatch=BATCH),
     }
+
+
+#: How many numbers the paper has.
+PAPER_SIZE = 1_000_000
 
 
 def draw_data(size: int, rng: np.random.Generator) -> Floats:
@@ -114,11 +119,12 @@ def try_method(model: gs.ContinuousModel, kernel: gs.kernels.Kernel, sweeps: int
     return Trial(result.draws.reshape(-1, 2), result.report, 1e3 * (time.process_time() - begun) / updates)
 
 
-def time_all_factors(model: gs.ContinuousModel, kernel: gs.kernels.Kernel, rng: int) -> float:
-    """Return the milliseconds of an update that evaluates all factors."""
+def time_all_factors(model: gs.ContinuousModel, kernel: gs.kernels.Kernel, rng: int) -> Floats:
+    """Return the milliseconds of an update that evaluates all factors, in three runs."""
     cells: dict[str, Any] = {"cells": 1, "low": -EDGE, "width": 2.0 * EDGE}
-    seen = watch(model, kernel, np.array([4]), lambda counts: 0.0, rng=rng, **cells)
-    return float(1e3 * seen.seconds[0, -1] / 4)
+    seen = watch(model, kernel, np.array([4]), lambda counts: 0.0, rng=rng, chains=3, **cells)
+    times: Floats = 1e3 * seen.seconds[:, -1] / 4
+    return times
 
 
 def log_acceptance(model: gs.ContinuousModel, data: Floats, largest: float, rng: np.random.Generator) -> float:
@@ -182,7 +188,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     return Findings(
         tables=[
             tell_trials(truth, trials, "Gibbs-DA, all factors", each),
-            _claims(truth, trials, largest, each, share),
+            _claims(truth, trials, largest, each, share, data.size >= PAPER_SIZE),
         ],
         arrays=collect(truth, trials),
         notes=[*NOTES, "The paper has 10^6 draws, and a different rejection method, whose bound is too low."],
@@ -202,7 +208,7 @@ def variation(p: Floats, q: Floats) -> float:
     return float(np.abs(p - q).sum() / 2.0)
 
 
-def tell_trials(truth: Floats, trials: Mapping[str, Trial], everything: str, each: float) -> Table:
+def tell_trials(truth: Floats, trials: Mapping[str, Trial], everything: str, each: Floats) -> Table:
     """Return the table of results; its last row is a method that evaluates all factors, which is only timed."""
     centre = (np.arange(CELLS) + 0.5) * 2.0 * EDGE / CELLS - EDGE
     mean = f"({truth.sum(axis=1) @ centre:.2f}, {truth.sum(axis=0) @ centre:.2f})"
@@ -218,7 +224,7 @@ def tell_trials(truth: Floats, trials: Mapping[str, Trial], everything: str, eac
             *(f"{trial.report[what]:.4g}" for what in ("minibatch", "evaluations", "acceptance")),
             f"{trial.each:.3g} ms",
         )
-    rows.add(everything, *[None] * 7, f"{each:.3g} ms")
+    rows.add(everything, *[None] * 7, f"{np.median(each):.3g} ms")
     head = (
         "method",
         "draws",
@@ -233,22 +239,25 @@ def tell_trials(truth: Floats, trials: Mapping[str, Trial], everything: str, eac
     return Table("Estimates of the posterior, and their cost", head, rows)
 
 
-def _claims(truth: Floats, trials: Mapping[str, Trial], largest: float, each: float, share: float) -> Table:
-    """Compare the claims of the source with the findings."""
+def _claims(
+    truth: Floats, trials: Mapping[str, Trial], largest: float, each: Floats, share: float, full: bool
+) -> Table:
+    """Compare the claims of the source with the findings, given whether there are as many numbers as in the paper."""
+    slower = compare_times(each, [trials["PGDA"].each])
     far = {name: variation(histogram(trial.draws), truth) for name, trial in trials.items()}
     centre, half = (np.arange(CELLS) + 0.5) * 2.0 * EDGE / CELLS - EDGE, CELLS // 2
     tops = [np.unravel_index(part.argmax(), part.shape) for part in (truth[:, half:], truth[:, :half])]
     peaks = [(centre[i], centre[j + shift]) for (i, j), shift in zip(tops, (half, 0), strict=True)]
     batch = trials["PGDA"].report["minibatch"]
     return compare_claims(
-        Claim("L = 1581.14", f"{largest:.2f}", abs(largest - 1581.14) < 0.01),
+        Claim("L = 1581.14", f"{largest:.2f}", abs(largest - 1581.14) < 0.01 if full else None),
         Claim(
             "modes at (0, 1) and (1, -1)",
             "two, with maxima near " + " and ".join(f"({a:.1f}, {b:.1f})" for a, b in peaks) + "; "
             f"{100 * share_of_first_mode(truth):.1f} % of the mass has x_2 > 0",
-            np.abs(np.array(peaks) - MODES).max() < 0.25 or None,
+            np.abs(np.array(peaks) - MODES).max() < 0.25,
         ),
-        Claim("1802 factors are evaluated on average", f"{batch:.0f}", abs(batch / 1802 - 1) < 0.05),
+        Claim("1802 factors are evaluated on average", f"{batch:.0f}", abs(batch / 1802 - 1) < 0.05 if full else None),
         Claim(
             "densities of PGITS and PGDA are very accurate",
             f"variation {far['PGITS']:.3f} and {far['PGDA']:.3f}, with free degrees {far[FREE]:.3f}",
@@ -259,8 +268,8 @@ def _claims(truth: Floats, trials: Mapping[str, Trial], largest: float, each: fl
         ),
         Claim(
             "minibatches are faster than all data",
-            f"an update of PGDA is {each / trials['PGDA'].each:.0f} times faster",
-            each > trials["PGDA"].each,
+            f"an update with all data takes {slower.text()} as long as one of PGDA",
+            slower.exceeds() if full else None,
         ),
     )
 
