@@ -67,7 +67,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
                 Claim(
                     "the error does not tend to zero",
                     f"floors {min(floors):.1e} to {max(floors):.1e}",
-                    all(float(row[2]) > -0.5 for row in rows),
+                    all(float(row[2]) > -0.5 for row in rows) or (None if quick else False),
                 ),
                 Claim("the discrepancy is small", f"at most {max(floors):.1e}", max(floors) < 0.05),
                 Claim(

@@ -62,7 +62,7 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     return Findings(
         tables=[
             Table(f"L1 error of the joint after 2^{m} sweeps: median (25 %, 75 %) of {runs} runs", _HEAD, rows),
-            compare_claims(*_claims(arrays, lengths)),
+            compare_claims(*_claims(arrays, lengths, quick)),
         ],
         arrays=arrays,
         notes=_NOTES,
@@ -110,8 +110,8 @@ def _band(quartiles: Floats) -> str:
     return f"{middle:.1e} ({low:.1e}, {high:.1e})"
 
 
-def _claims(arrays: dict[str, Array], lengths: Ints) -> list[Claim]:
-    """Compare the claims of the source with the findings."""
+def _claims(arrays: dict[str, Array], lengths: Ints, quick: bool) -> list[Claim]:
+    """Compare the claims of the source with the findings; short runs do not refute what is said of long ones."""
     labels = [f"{epsilon:g}" for epsilon in EPSILONS]
     herded = [arrays[f"joint herded {label}"] for label in labels]
     gibbs = [arrays[f"joint Gibbs {label}"] for label in labels]
@@ -122,7 +122,11 @@ def _claims(arrays: dict[str, Array], lengths: Ints) -> list[Claim]:
     gains = [float(g[1, -1] / arrays[f"joint MCQMC {label}"][1, -1]) for g, label in zip(gibbs, labels, strict=True)]
     better_quasi = f"errors {min(gains):.1f} to {max(gains):.1f} times smaller"
     return [
-        Claim("herded Gibbs converges like 1 / T", f"slopes {listed}", all(s < -0.9 for s in slopes)),
+        Claim(
+            "herded Gibbs converges like 1 / T",
+            f"slopes {listed}",
+            all(s < -0.9 for s in slopes) or (None if quick else False),
+        ),
         Claim("herded Gibbs clearly beats Gibbs", f"for {sum(better)} of 4 epsilons", all(better)),
         Claim("smaller epsilons need more sweeps", f"for {sum(easy)} of 3 steps", all(easy)),
         Claim("MCQMC is no better than Gibbs", better_quasi, all(gain < 1.3 for gain in gains)),
