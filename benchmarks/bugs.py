@@ -115,44 +115,47 @@ def run_jags(of: Example, modules: tuple[str, ...], updates: int | None = None) 
     )
 
 
-def run_ours(of: Example, updates: int | None = None) -> jags.JagsRun:
+def run_ours(of: Example) -> tuple[jags.JagsRun, float]:
     """Run gibbsite in a fresh process with the same data, initial values and updates.
 
-    The process prints its own processor time, which includes starting Python and importing the package.
+    Returns the run with the processor time of the run itself, and that of the process up to the first draw, which includes
+    starting Python and importing the package. Start and run are measured in one process, because the former is much the
+    larger for small models, and varies.
     """
     given = {
         "path": str(of.path),
         "data": of.data,
         "inits": of.inits,
-        "sweeps": of.updates if updates is None else updates,
-        "warmup": of.warmup if updates is None else 0,
-        "thin": of.thin if updates is None else 1,
+        "sweeps": of.updates,
+        "warmup": of.warmup,
+        "thin": of.thin,
         "monitor": of.monitored,
     }
     found = run_fresh(f"from benchmarks.bugs import ours; ours({json.dumps(json.dumps(given))})")
-    return jags.JagsRun({name: np.array(draws) for name, draws in found["draws"].items()}, found["seconds"])
+    draws = {name: np.array(each) for name, each in found["draws"].items()}
+    return jags.JagsRun(draws, found["seconds"] + found["first"]), found["first"]
 
 
 def ours(given: str) -> None:
     """Sample in this process and print draws and seconds as JSON."""
     import time
+    import warnings
 
     import gibbsite as gs
 
+    warnings.simplefilter("ignore")
     job = json.loads(given)
-    result = gs.bugs(job["path"], job["data"], job["monitor"]).sample(
-        sweeps=gs.Sweeps(job["sweeps"], thin=job["thin"]),
-        warmup=job["warmup"],
-        chains=2,
-        rng=1,
-        inits=job["inits"] or None,
-        progress=False,
-        criteria=gs.Criteria(dispersed_starts=False),  # JAGS gives no verdict
-    )
-    seconds = time.process_time()
+    model = gs.bugs(job["path"], job["data"], job["monitor"])
+    same = {"chains": 2, "rng": 1, "inits": job["inits"] or None, "progress": False}
+    # JAGS gives no verdict
+    same["criteria"] = gs.Criteria(dispersed_starts=False)
+    model.sample(sweeps=1, warmup=0, **same)
+    first = time.process_time()
+    result = model.sample(sweeps=gs.Sweeps(job["sweeps"], thin=job["thin"]), warmup=job["warmup"], **same)
+    seconds = time.process_time() - first
     names = [result.domains.names[site] for site in result.draw_sites.tolist()]
     draws = {name: result.draws[:, :, k].tolist() for k, name in enumerate(names)}
-    json.dump({"draws": draws, "seconds": seconds}, sys.stdout)
+    json.dump({"draws": draws, "seconds": seconds, "first": first}, sys.stdout)
 
 
 def slowest(of: Example, draws: Mapping[str, NDArray[np.float64]]) -> float:
@@ -186,7 +189,7 @@ def measure(*, quick: bool = False) -> Section:
         rates = [pace(of, run, start) for run, start in zip(runs, starts, strict=True)]
         better = int(np.argmax(rates))
         theirs, first, modules = rates[better], starts[better], choices[better]
-        mine, start = run_ours(of), run_ours(of, updates=1).seconds
+        mine, start = run_ours(of)
         rate = pace(of, mine, start)
         ratios[name] = rate / theirs
         rows.append([name, f"{theirs:,.0f}", f"{rate:,.0f}", f"{ratios[name]:.2f}", f"{first:.2f} s", f"{start:.2f} s"])

@@ -11,6 +11,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Bools, Floats, Ints, Ints32, Positions
 from gibbsite.errors import ArgumentError
 from gibbsite.results.answer import Answer, Diagnostics
+from gibbsite.results.measure.diagnostics import ess, rhat
 from gibbsite.results.measure.measurement import CellNumbers, count_chances, count_states, measure_cells, without_floor
 from gibbsite.results.table import SiteTable, observed_cells
 from gibbsite.results.verdict.convergence import INDEPENDENT, MOST_JUDGED, Check, StartCheck, Unreached, judge
@@ -192,6 +193,9 @@ class Measured(Answer):
         else:
             numbers, pick = self.numbers, np.arange(cells)
         asked = None if self._asked is None else self._is_asked(pick)
+        others = None if asked is None else ~asked & ~np.isin(pick, self._number_cells + 1)
+        if asked is not None and self._number_cells.size and self.draws.size:
+            numbers = self._by_ranks(numbers)
         if not numbers.mean.size and self.draws.size:
             # No probabilities were recorded: the draws tell whether the chains agree.
             real = self.domains.numbers[self.draw_sites]
@@ -217,20 +221,34 @@ class Measured(Answer):
             self._observed_numbers() if self._open else (),
             self._doubts,
             asked,
+            others,
             task=self.task,
             accuracy=self.accuracy,
             log_z_error=self.log_z_error if self.task == "PR" else None,
             check=self.check,
         )
 
+    def _by_ranks(self, numbers: CellNumbers) -> CellNumbers:
+        """Judge the width of a number by the ranks of its draws, which heavy tails do not make unstable.
+
+        In place of the standard deviation, R-hat is that of ranks and of folded ranks, and the effective size that of
+        the tails, of numbers with recorded draws.
+        """
+        sites = self.draw_sites[self.domains.numbers[self.draw_sites] & (self.domains.angular[self.draw_sites] == 0.0)]
+        draws = self.draws[:, :, np.isin(self.draw_sites, sites)]
+        cells = self._cells_of(sites.astype(np.intp))[1::2]
+        apart, worth = numbers.rhat.copy(), numbers.ess.copy()
+        apart[cells], worth[cells] = rhat(draws), ess(draws, "tail")
+        return replace(numbers, rhat=apart, ess=worth)
+
     def _observed_numbers(self) -> list[tuple[str, float, float]]:
         """Return name, R-hat and effective size of every value that was observed and is no constant."""
         found = []
         for estimate in (self.observables[r.key] for r in self._open if r.key in self.observables):
             numbers = (np.atleast_1d(part) for part in (estimate.sd, estimate.rhat, estimate.ess))
-            for value, sd, rhat, ess in zip(estimate.names, *numbers, strict=True):
-                if sd > 0 and np.isfinite(ess):
-                    found.append((f"{estimate.name} {value}".rstrip(), float(rhat), float(ess)))
+            for value, sd, apart, worth in zip(estimate.names, *numbers, strict=True):
+                if sd > 0 and np.isfinite(worth):
+                    found.append((f"{estimate.name} {value}".rstrip(), float(apart), float(worth)))
         return found
 
     def _cell_name(self, cell: int) -> str:

@@ -134,6 +134,7 @@ def judge(
     observed: Sequence[tuple[str, float, float]] = (),
     doubts: tuple[str, ...] = (),
     asked: Bools | None = None,
+    others: Bools | None = None,
     *,
     task: str = "MAR",
     accuracy: float | None = None,
@@ -147,7 +148,8 @@ def judge(
     largest log-potential of each chain, if they are known; ``pulse``: log-potentials of each chain over its length, if
     they are known; ``start_check``: the dispersed-start check, or why there is none; ``n_cells``: cells of the whole
     run, where not all of them are judged; ``observed``: names, R-hat and effective sizes of observables; ``doubts``:
-    warnings of the kernel about its chains; ``asked``: which cells were asked for, None: all; ``task`` and
+    warnings of the kernel about its chains; ``asked``: which cells were asked for, None: all; ``others``: which of the
+    remaining ones are judged, too, None: all; ``task`` and
     ``accuracy``: what the run is to answer, and the half-width that four standard errors must stay below; ``check``:
     the comparison with a second method.
 
@@ -228,7 +230,7 @@ def judge(
             f"{'use more chains, or ' if source == 'chains' else ''}run longer."
         )
     if asked is not None and source != "none" and not independent:
-        reasons += _doubted_others(_find_worst(cells, chains, draws, name, ~asked))
+        reasons += _doubted_others(_find_worst(cells, chains, draws, name, ~asked if others is None else others))
     reasons += _doubted_observables(observed) if source == "draws" and observed else []
     energy_rhat = None if pulse is None or not pulse.size else measure_disagreement(pulse)
     if energy_rhat is not None and energy_rhat > _ENERGY_LIMIT and chains > 1 and not independent:
