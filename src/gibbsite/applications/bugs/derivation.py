@@ -10,6 +10,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.blocks import Block, Terms, block_extra, build_block, components
+from gibbsite.applications.bugs.chains import Chain, find_chains
 from gibbsite.applications.bugs.choices import Choice, choose
 from gibbsite.applications.bugs.compiled import units
 from gibbsite.applications.bugs.network import Network, Reach, distinct
@@ -95,7 +96,12 @@ def derive(network: Network, site: Ints, measure: Any) -> Derived:
     places += [block.members for block in predicted]
     rules += [-1] * len(predicted)
     kinds += [(units.PREDICTOR_BLOCK, None)] * len(predicted)
-    joint = np.concatenate([*(block.members for block in predicted), np.zeros(0, np.int64)])
+    chains = find_chains(network, choices)
+    places += [chain.members for chain in chains]
+    rules += [-1] * len(chains)
+    kinds += [(units.CHAIN, None)] * len(chains)
+    members = [*(block.members for block in predicted), *(chain.members for chain in chains)]
+    joint = np.concatenate([*members, np.zeros(0, np.int64)])
     for choice in choices:
         compiled = assembly.compiled[choice.rule]
         unknown = network.unknown[compiled.targets]
@@ -117,13 +123,14 @@ def derive(network: Network, site: Ints, measure: Any) -> Derived:
             chosen = list(compiled.targets[whole])
         else:
             mine = compiled.targets[unknown]
-            if update == units.PREDICTOR_BLOCK:
-                update, mine = units.SLICE, mine[~np.isin(mine, joint)]
+            if update in (units.PREDICTOR_BLOCK, units.FINITE):
+                mine = mine[~np.isin(mine, joint)]
+            update = units.SLICE if update == units.PREDICTOR_BLOCK else update
             chosen = [mine[k : k + 1] for k in range(mine.size)]
         places += chosen
         rules += [choice.rule] * len(chosen)
         kinds += [(update, choice)] * len(chosen)
-    return _tabulate(network, tables, site, choices, blocks, places, rules, kinds)
+    return _tabulate(network, tables, site, choices, blocks, chains, places, rules, kinds)
 
 
 def _tabulate(
@@ -132,6 +139,7 @@ def _tabulate(
     site: Ints,
     choices: list[Choice],
     blocks: list[Block],
+    chains: list[Chain],
     places: list[Ints],
     rules: list[int],
     kinds: list[tuple[int, Choice | None]],
@@ -157,6 +165,7 @@ def _tabulate(
     unit = np.zeros((n + 1, units.UNIT_WIDTH), np.int64)
     widths: list[Floats] = []
     tuned, work, powers, inner = 0, 256, {}, 0
+    alone: list[tuple[Ints, Reach | None]] = []
     unit[:n, units.COUNT] = sizes
     unit[:n, units.BEGIN], unit[:n, units.MIDDLE], unit[:n, units.END] = reach.begin, reach.middle, reach.end
     heads = flat[np.cumsum(sizes) - sizes] if n else flat
@@ -178,6 +187,13 @@ def _tabulate(
             work = max(work, 6 * int(sizes[k]) + 64)
         elif choice is None:
             row[units.LISTS] = lists.add(places[k])
+        if kind == units.CHAIN:
+            chain = chains[k - len(blocks)]
+            row[units.EXTRA_A], row[units.EXTRA_B] = chain.low, chain.high
+            row[units.EXTRA_E] = n + 1 + inner
+            inner += chain.members.size
+            alone.append((chain.members, chain.alone))
+            continue
         if choice is None:
             block = blocks[k]
             extra = block_extra(block, lists, numbers, segment)
@@ -186,6 +202,7 @@ def _tabulate(
             if kind == units.PREDICTOR_BLOCK:
                 row[units.EXTRA_E] = n + 1 + inner
                 inner += block.members.size
+                alone.append((block.members, None))
             continue
         assert choice is not None
         for column, value in choice.extra.items():
@@ -217,20 +234,20 @@ def _tabulate(
     last[units.BEGIN], last[units.MIDDLE] = first_all, first_all + everything.shape[0]
     last[units.END] = last[units.MIDDLE] + observed.shape[0]
     last[units.EXTRA_A] = deviance + 1 if is_deviance else 0
-    slices_of = np.concatenate(
-        [*(places[k] for k, one in enumerate(kinds) if one[0] == units.PREDICTOR_BLOCK), flat[:0]]
-    )
-    singles = _single_units(network, slices_of, site, lists, segment, tuned)
-    widths.append(np.ones(slices_of.size))
-    tuned += slices_of.size
+    singles = [np.zeros((0, units.UNIT_WIDTH), np.int64)]
+    for members, reached in alone:
+        singles.append(_single_units(network, members, site, lists, segment, tuned, reached))
+        widths.append(np.ones(members.size))
+        tuned += members.size
     biggest = max((each.targets.shape[1] for each in network.assembly.compiled), default=1)
     slices = int(tables.slices[:, 2].max(initial=1))
     for k, (kind, _) in enumerate(kinds):
-        if kind == units.FINITE:  # work space for weights behind the widths
+        if kind in (units.FINITE, units.CHAIN):  # work space for weights behind the widths
             unit[k, units.EXTRA_C] = tuned
+    most = max([most, *(chain.work for chain in chains)])
     return Derived(
         tables=tables,
-        unit=np.concatenate([unit, singles]).ravel(),
+        unit=np.concatenate([unit, *singles]).ravel(),
         segment=segment.joined(),
         lists=lists.joined(),
         numbers=numbers.joined(),
@@ -244,11 +261,13 @@ def _tabulate(
     )
 
 
-def _single_units(network: Network, places: Ints, site: Ints, lists: Growing, segment: Growing, tuned: int) -> Ints:
+def _single_units(
+    network: Network, places: Ints, site: Ints, lists: Growing, segment: Growing, tuned: int, reach: Reach | None
+) -> Ints:
     """Return units that move members of blocks one by one; no scan visits them."""
     n = places.size
     found = np.zeros((n, units.UNIT_WIDTH), np.int64)
-    reach = network.reach(places, np.arange(n), n)
+    reach = network.reach(places, np.arange(n), n) if reach is None else reach
     rows = reach.segment.copy()
     rows[rows[:, 1] == 1, 2] += lists.add(reach.listed)
     segment.add(np.zeros(-segment.size % 4, np.int64))

@@ -207,9 +207,9 @@ class Network:
             if frontier.size:
                 seen = distinct(np.concatenate([seen, frontier]))
         units, nodes = np.divmod(seen, total)
-        return self._segments(units, nodes, n_units)
+        return self.segments(units, nodes, n_units)
 
-    def _segments(self, units: Ints, nodes: Ints, n_units: int) -> Reach:
+    def segments(self, units: Ints, nodes: Ints, n_units: int) -> Reach:
         """Group pairs of units and nodes into segments."""
         rules = self.rule_of[nodes]
         last = self.stochastic[rules]
@@ -249,7 +249,7 @@ class Network:
     def everything(self) -> Ints:
         """Return segments that compute all deterministic nodes, in order."""
         nodes = np.flatnonzero(~self.stochastic[self.rule_of])
-        found = self._segments(np.zeros(nodes.size, np.int64), nodes, 1)
+        found = self.segments(np.zeros(nodes.size, np.int64), nodes, 1)
         rows = found.segment
         listed = rows[:, 1] == 1
         if listed.any():  # of a level, as ranges

@@ -12,6 +12,7 @@ from gibbsite._numba.book import address_of, array_in
 from gibbsite._numba.jit import Integer, called, compiled
 from gibbsite._numba.pointer import call_pointer, point_at, pointed
 from gibbsite.applications.bugs.compiled import units
+from gibbsite.applications.bugs.compiled.chain_block import update_chain
 from gibbsite.applications.bugs.compiled.conjugate import update_beta, update_gamma, update_normal
 from gibbsite.applications.bugs.compiled.conjugate_arrays import update_dirichlet, update_wishart
 from gibbsite.applications.bugs.compiled.evaluator import (
@@ -95,6 +96,8 @@ def run(static: Ints, chain: Ints, number: float, what: int) -> None:
         update_finite(static, chain, what)
     elif kind == units.CONJUGATE_BETA:
         update_beta(static, chain, what)
+    elif kind == units.CHAIN:
+        update_chain(static, chain, what)
     elif kind == units.PREDICTOR_BLOCK:
         update_predictors(static, chain, what)
     elif kind == units.CONJUGATE_NORMAL:

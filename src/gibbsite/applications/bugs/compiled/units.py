@@ -38,7 +38,8 @@ UNIT_WIDTH = 16
     SIMPLEX_SLICE,
     COMPUTE,
     PREDICTOR_BLOCK,
-) = range(13)
+    CHAIN,
+) = range(14)
 
 # Columns of the table of groups of factors of a block of normal variables.
 (GROUP_RULE, GROUP_LISTED, GROUP_FIRST, GROUP_COUNT, GROUP_SIZE, GROUP_MEMBERS, GROUP_COEFFICIENTS, GROUP_POSITIONS) = (
