@@ -61,8 +61,8 @@ class Derived:
         The update of each rule.
     unit_rule : int array
         The rule of each unit; -1 for blocks and for what is computed at the end of a sweep.
-    blocks : list of Block
-        Blocks of normal unknowns.
+    blocks, chains : lists of Block and Chain
+        Blocks of normal unknowns, and chains of discrete ones.
     """
 
     tables: Tables
@@ -77,6 +77,7 @@ class Derived:
     choices: list[Choice]
     unit_rule: Ints
     blocks: list[Block]
+    chains: list[Chain]
 
 
 def derive(network: Network, site: Ints, measure: Any) -> Derived:
@@ -258,6 +259,7 @@ def _tabulate(
         choices=choices,
         unit_rule=np.array([*rules, -1], np.int64),
         blocks=blocks,
+        chains=chains,
     )
 
 

@@ -68,6 +68,11 @@ def _explained(model: BugsModel, choice: Choice) -> Conditional:
         update = "conjugate" if max(sizes, default=1) == 1 else f"conjugate, drawn jointly in blocks of {max(sizes)}"
         if len(sizes) == 1 and sizes[0] > 1:
             update = f"conjugate, drawn jointly with all {sizes[0]} members of its block"
+    elif choice.update in (units.PREDICTOR_BLOCK, units.FINITE):
+        sizes = _block_sizes(model, choice)
+        if sizes:
+            kind = "blocks" if choice.update == units.PREDICTOR_BLOCK else "chains"
+            update += f", jointly in {kind} of {max(sizes)}" if max(sizes) > 1 else ""
     parts = _formula(model, choice, relation)
     latex = f"{to_latex(relation.target)} \\mid \\cdot \\sim {parts[1]}"
     return Conditional(unparse(relation.target), many, parts[0], update, latex)
@@ -75,7 +80,8 @@ def _explained(model: BugsModel, choice: Choice) -> Conditional:
 
 def _block_sizes(model: BugsModel, choice: Choice) -> list[int]:
     mine = model.assembly.compiled[choice.rule].targets.ravel()
-    return [block.members.size for block in model.derived.blocks if np.isin(block.members, mine).any()]
+    joint = [block.members for block in model.derived.blocks] + [chain.members for chain in model.derived.chains]
+    return [members.size for members in joint if np.isin(members, mine).any()]
 
 
 def _formula(model: BugsModel, choice: Choice, relation: Stochastic) -> tuple[str, str]:

@@ -281,8 +281,6 @@ class BugsModel(Model):
     def failure_text(self, unit: int, values: Floats) -> str:
         """Return a sentence about an update that failed."""
         place = int(self.derived.unit[16 * unit + 1])
-        if self.derived.unit_rule[unit] < 0:
-            place = int(self.derived.blocks[unit].members[0]) if unit < len(self.derived.blocks) else place
         name = element_of(self.assembly, place)[1]
         return (
             f"The conditional distribution of {name} is improper or has no valid value, given {name} = "
