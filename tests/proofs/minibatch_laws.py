@@ -145,24 +145,21 @@ def gap(model: Model, matrix: Matrix) -> float:
 
 
 class Estimates:
-    """MIN-Gibbs and DoubleMIN-Gibbs on two states and equal rewards w for agreement, with their estimates.
+    """MIN-Gibbs (of two states) and DoubleMIN-Gibbs with their estimates; factors are 0 or their bound.
 
-    An estimate is log(1 + 1 / tau) times a number N; given x, N is Poisson with mean tau w S(x), where S
-    counts factors whose sites agree, and in the stationary law with mean (tau + 1) w S(x).
+    An estimate is log(1 + 1 / tau) times a number N; given x, N is Poisson with mean tau U(x), where U is the energy
+    of the factors, and in the stationary law with mean (tau + 1) U(x).
     """
 
-    def __init__(self, model: Model, weight: float, size: float) -> None:
-        assert model.states == 2
-        self.model, self.weight = model, weight
+    def __init__(self, model: Model, size: float) -> None:
+        assert all(np.isin(table, (0.0, table.max())).all() for _, table in model.factors)
+        self.model = model
         self.tau = size / model.total
         self.step = float(np.log1p(1.0 / self.tau))
-        self.agreeing = np.array(
-            [sum(len({x[j] for j in scope}) == 1 for scope, _ in model.factors) for x in model.codes]
-        )
-        most = (self.tau + 1.0) * weight * self.agreeing.max()
-        self.numbers = np.arange(enough(most))
-        self.fresh = poisson.pmf(self.numbers, (self.tau * weight * self.agreeing)[:, None])
-        self.tilted = poisson.pmf(self.numbers, ((self.tau + 1.0) * weight * self.agreeing)[:, None])
+        self.energy = np.array([model.pair_energy(x) for x in model.codes])
+        self.numbers = np.arange(enough((self.tau + 1.0) * self.energy.max()))
+        self.fresh = poisson.pmf(self.numbers, (self.tau * self.energy)[:, None])
+        self.tilted = poisson.pmf(self.numbers, ((self.tau + 1.0) * self.energy)[:, None])
 
     @property
     def law(self) -> Matrix:
@@ -172,6 +169,7 @@ class Estimates:
     def min_gibbs(self, site: int) -> Matrix:
         """P[x, N, y, N'] of one update."""
         model, many = self.model, self.numbers.size
+        assert model.states == 2
         found = np.zeros((len(model.codes), many, len(model.codes), many))
         for k, x in enumerate(model.codes):
             other = model.number(model.moved(x, site, 1 - x[site]))
@@ -189,7 +187,7 @@ class Estimates:
         better = self.step * (self.numbers[None, :] - self.numbers[:, None])
         for k, x in enumerate(model.codes):
             energies, chance = _proposals(model, x, site, size)
-            for v in range(2):
+            for v in range(model.states):
                 y = model.number(model.moved(x, site, v))
                 # minibatches that differ in nothing but what they propose by are taken together
                 lead, which = np.unique(energies[:, x[site]] - energies[:, v], return_inverse=True)
@@ -204,5 +202,18 @@ class Estimates:
         """Law of the next value from state x, its number drawn from the stationary law."""
         k = self.model.number(x)
         states = (self.tilted[k][:, None, None] * moves[k]).sum(axis=(0, 2))
-        row: Matrix = np.array([states[self.model.number(self.model.moved(x, site, v))] for v in range(2)])
+        values = range(self.model.states)
+        row: Matrix = np.array([states[self.model.number(self.model.moved(x, site, v))] for v in values])
         return row
+
+
+def drawn_estimates(model: Model, x: Any, size: float) -> tuple[Matrix, Matrix]:
+    """All estimates of the energy of a state by their definition, and their probabilities.
+
+    Every factor has a Poisson number s of mean tau M; the estimate is the sum of s log(1 + phi(x) / (tau M)).
+    """
+    tau = size / model.total
+    bounds = [float(table.max()) for _, table in model.factors]
+    values = [float(table[tuple(x[j] for j in scope)]) for scope, table in model.factors]
+    counts, chance = counts_of([tau * m for m in bounds])
+    return counts @ np.log1p(np.array(values) / (tau * np.array(bounds))), chance

@@ -14,8 +14,8 @@ import gibbsite as gs
 from gibbsite._numba.jit import compiled_loop, generic, implement
 from gibbsite._numba.random.generators import load, store, stream
 from gibbsite.kernels.base import step
+from gibbsite.kernels.minibatch.estimates import ENERGY, LEFT, Estimated, TrackedEstimate, sum_energy
 from gibbsite.kernels.minibatch.factors import DRAWN_KINDS, MinibatchKernel, local_energies
-from gibbsite.kernels.minibatch.min_gibbs import Estimated
 from gibbsite.testing import KERNELS
 from tests.proofs import minibatch_laws as laws
 
@@ -100,16 +100,37 @@ def test_matrices_are_reversible_and_gaps_respect_the_bound(name: str, row: Any)
             assert ratio >= math.exp(-power * largest**2 / size)
 
 
-@pytest.mark.parametrize("model", [EQUAL, EQUAL_LARGER])
+BOTH_SIGNS = triangle(2, (0.5, -0.4, 0.3), 8)
+
+
+@pytest.mark.parametrize("model", [EQUAL, EQUAL_LARGER, MODELS["two states"], BOTH_SIGNS])
 def test_estimating_chains_have_the_target_as_marginal(model: laws.Model) -> None:
     for size in (1.0, 4.0):
-        chain = laws.Estimates(model, 0.4, size)
+        chain = laws.Estimates(model, size)
         for site in range(3):
             for moves in (chain.min_gibbs(site), chain.double_min(site, 1.5)):
                 flow = chain.law[:, :, None, None] * moves
                 assert np.abs(flow.sum(axis=(0, 1)) - chain.law).max() < 1e-13
                 assert np.abs(flow - flow.transpose(2, 3, 0, 1)).max() < 1e-15
                 assert np.abs(chain.law.sum(axis=1) - model.law).max() < 1e-13
+
+
+@pytest.mark.parametrize("model", [EQUAL, EQUAL_LARGER, BOTH_SIGNS, MODELS["rewards"], MODELS["both signs"]])
+def test_estimates_of_factors_with_two_values_are_poisson_numbers(model: laws.Model) -> None:
+    """A tracked chain therefore has the transition matrix of a chain that draws its factors."""
+    for size in (1.0, 4.0):
+        chain = laws.Estimates(model, size)
+        for k, x in enumerate(model.codes):
+            found, chance = laws.drawn_estimates(model, x, size)
+            number = np.rint(found / chain.step).astype(int)
+            assert np.abs(found - chain.step * number).max() < 1e-12
+            drawn = np.bincount(number, chance, chain.numbers.size)
+            many = max(drawn.size, chain.numbers.size)
+            both = [np.pad(p, (0, many - p.size)) for p in (drawn, chain.fresh[k])]
+            assert np.abs(both[0] - both[1]).max() < 1e-13
+            # the mean of exp(estimate) is exp(U), and the stationary law is the one with these weights
+            weights = chain.fresh[k] * np.exp(chain.step * chain.numbers - chain.energy[k])
+            assert np.abs(weights - chain.tilted[k]).max() < 1e-13
 
 
 def test_local_minibatches_are_biased() -> None:
@@ -161,6 +182,14 @@ def _repeat(
     store(words, rng)
 
 
+@compiled_loop
+def _repeat_on(
+    kernel: Any, graph: Any, memory: Any, x: NDArray[Any], i: int, words: NDArray[np.uint64], cond: NDArray[np.float64]
+) -> None:
+    """Make one step at site i."""
+    store(words, step(kernel, graph, memory, x, np.uintp(i), load(words), cond, False))
+
+
 def check_rows(graph: gs.graphs.Graph, model: laws.Model, kernel: gs.kernels.Kernel, row: Any) -> None:
     parameters, times, unused = kernel.parameters(graph), 200_000, np.zeros(1)
     for number, x in enumerate(([0, 0, 0], [1, 0, 1], [model.states - 1, 1, 0])):
@@ -199,6 +228,31 @@ def test_steps_have_the_law_of_their_matrix(name: str, kind: str) -> None:
     check_rows(graph, model, gs.PoissonGibbs("auto"), laws.gibbs_row)  # so few factors that all are taken
 
 
+class DrawingMinGibbs(gs.kernels.MinGibbs):
+    """MIN-Gibbs that draws the factors of all estimates."""
+
+    tracks = False
+
+
+class DrawingDoubleMin(gs.kernels.DoubleMinGibbs):
+    """DoubleMIN-Gibbs that draws the factors of all estimates."""
+
+    tracks = False
+
+
+def check_estimating(model: laws.Model, kind: str, tracked: bool) -> None:
+    graph = compiled_model(model, kind)
+    energies = local_energies(graph)
+    chain = laws.Estimates(model, 4.0 * model.total / energies.total)
+    first = 1.5 * model.largest / energies.largest
+    double = (gs.kernels.DoubleMinGibbs if tracked else DrawingDoubleMin)(1.5, 4.0)
+    assert isinstance(double.parameters(graph).energy, TrackedEstimate) == tracked
+    check_rows(graph, model, double, lambda m, x, i: chain.row(chain.double_min(i, first), x, i))
+    if model.states == 2:
+        single = (gs.kernels.MinGibbs if tracked else DrawingMinGibbs)(4.0)
+        check_rows(graph, model, single, lambda m, x, i: chain.row(chain.min_gibbs(i), x, i))
+
+
 # Factors of all kinds are drawn by the functions that `test_steps_have_the_law_of_their_matrix` is about.
 @pytest.mark.parametrize(
     "kind",
@@ -207,15 +261,58 @@ def test_steps_have_the_law_of_their_matrix(name: str, kind: str) -> None:
         for kind in sorted(DRAWN_KINDS)
     ],
 )
-def test_steps_of_estimating_chains_have_the_law_of_their_matrix(kind: str) -> None:
-    model = EQUAL_LARGER if kind == "table" else EQUAL
-    graph = compiled_model(model, kind)
-    energies = local_energies(graph)
-    chain = laws.Estimates(model, 0.4, 4.0 * model.total / energies.total)
-    first = 1.5 * model.largest / energies.largest
-    check_rows(graph, model, gs.kernels.MinGibbs(4.0), lambda m, x, i: chain.row(chain.min_gibbs(i), x, i))
+@pytest.mark.parametrize("tracked", [True, False])
+def test_steps_of_estimating_chains_have_the_law_of_their_matrix(kind: str, tracked: bool) -> None:
+    check_estimating(EQUAL_LARGER if kind == "table" else EQUAL, kind, tracked)
+
+
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [
+        (BOTH_SIGNS, "ising"),
+        (BOTH_SIGNS, "pairwise"),
+        (MODELS["both signs"], "potts"),
+        (MODELS["rewards"], "potts"),
+        (MODELS["positions"], "distance"),
+    ],
+)
+def test_steps_of_chains_that_track_their_energy_have_the_law_of_their_matrix(model: laws.Model, kind: str) -> None:
+    check_estimating(model, kind, tracked=True)
+
+
+def test_tracked_energies_are_those_computed_anew() -> None:
+    rng = np.random.default_rng(2)
+    couplings = rng.normal(0.0, 0.3, (12, 12))
+    couplings = np.triu(couplings, 1) + np.triu(couplings, 1).T
+    potts, ising = gs.potts(couplings, 4, fields=rng.normal(size=(12, 4))), gs.ising(couplings)
+    far = gs.models.distance_potts(rng.uniform(0, 3, (12, 2)), 3, 0.7, -0.5)
+    for model, kind in ((potts, "potts"), (potts, "pairwise"), (ising, "ising"), (far, "distance")):
+        graph = gs.graphs.compile_graph(model, kind)
+        for kernel in (gs.kernels.MinGibbs(4000.0), gs.kernels.DoubleMinGibbs(40.0, 4000.0)):
+            parameters, memory, words = kernel.parameters(graph), kernel.memory(graph, stream(1, 0)), stream(1, 1)
+            codes, moved, sums = np.zeros(12, graph.state_dtype), 0, 0
+            for update in range(6_000):
+                before, left = codes.copy(), memory.known[LEFT]
+                _repeat_on(parameters, graph.arrays, memory, codes, update % 12, words, np.zeros(48))
+                moved += int((before != codes).any())
+                sums += int(memory.known[LEFT] > left)
+                if update % 37 == 0:
+                    anew = sum_energy(parameters.energy.rows, codes, np.zeros(4, np.int64))
+                    assert memory.known[ENERGY] == pytest.approx(anew, abs=1e-11)
+            # it is checked after many changes since the sum, and after the sum of a running chain
+            assert moved > 64 * 12
+            assert sums >= 2
+
+
+def test_energies_of_states_that_were_set_from_outside_are_computed_anew() -> None:
+    graph = compiled_model(BOTH_SIGNS, "ising")
     kernel = gs.kernels.DoubleMinGibbs(1.5, 4.0)
-    check_rows(graph, model, kernel, lambda m, x, i: chain.row(chain.double_min(i, first), x, i))
+    parameters, memory, words = kernel.parameters(graph), kernel.memory(graph, stream(1, 0)), stream(1, 1)
+    for x in BOTH_SIGNS.codes:
+        codes = np.array(x, graph.state_dtype)
+        kernel.forget(memory)
+        _repeat_on(parameters, graph.arrays, memory, codes, 0, words, np.zeros(6))
+        assert memory.known[ENERGY] == pytest.approx(BOTH_SIGNS.pair_energy(codes), abs=1e-12)
 
 
 def grid_kernel(side: int, gamma: float) -> NDArray[np.float64]:

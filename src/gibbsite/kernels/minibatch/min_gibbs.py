@@ -11,14 +11,7 @@ Because the energy of the whole state is estimated, each estimate needs about Ps
 value in the same way as MGPMH and accepts it by such estimates; with a second minibatch much smaller than Psi^2, chains
 hardly move.
 
-For an estimate, factors get Poisson numbers s of means tau M, where tau = lambda / Psi. For
-
-    eps = sum s log(1 + phi(x) / (tau M))
-
-the mean of exp(eps) is exactly exp(sum phi(x)). Therefore a chain on states and estimates with the distribution
-``mu_x(eps) exp(eps)`` has the target as its marginal. Given x, the distribution of the estimate is that for
-numbers s with means ``tau M + phi(x)``; a chain whose state was set from outside begins with such an estimate.
-Factors of single sites are cheap, and always evaluated.
+How estimates are drawn is in :mod:`.estimates`.
 
 References
 ----------
@@ -33,14 +26,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Codes, Floats, Ints, Words64
-from gibbsite._numba.jit import Integer, called, implement, inlined
-from gibbsite._numba.random.alias import build_alias_rows, draw_column
+from gibbsite._common.arrays import Codes, Floats
+from gibbsite._numba.jit import Integer, implement, inlined
 from gibbsite._numba.random.generators import Words, uniform
 from gibbsite._numba.random.poisson import poisson
 from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
 from gibbsite.kernels.base import KernelWarning, step
+from gibbsite.kernels.minibatch.estimates import (
+    ESTIMATE,
+    Estimated,
+    EstimatingKernel,
+    estimate_at,
+    estimate_size,
+    know_energy,
+    look_around,
+    move_energy,
+)
 from gibbsite.kernels.minibatch.factors import (
     ACCEPTED,
     DRAWN,
@@ -54,12 +56,9 @@ from gibbsite.kernels.minibatch.factors import (
     draw_from_logs,
     drawn_rows,
     gains,
-    is_counted,
     local_energies,
     read_batch,
-    share_of,
     start_logs,
-    stays_in,
 )
 from gibbsite.kernels.registry import register
 
@@ -184,99 +183,10 @@ def _step_mgpmh(
     return rng
 
 
-class EstimateParameters(NamedTuple):
-    """Rows of factors, an alias table of the sites, tau, and draws per unit of tau: Psi or more."""
-
-    rows: Any
-    sites: Words64
-    tau: float
-    total: float
-
-
-def estimate_parameters(graph: Graph, size: float) -> EstimateParameters:
-    """Return the parameters of estimates from ``size`` factors on average."""
-    rows = drawn_rows(graph)
-    sites = build_alias_rows(np.array([0, graph.n_sites]), rows.rate)
-    return EstimateParameters(rows, sites, batch_rate(size, local_energies(graph).total), rows.rate.sum() / 2.0)
-
-
-@called
-def estimate_energy(
-    energy: EstimateParameters, x: Codes, tilted: bool, counts: Ints, rng: Words
-) -> tuple[Words, float]:
-    """Draw an estimate at state x; with ``tilted``, from its stationary distribution in the chain."""
-    rows, tau = energy.rows, energy.tau
-    full = math.log1p(1.0 / tau)
-    rng, always = poisson(rng, tau * energy.total)
-    rng, more = poisson(rng, energy.total if tilted else 0.0)
-    found = 0.0
-    for draw in range(always + more):
-        # draw a site and then a factor: a factor counts from two of its sites, with total probability M / Psi
-        rng, site = draw_column(energy.sites, 0, rows.local.size, rng)
-        rng, k, view = draw_factor(rows, site, x, rng)
-        if view < 0 or not is_counted(rows, k):
-            continue
-        share = share_of(rows, k, site, x[site], view)
-        stays = draw < always
-        if not stays:
-            rng, stays = stays_in(rng, share)
-        if stays:
-            counts[KEPT] += 1
-            if share > 0.0:
-                found += full if share >= 1.0 else math.log1p(share / tau)
-    counts[DRAWN] += always + more
-    return rng, found
-
-
-@called
-def know_energy(energy: EstimateParameters, x: Codes, known: Floats, counts: Ints, rng: Words) -> Words:
-    """Make sure that a chain has an estimate for its state; ``known`` has the estimate, and whether it exists."""
-    if known[1] == 0.0:
-        rng, known[0] = estimate_energy(energy, x, True, counts, rng)
-        known[1] = 1.0
-    return rng
-
-
-class Estimated(NamedTuple):
-    """Memory of a chain that carries an estimate: scratch arrays, counts, the estimate, and whether it exists."""
-
-    work: Floats
-    spare: Floats
-    counts: Ints
-    known: Floats
-
-
-class EstimatingKernel(MinibatchKernel):
-    """A minibatch kernel whose chains carry an estimate of their energy."""
-
-    def memory(self, graph: Graph, stream: Words64) -> Estimated:
-        """Allocate scratch arrays, counts, and an estimate, which is drawn later."""
-        return Estimated(*self.workspace(graph), np.zeros(2))
-
-    def forget(self, memory: Any) -> None:
-        """Drop the estimate, which belongs to another state."""
-        memory.known[1] = 0.0
-
-
-def estimate_warning(graph: Graph, size: float, power: int, other: str) -> KernelWarning:
-    """Return a warning about the spectral gap of a kernel that uses estimates of the energy."""
-    spread = local_energies(graph).total / math.sqrt(size)
-    return KernelWarning(
-        f"Estimates of the energy have a standard deviation of up to Psi / sqrt(lambda) = {spread:.3g}. "
-        f"If all were within d of the energy, the spectral gap would be at least exp(-{power} d) times that of "
-        f"{other}; estimates from Poisson minibatches have no such bound d, so no gap is guaranteed."
-    )
-
-
-def estimate_size(name: str, given: Any, graph: Graph) -> float:
-    """Return the mean number of factors of an estimate, by default Psi^2."""
-    return read_batch(name, given, max(local_energies(graph).total ** 2, 1.0))
-
-
 class MinGibbsParameters(NamedTuple):
     """Parameters of the estimates of energies."""
 
-    energy: EstimateParameters
+    energy: Any
 
 
 @register(proof=[{"minibatch": 20.0}])
@@ -308,12 +218,12 @@ class MinGibbs(EstimatingKernel):
     def parameters(self, graph: Graph) -> MinGibbsParameters:
         """Return the parameters of the estimates of energies."""
         size = estimate_size("minibatch of MinGibbs", self.minibatch, graph)
-        return MinGibbsParameters(estimate_parameters(graph, size))
+        return MinGibbsParameters(self.estimate(graph, size))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
         """Warn that no spectral gap is guaranteed."""
         size = estimate_size("minibatch of MinGibbs", self.minibatch, graph)
-        return (estimate_warning(graph, size, 6, "plain Gibbs"),)
+        return (self.estimate_warning(graph, size, 6, "plain Gibbs"),)
 
 
 @implement(step, MinGibbsParameters)
@@ -322,19 +232,21 @@ def _step(
 ) -> Words:
     memory.counts[UPDATES] += 1
     energy, w = params.energy, memory.work
-    rng = know_energy(energy, x, memory.known, memory.counts, rng)
-    now = np.uintp(x[i])
+    rng = know_energy(energy, memory, x, rng)
+    look_around(energy, memory, x, i)
+    old = np.uintp(x[i])
     size = start_logs(energy.rows, i, w)
     for a in range(np.uintp(size)):
-        if a == now:
-            memory.spare[a] = memory.known[0]  # not drawn again, because that would change the target
+        if a == old:
+            memory.spare[a] = memory.known[ESTIMATE]  # not drawn again, because that would change the target
         elif w[a] > -math.inf:
-            x[i] = a
-            rng, memory.spare[a] = estimate_energy(energy, x, False, memory.counts, rng)
+            rng, memory.spare[a] = estimate_at(energy, memory, x, i, old, a, rng)
         w[a] += memory.spare[a]
-    x[i] = now
     rng = draw_from_logs(arrays, x, i, w, size, rng, cond, keep)
-    memory.known[0] = memory.spare[np.uintp(x[i])]
+    new = np.uintp(x[i])
+    memory.known[ESTIMATE] = memory.spare[new]
+    if new != old:
+        move_energy(energy, memory, x, old, new)
     return rng
 
 
@@ -342,7 +254,7 @@ class DoubleMinParameters(NamedTuple):
     """Parameters of the proposal, and of the estimates of energies."""
 
     proposal: ProposalParameters
-    energy: EstimateParameters
+    energy: Any
 
 
 @register(proof=[{"minibatch": 3.0, "second": 20.0}])
@@ -379,12 +291,12 @@ class DoubleMinGibbs(EstimatingKernel):
         """Return the parameters of the proposal and of the estimates of energies."""
         first = proposal_size("minibatch of DoubleMinGibbs", self.minibatch, graph)
         second = estimate_size("second of DoubleMinGibbs", self.second, graph)
-        return DoubleMinParameters(proposal_parameters(graph, first), estimate_parameters(graph, second))
+        return DoubleMinParameters(proposal_parameters(graph, first), self.estimate(graph, second))
 
     def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
         """Warn that no spectral gap is guaranteed."""
         second = estimate_size("second of DoubleMinGibbs", self.second, graph)
-        return (estimate_warning(graph, second, 4, "MGPMH"),)
+        return (self.estimate_warning(graph, second, 4, "MGPMH"),)
 
 
 @implement(step, DoubleMinParameters)
@@ -393,18 +305,23 @@ def _step_double(
 ) -> Words:
     """Propose a value from a minibatch, and accept it by estimates of the energy."""
     memory.counts[UPDATES] += 1
-    rng = know_energy(params.energy, x, memory.known, memory.counts, rng)
+    energy, known = params.energy, memory.known
+    rng = know_energy(energy, memory, x, rng)
     old = np.uintp(x[i])
     rng = propose(params.proposal, arrays, memory, x, i, rng)
     new = np.uintp(x[i])
     # factors of the site alone are in the proposal and in the target, and cancel; a proposal of the old value
     # may still be accepted, with its new estimate
-    rng, there = estimate_energy(params.energy, x, False, memory.counts, rng)
-    gain = there - memory.known[0] + memory.spare[old] - memory.spare[new]
+    if new != old:
+        look_around(energy, memory, x, i)
+    rng, there = estimate_at(energy, memory, x, i, old, new, rng)
+    gain = there - known[ESTIMATE] + memory.spare[old] - memory.spare[new]
     rng, u = uniform(rng)
     if u < math.exp(min(gain, 0.0)):
-        memory.known[0] = there
+        known[ESTIMATE] = there
         memory.counts[ACCEPTED] += 1
+        if new != old:
+            move_energy(energy, memory, x, old, new)
     else:
         x[i] = old
     return rng

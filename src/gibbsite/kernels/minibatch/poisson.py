@@ -39,6 +39,7 @@ from gibbsite.graphs.graph import Graph
 from gibbsite.graphs.local import log_weights
 from gibbsite.kernels.base import KernelWarning, step
 from gibbsite.kernels.minibatch.factors import (
+    COST_OF_DRAW,
     DRAWN,
     KEPT,
     LARGEST_BATCH,
@@ -66,9 +67,8 @@ if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.scans.base import Scan
 
-# Cost of a drawn factor, and overhead of a minibatch of any size, in factors that plain Gibbs reads one after
-# another; from timings with 10 states.
-_COST_OF_DRAW, _COST_OF_BATCH = 6.0, 60.0
+# Overhead of a minibatch of any size, in factors that plain Gibbs reads one after another; from timings with 10 states.
+_COST_OF_BATCH = 60.0
 
 
 class PoissonParameters(NamedTuple):
@@ -126,7 +126,7 @@ class PoissonGibbs(MinibatchKernel):
         tau = batch_rate(self.size(graph), local_energies(graph).largest)
         plain = np.zeros(graph.n_sites, np.bool_)
         if self.minibatch == "auto":
-            plain = _COST_OF_BATCH + _COST_OF_DRAW * (1.0 + tau) * rows.rate >= rows.degree
+            plain = _COST_OF_BATCH + COST_OF_DRAW * (1.0 + tau) * rows.rate >= rows.degree
         return PoissonParameters(rows, tau, gains(rows, tau, log=True), plain)
 
     def warnings(self, model: FactorGraph, graph: Graph, scan: Scan) -> tuple[KernelWarning, ...]:

@@ -33,6 +33,7 @@ from gibbsite.kernels.minibatch.factors import (
     NOTHING,
     add_factor,
     add_gain,
+    bound_of,
     builds_rows,
     draw_factor,
     factor_at,
@@ -157,6 +158,11 @@ def _add_agreement(rows: AgreementRows, k: Integer, i: Integer, view: Integer, s
     w[np.uintp(view)] += scale * rows.weight[np.uintp(rows.step) * k]
 
 
+@implement(bound_of, AgreementRows)
+def _agreement_bound(rows: AgreementRows, k: Integer, i: Integer) -> float:
+    return abs(float(rows.weight[np.uintp(rows.step) * k]))
+
+
 class PositionRows(NamedTuple):
     """The nodes of the tree from which each site draws, with bounds of the weights in them.
 
@@ -247,6 +253,11 @@ def _add_position_gain(rows: PositionRows, gain: Floats, k: Integer, i: Integer,
 @implement(add_factor, PositionRows)
 def _add_position(rows: PositionRows, k: Integer, i: Integer, view: Integer, scale: float, w: Floats) -> None:
     w[np.uintp(view)] += scale * rows.beta * coupling_at(rows.positions, rows.decay, i, k)
+
+
+@implement(bound_of, PositionRows)
+def _position_bound(rows: PositionRows, k: Integer, i: Integer) -> float:
+    return abs(rows.beta) * coupling_at(rows.positions, rows.decay, i, k)
 
 
 class TableRows(NamedTuple):
@@ -370,3 +381,8 @@ def _add_table(rows: TableRows, k: Integer, i: Integer, view: Integer, scale: fl
     at, stride, bound = np.uintp(view), stride_of(rows.graph, k), scale * rows.bound[k]
     for a in range(np.uintp(rows.graph.card[i])):
         w[a] += bound * rows.share[at + stride * a]
+
+
+@implement(bound_of, TableRows)
+def _table_bound(rows: TableRows, k: Integer, i: Integer) -> float:
+    return float(rows.bound[k])
