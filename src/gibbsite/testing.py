@@ -1,4 +1,4 @@
-"""Checks that a kernel or a scan is correct, for the library and for its users.
+"""Checks that a kernel, a scan or the updates of a model are correct, for the library and for its users.
 
 There are four checks of a kernel:
 
@@ -42,6 +42,7 @@ from gibbsite.inference.exact.transition import draw_periods, sweep_matrix, unit
 from gibbsite.kernels.base import Kernel, transition, units_of
 from gibbsite.kernels.protocols import Resolvable, RunOutline, Stateful
 from gibbsite.kernels.registry import registered_kernels
+from gibbsite.models.base import Model
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.sampling.record import lay_out
 from gibbsite.sampling.sweep import repeatedly, start_chain
@@ -56,6 +57,7 @@ __all__ = [
     "check_invariance",
     "check_kernel",
     "check_law",
+    "check_model",
     "check_repeat",
     "check_scan",
     "has_transition",
@@ -294,6 +296,47 @@ def check_kernel(
                     report.checks.append(check_law(exact, graph, settled, scan, seed=seed))
                 report.checks.append(check_repeat(exact, graph, settled, scan))
     return report
+
+
+@checked
+def check_model(model: Model, *, seed: int = 1) -> Report:
+    """Check the updates that were derived for a model, such as one in the BUGS language, at random states.
+
+    ``conditional``
+        The conditional distribution on which an update rests is that of the joint density: log-densities at several
+        points differ by the same number, to 1e-8. Updates that compute the density itself, such as slice sampling,
+        have nothing to compare.
+    ``draws``
+        Many draws of the update follow it, or if it moves the value before, keep the distribution of exact draws, by
+        tests with false alarms below 1e-6.
+
+    Parameters
+    ----------
+    model : Model
+        A model whose updates are derived from it.
+    seed : int
+        Seed of the states and draws.
+
+    Returns
+    -------
+    Report
+        ``report.passed``; printed, it lists the failed checks.
+
+    Examples
+    --------
+    >>> import gibbsite as gs
+    >>> text = "model { for (i in 1:3) { x[i] ~ dpois(rate) }  rate ~ dgamma(0.5, 0.1) }"
+    >>> print(check_model(gs.applications.bugs.read_bugs(text, {"x": [3, 1, 4]})))
+    6 checks passed, 0 failed
+    """
+    check_integer("seed", seed, 0)
+    checks = getattr(model, "check_updates", None)
+    if checks is None:
+        raise ArgumentError(
+            f"{argument('model')} must be one whose updates are derived from it, as those in the BUGS language, got "
+            f"{describe(model)}; check_kernel checks the kernels of other models."
+        )
+    return Report([Check(*outcome) for outcome in checks(seed)])
 
 
 @checked

@@ -417,6 +417,7 @@ SPECIAL: dict[str, Callable[[], Given]] = {
     "recorders.Joint": lambda: {"sets": [["0", "1"]]},
     "recorders.TwoPoint": lambda: {"most": 1},
     "scans.FixedOrder": lambda: {"order": [0, 1, 2, 3]},
+    "testing.check_model": lambda: {"model": gs.applications.bugs.read_bugs("model { x ~ dnorm(0, 1) }")},
     "testing.check_scan": lambda: {"scan": gs.Systematic(), "draws": 100},
     "testing.law_p_value": lambda: {"exact": answer("Enumeration"), "states": np.zeros((4, 2), int)},
     "testing.scans": lambda: {"n_units": 2},

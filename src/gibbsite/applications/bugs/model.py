@@ -287,6 +287,12 @@ class BugsModel(Model):
             f"{values[place]:g} and the current values of the others; check priors and initial values."
         )
 
+    def check_updates(self, seed: int) -> Iterator[tuple[str, str, bool, str]]:
+        """Check the updates for :func:`gibbsite.testing.check_model`."""
+        from gibbsite.applications.bugs.checks.updates import check_updates
+
+        return check_updates(self, seed=seed)
+
     def __repr__(self) -> str:
         return f"BugsModel({int(self.network.unknown.sum()):,} unknowns, {', '.join(self.monitored[:6])})"
 

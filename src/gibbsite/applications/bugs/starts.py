@@ -124,8 +124,9 @@ def _simple(
         return np.asarray(rng.integers(0, 2, shape), float)
     if code == dist.GEOMETRIC:
         return np.asarray(rng.integers(1, 4, shape), float)
-    if distribution.discrete:
-        return np.asarray(rng.integers(0, 3, shape), float)
+    if distribution.discrete:  # small, or all of them about some larger number
+        least = int(10.0 ** rng.uniform(0.0, 3.0)) if scale >= 1.0 else 0
+        return np.asarray(least + rng.integers(0, 3, shape), float)
     if distribution.high == 1.0:
         return np.asarray(0.5 + 0.5 * np.tanh(scale * rng.normal(size=shape)) * 0.9)
     if distribution.low == 0.0:

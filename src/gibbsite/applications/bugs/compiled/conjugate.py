@@ -68,6 +68,13 @@ def note_parameters(static: Ints, chain: Ints, unit: Integer, column_of: Integer
 
 
 @inlined
+def note_claim(work: Array, first: float, second: float, low: float, high: float) -> None:
+    """Leave the conditional distribution that was derived at the end of the work array, so that it can be checked."""
+    end = work.size
+    work[end - 4], work[end - 3], work[end - 2], work[end - 1] = first, second, low, high
+
+
+@inlined
 def scale_column(code: Integer, column_of: Integer) -> Integer:
     """Return the column of the parameter through which an unknown acts: a scale (0), or a probability or mean (1)."""
     if column_of == 1:
@@ -166,6 +173,7 @@ def update_gamma(static: Ints, chain: Ints, unit: Integer) -> None:
                 else:  # the shape of a Pareto distribution
                     shape += 1.0
                     rate += c * math.log(y / r[two + j])
+    note_claim(work, shape, rate, low, high)
     found = draw_bounded_gamma(words, shape, rate, low, high, before**power)
     if not 0.0 < found < math.inf:
         v[place] = before
@@ -184,8 +192,10 @@ def draw_bounded_gamma(words: Array, shape: float, rate: float, low: float, high
     Gamma numbers are drawn until one lies between the bounds; after some failures, slice sampling on the logarithmic
     scale moves the number before.
     """
-    if math.isnan(shape) or math.isnan(rate):
+    if math.isnan(shape) or math.isnan(rate) or not low <= high:
         return math.nan
+    if (low <= 0.0 and shape <= 0.0) or (high == math.inf and (rate < 0.0 or (rate == 0.0 and shape >= 0.0))):
+        return math.nan  # improper
     if shape > 0.0 and rate > 0.0:
         for _ in range(_TRIES if low > 0.0 or high < math.inf else 1):
             t = gamma(words, shape, 1.0 / rate)
@@ -193,8 +203,6 @@ def draw_bounded_gamma(words: Array, shape: float, rate: float, low: float, high
                 return t
         if low <= 0.0 and high == math.inf:
             return 1e-300  # too small to be represented
-    elif low <= 0.0 and high == math.inf:
-        return math.nan
     # slice sampling of s = log t: the density is exp(shape s - rate e^s)
     s = math.log(min(max(before, low), high))
     bottom, top = (math.log(low) if low > 0.0 else -math.inf), math.log(high) if high < math.inf else math.inf
@@ -268,6 +276,7 @@ def update_beta(static: Ints, chain: Ints, unit: Integer) -> None:
                 a += misses if turned else hits
                 b += hits if turned else misses
     low, high = bounds_of(static, chain, own)
+    note_claim(work, a, b, low, high)
     found = draw_beta(words, a, b) if a > 0.0 and b > 0.0 else math.nan
     if math.isnan(found) or low > -math.inf or high < math.inf:
         v[place] = before
@@ -315,6 +324,7 @@ def update_normal(static: Ints, chain: Ints, unit: Integer) -> None:
                     precision += r[tau + j] * slope * slope
                     gradient += r[tau + j] * slope * (y - work[kept])
                 kept += 1
+    note_claim(work, before + gradient / precision, precision, -math.inf, math.inf)
     found = before + gradient / precision + normal(words) / math.sqrt(precision)
     if not abs(found) < math.inf:
         v[place] = before

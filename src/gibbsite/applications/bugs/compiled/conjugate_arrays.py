@@ -77,6 +77,7 @@ def update_dirichlet(static: Ints, chain: Ints, unit: Integer) -> None:
                         work[e] += v[target + index[entries + e]]
     total = 0.0
     for e in range(count):
+        work[count + e] = work[e]
         work[e] = gamma(words, work[e]) if work[e] > 0.0 else 0.0
         total += work[e]
     if not total > 0.0:
@@ -131,6 +132,9 @@ def update_wishart(static: Ints, chain: Ints, unit: Integer) -> None:
                     for b in range(width):
                         other = v[target + index[entries + b]] - v[centre + index[near + b]]
                         work[a * side + b] += away * other
+    for e in range(count):
+        work[2 * count + e] = work[e]
+    work[3 * count] = df
     if draw_wishart(words, work, side, df):
         for e in range(count):
             v[lists[begin_list + e]] = work[e]

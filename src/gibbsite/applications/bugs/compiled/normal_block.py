@@ -61,6 +61,8 @@ def update_block(static: Ints, chain: Ints, unit: Integer) -> None:
     if not factorise(lists, work, structure, size, entries):
         fail(chain, unit)
         return
+    for j in range(size):  # kept, so that it can be checked
+        work[gradient + size + j] = work[gradient + j]
     solve_lower(lists, work, structure, size, gradient)
     for j in range(size):
         work[gradient + j] += normal(words)

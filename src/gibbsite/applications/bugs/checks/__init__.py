@@ -1,0 +1,1 @@
+"""Checks of the updates of a model against its joint density."""
