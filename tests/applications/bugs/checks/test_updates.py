@@ -25,10 +25,10 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any], set[int]]] = {
         {"m": [0, 1], "T": [[2, 1], [1, 3]]},
         {units.FORWARD, units.NORMAL_BLOCK},
     ),
-    "slice": (
-        OBSERVED % "dpois(exp(a + b * x[i]))" + "a ~ dnorm(0, 0.1)  b ~ dt(0, 1, 4)",
+    "predictor block": (
+        OBSERVED % "dpois(exp(a + b * x[i]))" + "a ~ dnorm(0, 0.1)  b ~ dnorm(0, 1)",
         {"y": COUNTS, "x": X},
-        {units.SLICE},
+        {units.PREDICTOR_BLOCK},
     ),
     "slice of bounded unknowns": (
         OBSERVED % "dgamma(a, b)" + "a ~ dgamma(2, 0.1) T(1, 3)  b ~ dbeta(2, 2)  k ~ dnorm(a, 1) T(0, )",
@@ -111,7 +111,7 @@ def model_of(name: str) -> BugsModel:
     text, data, kinds = PROGRAMS[name]
     model = read_bugs(f"model {{ {text} }}", data)
     rows = model.derived.unit.reshape(-1, units.UNIT_WIDTH)
-    assert set(rows[:-1, units.UPDATE].tolist()) == kinds
+    assert set(rows[: model.derived.units - 1, units.UPDATE].tolist()) == kinds
     return model
 
 
@@ -126,14 +126,16 @@ def test_updates_are_correct(name: str) -> None:
     assert report.checks
 
 
-BREAKABLE = [name for name in PROGRAMS if name not in ("forward",)]
+BREAKABLE = [name for name in PROGRAMS if name not in ("forward", "predictor block")]
 
 
 @pytest.mark.parametrize("name", BREAKABLE)
 def test_a_dependent_that_is_left_out_is_seen(name: str) -> None:
     model = model_of(name)
     rows = model.derived.unit.reshape(-1, units.UNIT_WIDTH)
-    plain = np.isin(rows[:, units.UPDATE], [units.NORMAL_BLOCK, units.COMPUTE, units.FORWARD], invert=True)
+    plain = np.isin(
+        rows[:, units.UPDATE], [units.NORMAL_BLOCK, units.PREDICTOR_BLOCK, units.COMPUTE, units.FORWARD], invert=True
+    )
     rows[plain & (rows[:, units.END] > rows[:, units.MIDDLE]), units.END] -= 1
     blocks = rows[:, units.UPDATE] == units.NORMAL_BLOCK
     rows[blocks, units.EXTRA_D] -= 1  # the last group of factors
@@ -173,4 +175,16 @@ def test_a_slice_that_does_not_shrink_is_seen(monkeypatch: pytest.MonkeyPatch) -
         return found
 
     monkeypatch.setattr(Bench, "update", biased)
-    assert check_model(model_of("slice")).failed == {"draws"}
+    assert check_model(model_of("slice of bounded unknowns")).failed == {"draws"}
+
+
+def test_a_biased_block_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Bench.update
+
+    def biased(self: Any, unit: int) -> bool:
+        found = honest(self, unit)
+        self.values[self.places(unit)] += 0.05
+        return found
+
+    monkeypatch.setattr(Bench, "update", biased)
+    assert check_model(model_of("predictor block")).failed == {"draws"}

@@ -30,7 +30,7 @@ class Bench:
         self.chain = new_chain(arrays)
         self.chain.words[:] = self.rng.integers(1, 2**63, 4)
         self.x = np.zeros(model.places.size)
-        self.n = len(self.rows) - 1
+        self.n = model.derived.units - 1
 
     @property
     def values(self) -> Floats:

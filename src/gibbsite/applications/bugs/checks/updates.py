@@ -10,6 +10,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 from gibbsite.applications.bugs.checks.bench import Bench
 from gibbsite.applications.bugs.checks.claims import CLAIMS
+from gibbsite.applications.bugs.checks.drift import weighted_drift
 from gibbsite.applications.bugs.checks.quadrature import multinomial_p, real_numbers, whole_numbers
 from gibbsite.applications.bugs.compiled import units
 from gibbsite.applications.bugs.compiled.machine import call
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _CLOSE = 1e-8
 _DRAWS, _ALARM = 2000, 1e-10
+_LARGEST_Z = 6.5
 _LEAST = 900.0  # log-densities this far below the largest are not compared
 NAMES = {
     units.FORWARD: "forward draw",
@@ -34,6 +36,7 @@ NAMES = {
     units.CONJUGATE_NORMAL: "normal",
     units.NORMAL_BLOCK: "normal block",
     units.SIMPLEX_SLICE: "slice of probabilities",
+    units.PREDICTOR_BLOCK: "block with proposals",
 }
 
 
@@ -96,6 +99,10 @@ def _check_unit(bench: Bench, unit: int) -> Iterator[Outcome]:
             yield Outcome("draws", subject, p > _ALARM, f"p = {p:.2g} with {_DRAWS} draws")
         return
     if kind == units.SIMPLEX_SLICE and before.size > 2:
+        return
+    if kind == units.PREDICTOR_BLOCK:
+        z = weighted_drift(bench, unit)
+        yield Outcome("draws", subject, z < _LARGEST_Z, f"moments drift by {z:.1f} standard errors")
         return
     p, many = _invariance(bench, unit, kind)
     yield Outcome("draws", subject, p > _ALARM, f"p = {p:.2g} with {many} draws")
