@@ -61,6 +61,16 @@ def test_all_of_them_go_into_folders_of_their_own(run: Any, monkeypatch: pytest.
     assert (Path("found") / NAME / f"{NAME}.png").exists()
 
 
+def test_the_first_line_says_which_data_are_used(run: Any, tmp_path: Path) -> None:
+    code, out, _ = run(NAME, "--quick", "-q")
+    assert (code, out.splitlines()[0].startswith("Data: none from outside")) == (0, True)
+    assert out.count("Data:") == 1
+    code, out, err = run("herded-entities", "--data", str(tmp_path))
+    assert (code, out, err.count("\n")) == (3, "", 1)
+    assert "there is no ner/worldwide-newswire/train.tsv.gz" in err
+    assert run("--data", str(tmp_path))[0] == 2  # without a name there is nothing to run
+
+
 def test_an_unknown_name_is_one_line_with_the_names(run: Any) -> None:
     code, out, err = run("herded-denoise")
     assert (code, out) == (2, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,44 +20,67 @@ from gibbsite.cli.parameters import EXPERIMENT, FOLDER, json_option, quiet_optio
         "gibbsite reproduce",
         "gibbsite reproduce herded-two-variables --quick",
         "gibbsite reproduce all -o results",
+        "gibbsite reproduce herded-entities --data ~/papers",
     ),
 )
 @click.argument("name", required=False, type=EXPERIMENT)
-@click.option("--quick", is_flag=True, help="Run a smaller version, in seconds, instead of the paper's settings.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Run a smaller version, with 3 to 40 seconds of processor time, instead of the paper's settings.",
+)
 @click.option("-o", "--output", "folder", type=FOLDER, metavar="DIR", help="Folder for the files. [default: ./NAME]")
+@click.option("--data", metavar="DIR", help="Folder with the data of the papers. [default: $GIBBSITE_DATA]")
 @rng_option
 @click.option("--on", metavar="CLUSTER", help="Run replicates on workers, as gibbsite infer --on does.")
 @json_option
 @quiet_option
 def command(
-    name: str | None, quick: bool, folder: str | None, rng: int, on: str | None, as_json: bool, quiet: bool
+    name: str | None,
+    quick: bool,
+    folder: str | None,
+    data: str | None,
+    rng: int,
+    on: str | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Run the experiment NAME, or "all" of them; without a NAME, list them.
 
     Prints the claims of the paper beside what is found here, and saves NAME.json and NAME.png in DIR ("all":
     in one folder per experiment, in DIR).
+
+    Experiments on photographs, silhouettes and news read them from the folder of --data or from the one that
+    the environment variable GIBBSITE_DATA names; docs/data.md has its layout. Without them they use data that are
+    made up. The first line of a run says which data it uses.
     """
     from gibbsite import lab
     from gibbsite.formats.parsing.plain_json import write_json
+    from gibbsite.lab.data import data_folder, describe_data, require
     from gibbsite.lab.experiment import make_folder
 
     if name is None:
-        refuse(["quick", "folder", "rng", "on"], "without the NAME of an experiment")
+        refuse(["quick", "folder", "data", "rng", "on"], "without the NAME of an experiment")
         _list(as_json)
         return
     chosen = lab.experiments() if name == "all" else [lab.find(name)]
     places = [Path(folder or "") / e.name if name == "all" or not folder else Path(folder) for e in chosen]
     for place in places:  # fail before the long run if a folder cannot be made
         make_folder(place)
+    with data_folder(data):
+        for experiment in chosen if data is not None else []:
+            require(experiment.data)
     found = []
     for experiment, place in zip(chosen, places, strict=True):
         if not as_json:
+            with data_folder(data):
+                echo(describe_data(experiment.data))
             echo(f"{experiment.name}: {experiment.title}\n({experiment.source})\n")
-        findings = lab.run(experiment.name, quick=quick, rng=rng, progress=False if quiet else None, on=on)
+        findings = lab.run(experiment.name, quick=quick, rng=rng, data=data, progress=False if quiet else None, on=on)
         if as_json:
             found.append(findings.to_dict())
         else:
-            echo(findings.text() + "\n")
+            echo(replace(findings, data="").text() + "\n")
         with warnings_on_stderr():
             paths = deliver(str(place), partial(experiment.save, findings))
         tell(f"{findings.seconds:.0f} s, saved {' and '.join(map(str, paths))}", quiet)

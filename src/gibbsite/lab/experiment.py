@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,8 @@ from gibbsite._common.arguments import checked
 from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import argument, missing, unknown
 from gibbsite.errors import ArgumentError, FormatError
-from gibbsite.formats.parsing.text import check_writable, save
+from gibbsite.formats.parsing.text import PathLike, check_writable, save
+from gibbsite.lab.data import DataSource, data_folder, describe_data, require
 from gibbsite.lab.findings import Findings
 from gibbsite.sampling.executor import Executor
 from gibbsite.sampling.executors.choosing import find_executor
@@ -118,6 +118,8 @@ class Experiment:
         Draws the figure.
     size : (width, height)
         Size of the figure in inches.
+    data : DataSource, optional
+        The files from outside that it reads.
     name, title : str
         The name on the command line, and a description of one line; filled in by :func:`find`.
     """
@@ -126,6 +128,7 @@ class Experiment:
     run: Callable[[bool, int, Meter], Findings]
     draw: Callable[[Findings, Figure], None]
     size: tuple[float, float] = (9.0, 6.0)
+    data: DataSource | None = None
     name: str = ""
     title: str = ""
 
@@ -176,7 +179,9 @@ def experiments() -> list[Experiment]:
     return [find(name) for name in NAMES]
 
 
-def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, on: Any = None) -> Findings:
+def run(
+    name: str, *, quick: bool = False, rng: int = 1, data: PathLike | None = None, progress: Any = None, on: Any = None
+) -> Findings:
     """Run an experiment.
 
     Parameters
@@ -187,6 +192,9 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
         Run a smaller version instead of the settings of the paper, which take minutes.
     rng : int
         Seed, which determines the findings.
+    data : path, optional
+        Folder with the data of the papers, instead of the one that the environment variable ``GIBBSITE_DATA`` names.
+        An experiment that lacks data of a given folder is refused; without a folder it uses made-up data.
     progress : optional
         As in :func:`gibbsite.sample`.
     on : optional
@@ -215,19 +223,15 @@ def run(name: str, *, quick: bool = False, rng: int = 1, progress: Any = None, o
     display = choose_progress(progress)
     begun = time.monotonic()
     try:
-        with find_executor(on) as executor, whole_runs_only():
+        with data_folder(data), find_executor(on) as executor, whole_runs_only():
+            if data is not None:
+                require(experiment.data)
+            used = describe_data(experiment.data)
             findings = experiment.run(bool(quick), rng, Meter(name, display, executor=executor))
     finally:
         display.close()
     seconds = time.monotonic() - begun
-    return replace(findings, name=name, quick=bool(quick), rng=rng, seconds=seconds)
-
-
-def find_data(*names: str) -> list[Path]:
-    """Return the paths of data in the folder that ``GIBBSITE_DATA`` names, or none unless all of them exist."""
-    root = os.environ.get("GIBBSITE_DATA")
-    paths = [Path(root) / name for name in names] if root else []
-    return paths if all(path.exists() for path in paths) else []
+    return replace(findings, name=name, data=used, quick=bool(quick), rng=rng, seconds=seconds)
 
 
 def make_folder(folder: str | Path) -> Path:

@@ -121,6 +121,8 @@ class Findings:
         Parameters of the run.
     pictures : mapping
         Images of the figure, which are not saved in the JSON file because of their size.
+    data : str
+        Which data were used, in a sentence.
     name, quick, rng, seconds
         Filled in by :func:`gibbsite.lab.run`.
     """
@@ -130,6 +132,7 @@ class Findings:
     notes: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     pictures: Mapping[str, Array] = field(default_factory=dict)
+    data: str = ""
     name: str = ""
     quick: bool = False
     rng: int = 0
@@ -140,8 +143,14 @@ class Findings:
         return next(table for table in self.tables if table.title.startswith(title))
 
     def text(self) -> str:
-        """Return tables and notes as text."""
-        return "\n\n".join([*(table.text() for table in self.tables), *(f"Note: {note}" for note in self.notes)])
+        """Return the data that were used, tables and notes as text."""
+        return "\n\n".join(
+            [
+                *([self.data] if self.data else []),
+                *(table.text() for table in self.tables),
+                *(f"Note: {note}" for note in self.notes),
+            ]
+        )
 
     def _repr_html_(self) -> str:
         from gibbsite._common.html import card
@@ -159,6 +168,7 @@ class Findings:
         """
         return {
             "experiment": self.name,
+            "data": self.data,
             "quick": self.quick,
             "rng": self.rng,
             "seconds": round(self.seconds, 3),

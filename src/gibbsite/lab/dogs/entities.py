@@ -27,7 +27,7 @@ from gibbsite.lab.dogs.dobrushin import run_short
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
 from gibbsite.lab.experiment import DOGS, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.herded.entities import find_news
+from gibbsite.lab.herded.entities import DATA, find_news
 
 SHARES = (0.125, 0.25, 0.5, 1.0, 2.0)  # numbers of steps, in sweeps
 RADIUS = 0.95
@@ -108,13 +108,13 @@ def run(quick: bool, rng: int, meter: Meter) -> Findings:
     for k, scan in enumerate(("systematic", "DoGS")):
         arrays |= {f"error, {scan}": errors[:, k], f"bound, {scan}": bounds[:, k]}
     return Findings(
-        tables=[_claims(errors, radius, news.source != "made up"), _errors(errors, bounds), _sizes(cases)],
+        tables=[_claims(errors, radius, news.real), _errors(errors, bounds), _sizes(cases)],
         arrays=arrays,
         notes=[
             f"Frequencies in {chains} independent exact draws would have errors of {noise:.4f}.",
             "Bounds are shares of the bound before any step. In documents whose influence has a radius of 1 or more "
             f"they are those of an influence scaled down to {RADIUS}, and guarantee nothing.",
-            *(["The news are MADE UP, so that nothing follows about real ones."] if news.source == "made up" else []),
+            *(["The news are MADE UP, so that nothing follows about real ones."] if not news.real else []),
         ],
         settings={"news": news.source, "documents": len(cases), "chains": chains, "sweeps": list(SHARES)},
     )
@@ -202,4 +202,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     tidy(right, "Paired differences", "steps, in sweeps", "")
 
 
-EXPERIMENT = Experiment(f"{DOGS}; section 6, future work", run, draw, (10.0, 4.2))
+EXPERIMENT = Experiment(f"{DOGS}; section 6, future work", run, draw, (10.0, 4.2), DATA)

@@ -29,6 +29,7 @@ from gibbsite.applications.segmentation.rendering import make_legend
 from gibbsite.applications.segmentation.segmenter import STRONG, UNLABELLED, Segmenter
 from gibbsite.lab.dogs.segmentation_counts import (
     COUPLINGS,
+    DATA,
     MADE_UP,
     SCANS,
     WITH_SCANS,
@@ -393,4 +394,4 @@ def draw(findings: Findings, figure: Figure) -> None:
         )
 
 
-EXPERIMENT = Experiment(f"{DOGS}; section 5.5, Figures 6, 7 and 16", run, draw, (16.0, 7.0))
+EXPERIMENT = Experiment(f"{DOGS}; section 5.5, Figures 6, 7 and 16", run, draw, (16.0, 7.0), DATA)

@@ -14,19 +14,19 @@ from gibbsite.applications.segmentation import patch_field
 from gibbsite.applications.segmentation.features import spread
 from gibbsite.applications.segmentation.labelled import Example, LabelledImages, confuse, make_pictures, read_labelled
 from gibbsite.applications.segmentation.segmenter import STRONG, UNLABELLED
+from gibbsite.lab.data import DataSource
 from gibbsite.lab.dogs.dobrushin import run_short
-from gibbsite.lab.experiment import find_data
 
 COUPLINGS = (0.0, 0.48, 1.0, 2.0, 3.0, 4.0)  # without coupling: PLSA
 WITH_SCANS = (patch_field.COUPLING, STRONG)
 SCANS = ("systematic", "DoGS")
 MADE_UP = "made up"
-_FOLDERS = ("images/msrc/train", "images/msrc/devtest")
+DATA = DataSource("photographs of MSRC", ("images/msrc/train", "images/msrc/devtest"), "MADE-UP pictures")
 
 
 def find_pictures(quick: bool) -> tuple[LabelledImages, str]:
     """Return photographs from the folder that ``GIBBSITE_DATA`` names; without them, synthetic pictures."""
-    if folders := find_data(*_FOLDERS):
+    if folders := DATA.paths():
         parts = [read_labelled(folder) for folder in folders]
         if len({part.classes for part in parts}) == 1:
             every = [example for part in parts for example in part.examples]

@@ -18,11 +18,14 @@ import numpy as np
 import gibbsite as gs
 from gibbsite._common.arrays import Array, Bools, Floats, Ints
 from gibbsite.lab.chains import follow
+from gibbsite.lab.data import DataSource
 from gibbsite.lab.drawing import COLORS, Figure, show_picture, tidy
-from gibbsite.lab.experiment import HERDED, Experiment, Meter, find_data
+from gibbsite.lab.experiment import HERDED, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, all_hold, compare_claims
 
-_SILHOUETTE = "images/mpeg7/beetle-1.png"
+DATA = DataSource(
+    "a silhouette of MPEG-7 and drawn strokes", ("images/mpeg7/beetle-1.png",), "only strokes drawn by the program"
+)
 
 
 def draw_strokes(side: int) -> Bools:
@@ -44,7 +47,7 @@ def draw_strokes(side: int) -> Bools:
 
 def find_silhouette(step: int) -> tuple[str, Bools] | None:
     """Return name and pixels of a real silhouette from ``GIBBSITE_DATA``, every ``step``-th row and column, if any."""
-    for path in find_data(_SILHOUETTE):
+    for path in DATA.paths():
         with contextlib.suppress(ImportError, OSError):
             from PIL import Image
 
@@ -292,4 +295,4 @@ def draw(findings: Findings, figure: Figure) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=7, fontsize=8.5, frameon=False)
 
 
-EXPERIMENT = Experiment(f"{HERDED}; Table 2, Figures 8 and 9", run, draw, (13.0, 4.0))
+EXPERIMENT = Experiment(f"{HERDED}; Table 2, Figures 8 and 9", run, draw, (13.0, 4.0), DATA)

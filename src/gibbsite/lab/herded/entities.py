@@ -20,14 +20,16 @@ from gibbsite.applications.entities.documents import Document, Sentence
 from gibbsite.applications.entities.links import find_links
 from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.applications.entities.scoring import paired_difference, score_labels
+from gibbsite.lab.data import DataSource
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
-from gibbsite.lab.experiment import HERDED, Experiment, Meter, find_data
+from gibbsite.lab.experiment import HERDED, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
 from gibbsite.lab.timing import compare_times
 from gibbsite.learn.crf.decoding import kernel_of
 
 _TRAIN, _DEV = "ner/worldwide-newswire/train.tsv.gz", "ner/worldwide-newswire/devtest.tsv.gz"
 _TEST = ("ner/ieer/APW_19980314.tsv.gz", "ner/ieer/APW_19980429.tsv.gz", "ner/ieer/NYT_19980315.tsv.gz")
+DATA = DataSource("worldwide-newswire and IE-ER", (_TRAIN, _DEV, *_TEST), "MADE-UP news")
 _NAMES = ("Jordan", "Chelsea", "Madison", "Lincoln", "Carter", "Wayne", "Houston", "Sydney", "Paris", "Austin")
 _FRAMES = (
     ("the mayor {P} spoke in {L} .", "PL"),
@@ -83,7 +85,7 @@ def make_news(documents: int, seed: int) -> list[Document]:
 
 def find_news(quick: bool) -> News:
     """Return real news from the folder that ``GIBBSITE_DATA`` names; without it, synthetic news."""
-    if paths := find_data(_TRAIN, _DEV, *_TEST):
+    if paths := DATA.paths():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # four sentences of the training text violate BIO
             train, dev, test = read_all(paths[:1]), read_all(paths[1:2]), read_all(paths[2:])
@@ -280,11 +282,10 @@ def draw(findings: Findings, figure: Figure) -> None:
         gap = np.maximum(viterbi[1] - found[:, :, 1].mean(axis=1), 1e-3)
         right.plot(sweeps, gap, "o-", color=color, label=name)
     left.axhline(viterbi[0], color=FAINT, label="Viterbi")
-    left.set(xlabel="iterations", ylabel="F1, percent")
-    right.set(xlabel="iterations", ylabel="log-potential below Viterbi's, nats", yscale="log")
-    for axes in (left, right):
-        tidy(axes)
+    right.set_yscale("log")
+    tidy(left, "", "iterations", "F1, percent")
+    tidy(right, "", "iterations", "log-potential below Viterbi's, nats")
     left.legend(frameon=False)
 
 
-EXPERIMENT = Experiment(f"{HERDED}, Table 3", run, draw, (9.0, 4.0))
+EXPERIMENT = Experiment(f"{HERDED}, Table 3", run, draw, (9.0, 4.0), DATA)

@@ -11,7 +11,7 @@ from gibbsite.applications.entities.recognizer import EntityRecognizer
 from gibbsite.lab.drawing import COLORS, FAINT, Figure, tidy
 from gibbsite.lab.experiment import HERDED, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Rows, Table, compare_claims
-from gibbsite.lab.herded.entities import find_news
+from gibbsite.lab.herded.entities import DATA, find_news
 
 _GOAL = 0.03
 
@@ -73,10 +73,8 @@ def draw(findings: Findings, figure: Figure) -> None:
             bins = findings.arrays[f"{name}, {text}"]
             if len(bins):
                 panel.plot(bins[:, 0], bins[:, 1], "o-", color=color, label=name)
-        panel.set(xlabel="stated probability", title=text)
-        tidy(panel)
-    axes[0].set(ylabel="share that is right")
+        tidy(panel, text, "stated probability", "share that is right" if panel is axes[0] else "")
     axes[0].legend(frameon=False)
 
 
-EXPERIMENT = Experiment(f"{HERDED}, section 4.4 (beyond it)", run, draw, (9.0, 4.2))
+EXPERIMENT = Experiment(f"{HERDED}, section 4.4 (beyond it)", run, draw, (9.0, 4.2), DATA)

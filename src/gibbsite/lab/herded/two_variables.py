@@ -111,7 +111,7 @@ def _band(quartiles: Floats) -> str:
 
 
 def _claims(arrays: dict[str, Array], lengths: Ints, quick: bool) -> list[Claim]:
-    """Compare the claims of the source with the findings; short runs do not refute what is said of long ones."""
+    """Compare the claims of the source with the findings; short runs do not refute claims about long ones."""
     labels = [f"{epsilon:g}" for epsilon in EPSILONS]
     herded = [arrays[f"joint herded {label}"] for label in labels]
     gibbs = [arrays[f"joint Gibbs {label}"] for label in labels]

@@ -19,7 +19,7 @@ from gibbsite.lab.chains import sample_quietly
 from gibbsite.lab.drawing import COLORS, Figure, show_picture, tidy
 from gibbsite.lab.experiment import LANGEVIN_NOTES, Experiment, Meter
 from gibbsite.lab.findings import Claim, Findings, Table, compare_claims
-from gibbsite.lab.herded.denoising import draw_strokes, find_silhouette
+from gibbsite.lab.herded.denoising import DATA, draw_strokes, find_silhouette
 
 SIGMA, COUPLING, SWEEPS = 1.0, 4.0, 10
 COUPLINGS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -228,4 +228,4 @@ def draw(findings: Findings, figure: Figure) -> None:
         axes[4].legend(fontsize=7, frameon=False, loc="center right")
 
 
-EXPERIMENT = Experiment(f"{LANGEVIN_NOTES} (Example 5.9, Figure 5.5)", run, draw, (13.0, 4.0))
+EXPERIMENT = Experiment(f"{LANGEVIN_NOTES} (Example 5.9, Figure 5.5)", run, draw, (13.0, 4.0), DATA)
