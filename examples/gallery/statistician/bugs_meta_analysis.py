@@ -45,4 +45,4 @@ ax.set_yticks(row, [*(f"school {letter}" for letter in "ABCDEFGH"), "a new schoo
 ax.invert_yaxis()
 ax.axvline(0, color="0.8", lw=0.8, zorder=0)
 ax.set(xlabel="effect in points, with the central 95 %")
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="lower right")

@@ -120,6 +120,8 @@ def _simple(
     if code == dist.PARETO:
         least = _constant(model, compiled, 1)
         return np.asarray((least if np.isfinite(least) else 1.0) * (1.0 + np.exp(scale * rng.normal(size=shape))))
+    if code == dist.BERNOULLI and scale == 1.0:  # animals that were seen are alive, and inhabit their sites
+        return np.ones(shape)
     if code in (dist.BERNOULLI, dist.INTERVAL):
         return np.asarray(rng.integers(0, 2, shape), float)
     if code == dist.GEOMETRIC:
