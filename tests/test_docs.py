@@ -195,3 +195,15 @@ def test_every_public_name_is_on_a_page_of_the_reference(tmp_path: Path, monkeyp
     objects = public_objects(gs)
     assert len(objects) > 200
     assert [name for name, value in objects.items() if not any(value is other for other in described)] == []
+
+
+def test_the_table_of_the_papers_names_every_experiment_and_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "lab.md").read_text(encoding="utf-8")
+    table = text.partition("| document | item | status | command |")[2].partition("\n## ")[0]
+    commands = [line.split("|")[4].strip(" `") for line in table.splitlines()[2:] if line.startswith("|")]
+    named = {command.removeprefix("gibbsite reproduce ") for command in commands if command.startswith("gibbsite")}
+    assert named == set(gs.lab.NAMES)
+    proofs = [command.removeprefix("pytest ") for command in commands if command.startswith("pytest")]
+    assert len(proofs) >= 10
+    assert [path for path in proofs if not (ROOT / path).is_file()] == []
+    assert all("missing" not in line.split("|")[3] for line in table.splitlines()[2:] if line.startswith("|"))
