@@ -134,7 +134,7 @@ def test_comparison_says_what_it_measured() -> None:
     found = findings("notes-comparison")
     numbers = found.arrays
     assert (np.array([array[:3] for array in numbers.values()]) >= 0).all()
-    # known for Gibbs sampling of a normal pair: (1 - r^2) / (1 + r^2) = 0.105, of 4000 draws
+    # known for Gibbs sampling of a normal pair: (1 - r^2) / (1 + r^2) = 0.105, of 40 000 draws
     assert 0.05 < numbers["pair, r = 0.9: Gibbs"][1] < 0.25
     assert numbers["pair, r = 0.9: exact draws"][1] > 0.5
     assert "banana: Gibbs" not in numbers

@@ -194,7 +194,7 @@ def compare(
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Compare all methods on all targets."""
-    sweeps = 1_000 if quick else 50_000
+    sweeps = 10_000 if quick else 50_000
     targets = make_targets(quick)
     meter.expect(len(targets) * len(METHODS))
     found = compare(targets, sweeps, rng, meter.tick)
