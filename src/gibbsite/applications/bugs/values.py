@@ -23,7 +23,7 @@ class NotKnown(Exception):
     """The value of an expression is not known when the model is built."""
 
     def __init__(self, variable: Variable) -> None:
-        super().__init__(variable.name)
+        super().__init__(variable)
         self.variable = variable
 
 
