@@ -13,6 +13,8 @@ FREE = ("benchmarks", "campaigns", "proofs")
 #: Files that cross modules, and what they cross.
 CROSSING = {
     "applications/bugs/test_examples.py": "The classic examples of the BUGS language have the published posterior means.",
+    "applications/bugs/test_updates.py": "Every update of models in the BUGS language keeps the right distribution.",
+    "applications/bugs/test_wrong_programs.py": "Wrong programs and data are refused in a sentence.",
     "applications/test_untrusted_models.py": "The saved models of all applications are read, or refused in a sentence.",
     "cli/test_commands.py": "A new user tries every command and makes mistakes.",
     "cli/test_printed_answers.py": "All commands print answers that are safe to show on a terminal.",

@@ -20,6 +20,8 @@ from gibbsite.applications.bugs.language.syntax import Call, Empty, Logical, Loo
 from gibbsite.applications.bugs.rules import Rule, make_rules
 from gibbsite.applications.bugs.values import NotKnown, Scope, Values, as_expression, fail
 
+_LARGEST = 2**31 - 1  # elements of a variable, or turns of a loop
+
 
 @dataclass
 class _Item:
@@ -123,6 +125,10 @@ class _Expander:
         item.scope, item.columns, item.shape = scope, columns, shape
         name = item.relation.target.name
         if scope.n:
+            if any((column < 0).any() for column in columns):
+                raise fail(item.relation.target.at, f"an index of {name!r} is below 1")
+            if any(int(column.max()) >= _LARGEST for column in columns):
+                raise fail(item.relation.target.at, f"an index of {name!r} is too large")
             highest = tuple(int(column.max()) + 1 for column in columns)
             if name in self.values.fixed:
                 full = self.values.arrays[name].shape
@@ -135,8 +141,6 @@ class _Expander:
                     )
             else:
                 self.values.declare(name, highest)
-            if any((column < 0).any() for column in columns):
-                raise fail(item.relation.target.at, f"an index of {name!r} is below 1")
         elif name not in self.values.arrays:
             self.values.declare(name, (0,) * len(columns))
         return True
@@ -220,6 +224,8 @@ def _loop_scope(values: Values, loops: tuple[Loop, ...]) -> Scope:
             low, high = (scope.whole(as_expression(each)) for each in loop.range.arguments)
             low, high = (np.broadcast_to(each, (scope.n,)) for each in (low, high))
             many = np.maximum(high - low + 1, 0)
+            if many.sum() >= _LARGEST:
+                raise fail(loop.at, f"the loop over {loop.counter!r} has too many turns")
             rows = np.repeat(np.arange(scope.n), many)
             counter = np.arange(rows.size) - np.repeat(np.cumsum(many) - many, many) + low[rows]
         else:
@@ -237,7 +243,7 @@ def _positions(columns: list[Ints], shape: tuple[int, ...], n: int) -> Ints:
     rows, stride = np.zeros((1, 1), np.int64), 1
     for column, size in zip(columns, shape, strict=False):
         both = rows[:, None, :] + stride * column[:, :, None]
-        rows = both.reshape(len(both), -1)
+        rows = both.reshape(len(both), both.shape[1] * both.shape[2])
         stride *= size
     return np.broadcast_to(rows, (n, rows.shape[1]))
 

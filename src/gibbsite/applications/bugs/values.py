@@ -109,6 +109,14 @@ class Scope:
         return self._call(expression)
 
     def _call(self, call: Call) -> Floats:
+        try:
+            return self._computed(call)
+        except (ModelError, NotKnown):
+            raise
+        except (ValueError, IndexError, np.linalg.LinAlgError):
+            raise fail(call.at, f"{call.function!r} is not defined for arguments of these numbers and shapes") from None
+
+    def _computed(self, call: Call) -> Floats:
         name = SYNONYMS.get(call.function, call.function)
         if name in FUNCTIONS:
             function = FUNCTIONS[name]
@@ -142,6 +150,17 @@ class Scope:
 
     def entries(self, expression: Expression) -> Floats:
         """Return the entries of an expression that may be an array: (instances or 1, entries)."""
+        try:
+            return self._entries(expression)
+        except (ModelError, NotKnown):
+            raise
+        except (ValueError, IndexError, np.linalg.LinAlgError):
+            name = expression.function if isinstance(expression, Call) else "this expression"
+            raise fail(
+                place_of(expression), f"{name!r} is not defined for arguments of these numbers and shapes"
+            ) from None
+
+    def _entries(self, expression: Expression) -> Floats:
         if isinstance(expression, Variable) and expression.name not in self.counters:
             array = self.values.find(expression)
             elements = self.elements(expression)
