@@ -106,6 +106,58 @@ def mgpmh_row(model: Model, x: Any, site: int, size: float) -> Matrix:
     return row
 
 
+def accepted_by_minibatch(factors: list[tuple[float, float, float]], tau: float, odds: float) -> float:
+    """Return the acceptance rate of a move by Poisson numbers of means tau M + phi(x).
+
+    Factors are triples of bound, value before and value after the move; ``odds`` is the gain of everything else.
+    """
+    factors = [f for f in factors if f[1] != f[2]]  # others cancel
+    counts, chance = counts_of([tau * m + before for m, before, _ in factors])
+    gains = [np.log((tau * m + after) / (tau * m + before)) for m, before, after in factors]
+    return float(chance @ np.exp(np.minimum(counts @ np.array(gains) + odds, 0.0)))
+
+
+def discrete_row(model: Model, x: Any, site: int, size: float) -> Matrix:
+    """Metropolis-Hastings of a site with uniform proposals of its other states and Poisson minibatches."""
+    row = np.zeros(model.states)
+    factors = model.of_site(site, x)
+    for v in range(model.states):
+        if v != x[site]:
+            moves = [(m, float(values[x[site]]), float(values[v])) for m, values in factors]
+            odds = model.fields[site, v] - model.fields[site, x[site]]
+            row[v] = accepted_by_minibatch(moves, size / model.largest, odds) / (model.states - 1)
+    row[x[site]] = 1.0 - row.sum()
+    return row
+
+
+def metropolis_row(model: Model, x: Any, site: int) -> Matrix:
+    """Metropolis-Hastings of a site with uniform proposals of its other states and all factors."""
+    logs = model.fields[site] + sum(values for _, values in model.of_site(site, x))
+    row: Matrix = np.exp(np.minimum(logs - logs[x[site]], 0.0)) / (model.states - 1)
+    row[x[site]] = 0.0
+    row[x[site]] = 1.0 - row.sum()
+    return row
+
+
+def proposed_matrix(model: Model, proposal: Matrix, size: float | None) -> Matrix:
+    """Metropolis-Hastings with any proposal q(y | x) of whole states, by minibatches, or by all factors (None)."""
+    found = np.zeros_like(proposal)
+    own = np.array([model.fields[np.arange(model.n), x].sum() for x in model.codes])
+    values = np.array([[table[tuple(x[j] for j in scope)] for scope, table in model.factors] for x in model.codes])
+    bounds = [float(table.max()) for _, table in model.factors]
+    for k, h in np.argwhere((proposal > 0.0) & ~np.eye(len(proposal), dtype=bool)):
+        if proposal[h, k] > 0.0:
+            odds = own[h] - own[k] + np.log(proposal[h, k] / proposal[k, h])
+            if size is None:
+                accepted = float(np.exp(min(odds + values[h].sum() - values[k].sum(), 0.0)))
+            else:
+                moves = list(zip(bounds, values[k].tolist(), values[h].tolist(), strict=True))
+                accepted = accepted_by_minibatch(moves, size / model.total, odds)
+            found[k, h] = proposal[k, h] * accepted
+    found[np.diag_indices(len(found))] = 1.0 - found.sum(axis=1)
+    return found
+
+
 def _proposals(model: Model, x: Any, site: int, size: float) -> tuple[Matrix, Matrix]:
     """LocalEnergies of all values by minibatch, and the probabilities of the minibatches."""
     tau = size / model.largest

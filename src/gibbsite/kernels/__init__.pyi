@@ -32,6 +32,7 @@ from gibbsite.kernels.minibatch.min_gibbs import DoubleMinGibbs as DoubleMinGibb
 from gibbsite.kernels.minibatch.min_gibbs import MinGibbs as MinGibbs
 from gibbsite.kernels.minibatch.poisson import LocalMinibatchGibbs as LocalMinibatchGibbs
 from gibbsite.kernels.minibatch.poisson import PoissonGibbs as PoissonGibbs
+from gibbsite.kernels.minibatch.states import DiscretePoissonMH as DiscretePoissonMH
 from gibbsite.kernels.perfect.perfect import Perfect as Perfect
 from gibbsite.kernels.registry import default_kernel as default_kernel
 from gibbsite.kernels.tempered.paired import PairedTempered as PairedTempered
