@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import gibbsite as gs
 from tests.proofs.density_laws import FALSE_ALARM, Floats, Grid, move_each, p_value
+from tests.proofs.minibatch_laws import counts_of
 
 pytestmark = pytest.mark.long
 
@@ -84,6 +86,34 @@ def test_the_law_is_kept(name: str) -> None:
     ends = move_each(model(), KERNELS[name], starts, 10)
     assert (ends != starts).any(axis=1).mean() > 0.2
     assert p_value(truth.law, ends) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("chi", [0.03, 0.1, 1.0])
+def test_acceptance_rates_of_tuna_respect_the_bound(chi: float) -> None:
+    """Acceptance rates summed over all numbers of kept factors, against those of Metropolis-Hastings."""
+    rng = np.random.default_rng(4)
+    for length in (0.1, 1.0, 3.0):
+        slopes = rng.uniform(0.2, 1.0, 2)
+        most, reach = slopes * length, slopes.sum() * length
+        for _ in range(20):
+            rises = most * (rng.uniform(-1.0, 1.0, 2) if rng.random() < 0.5 else rng.choice([-1.0, 1.0], 2))
+            ahead, back = (chi * most * reach + 0.5 * (most - sign * rises) for sign in (1.0, -1.0))
+            counts, chance = counts_of(ahead.tolist())
+            with np.errstate(divide="ignore"):
+                gains = np.log(back / ahead)
+            accepted = float(chance @ np.exp(np.minimum(counts @ gains, 0.0)))
+            exact = math.exp(min(float(rises.sum()), 0.0))
+            assert accepted <= exact + 1e-12
+            assert accepted >= 0.5 * math.exp(-reach / (1.0 + 4.0 * chi * reach)) * exact
+            # reversible: both directions have the same flow
+            counts, chance = counts_of(back.tolist())
+            returned = float(chance @ np.exp(np.minimum(counts @ -gains, 0.0)))
+            assert accepted == pytest.approx(math.exp(float(rises.sum())) * returned, rel=1e-9)
+
+
+def test_results_of_tuna_state_the_bound() -> None:
+    result = gs.sample(model(), gs.kernels.TunaMH(chi=0.05), sweeps=1000, rng=1, progress=False)
+    assert any(f"exp(-1 / (4 chi)) / 2 = {0.5 * math.exp(-5.0):.3g} times" in remark for remark in result.remarks)
 
 
 def test_the_ratio_as_printed_is_wrong() -> None:

@@ -119,10 +119,17 @@ def test_users_are_warned(kernel: gs.kernels.ContinuousGibbs, said: str) -> None
     assert said in remark.text
 
 
-def test_other_functions_give_no_warning() -> None:
+def model_of_sine() -> gs.ContinuousModel:
     box = gs.Interval(0, 1)
-    model = gs.ContinuousModel({"x": box, "y": box}, [(lambda x: np.sin(x[0] * x[1]), ("x", "y"))])
+    return gs.ContinuousModel({"x": box, "y": box}, [(lambda x: np.sin(x[0] * x[1]), ("x", "y"))])
+
+
+def test_other_functions_are_told_what_degrees_would_do() -> None:
+    model = model_of_sine()
     (remark,) = gs.kernels.ContinuousGibbs("its", 10.0, 40).warnings(
         model, gs.graphs.compile_graph(model), gs.RandomScan()
     )
     assert "not all factors are declared as polynomials" in remark.text
+    largest = gs.kernels.local_energies(gs.graphs.compile_graph(model)).largest
+    (degree,) = degrees_needed(10.0, largest, 2, double=False)  # type: ignore[misc]
+    assert f"of degree 2, degree m = {degree} guarantees half of that" in remark.text

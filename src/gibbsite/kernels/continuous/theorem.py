@@ -10,8 +10,9 @@ if all bounds M are multiplied by c, so the theorems hold with c L in the place 
             G = 8 exp(c L) rho^(-m/2) / sqrt(rho - 1)
 
 A polynomial of degree d that is bounded by M on the interval is bounded by rho^d M in the ellipse (Bernstein), so
-c = rho^d. The bound holds for every rho, and the best one is taken. The constants are rough: almost all proposals are
-accepted at degrees far below those to which the theorems apply.
+c = rho^d. Other analytic factors that have this bound in the ellipses are covered in the same way. The bound holds for
+every rho, and the best one is taken. The constants are rough: almost all proposals are accepted at degrees far below
+those to which the theorems apply.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 
 _ELLIPSES = 1.0 + np.geomspace(1e-3, 20.0, 400)  # rho
+_ASSUMED = 2  # degree for which constants of other factors are stated
 _MOST = 512  # largest degree that users can choose
 
 
@@ -75,7 +77,12 @@ def interpolant_warning(size: float, largest: float, power: int, degrees: tuple[
     if size < least * largest:
         return f"{silent}, because lambda is below {least * largest:.4g}; {corrected}."
     if not power:
-        return f"{silent}, because not all factors are declared as polynomials; {corrected}."
+        needed = degrees_needed(size, largest, _ASSUMED, double)
+        half = f"{_spell(needed)} guarantees" if needed else f"no degree up to {_MOST} guarantees"
+        return (
+            f"{silent}, because not all factors are declared as polynomials; {corrected}. If all grow outside their "
+            f"interval no faster than polynomials of degree {_ASSUMED}, {half} half of that."
+        )
     if degrees is not None:
         keeps = kept_double if double else kept_single
         kept = keeps(size, largest, power, *degrees)

@@ -25,6 +25,11 @@ and accepts y with probability
 The numbers of kept factors have Poisson distributions. The ratio of their probabilities for the move and its reverse
 cancels the exponential up to the ratio of the target, so the target is exact for every chi > 0. If a move is so long
 that more factors would be drawn than exist, all factors are evaluated.
+
+For a move and its reverse, let a and b be the means of the number of times that a factor is kept. As in the proof of
+theorem 2, the probability of a move is at least exp(-sum (sqrt(a) - sqrt(b))^2) / 2 times that of Metropolis-Hastings.
+A summand is at most c d / (1 + 4 chi C d), so the spectral gap is at least exp(-1 / (4 chi)) / 2 times that of
+Metropolis-Hastings, for moves of any length.
 """
 
 from __future__ import annotations
@@ -333,6 +338,16 @@ class TunaMH(MinibatchMetropolis):
         """Return the factors, drawn in proportion to their slopes."""
         slopes = self._slopes(graph)
         return ByLength(draw_by(graph, slopes, self.bounds(graph)), slopes, positive("chi", self.chi))
+
+    def warnings(self, model: Any, graph: Graph, scan: Any) -> tuple[KernelWarning, ...]:
+        """Return what is guaranteed for the spectral gap."""
+        chi = positive("chi", self.chi)
+        return (
+            KernelWarning(
+                f"With chi = {chi:.4g} the spectral gap is at least exp(-1 / (4 chi)) / 2 = "
+                f"{0.5 * math.exp(-0.25 / chi):.3g} times that of Metropolis-Hastings with the same proposal."
+            ),
+        )
 
     def inspect(self, model: Any, graph: Graph, memory: Any) -> None:
         """Raise the error of a failed step; name a factor that is steeper than declared."""
