@@ -233,7 +233,7 @@ class DiscretePoissonMH(MinibatchKernel):
 def _own_gain(rows: Any, i: Integer, old: Integer, new: Integer) -> float:
     """Return the gain of the factors of site i alone."""
     cell = np.uintp(rows.offset[i])
-    return rows.log_unary[cell + np.uintp(new)] - rows.log_unary[cell + np.uintp(old)]
+    return float(rows.log_unary[cell + np.uintp(new)] - rows.log_unary[cell + np.uintp(old)])
 
 
 @inlined
