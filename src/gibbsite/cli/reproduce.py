@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -84,6 +85,8 @@ def command(
         with warnings_on_stderr():
             paths = deliver(str(place), partial(experiment.save, findings))
         tell(f"{findings.seconds:.0f} s, saved {' and '.join(map(str, paths))}", quiet)
+        del findings  # its pictures would take memory during the next experiment
+        gc.collect()
     if as_json:
         echo(write_json(found if name == "all" else found[0], indent=None))
 
