@@ -303,12 +303,9 @@ def check_model(model: Model, *, seed: int = 1) -> Report:
     """Check the updates that were derived for a model, such as one in the BUGS language, at random states.
 
     ``conditional``
-        The conditional distribution on which an update rests is that of the joint density: log-densities at several
-        points differ by the same number, to 1e-8. Updates that compute the density itself, such as slice sampling,
-        have nothing to compare.
+        The conditional distribution on which an update rests is that of the joint density, to 1e-8.
     ``draws``
-        Many draws of the update follow it, or if it moves the value before, keep the distribution of exact draws, by
-        tests with false alarms below 1e-6.
+        Many draws of the update follow it, or keep the distribution of exact draws, with false alarms below 1e-6.
 
     Parameters
     ----------
