@@ -124,7 +124,7 @@ def model_of_sine() -> gs.ContinuousModel:
     return gs.ContinuousModel({"x": box, "y": box}, [(lambda x: np.sin(x[0] * x[1]), ("x", "y"))])
 
 
-def test_other_functions_are_told_what_degrees_would_do() -> None:
+def test_remarks_on_other_functions_name_degrees_that_would_do() -> None:
     model = model_of_sine()
     (remark,) = gs.kernels.ContinuousGibbs("its", 10.0, 40).warnings(
         model, gs.graphs.compile_graph(model), gs.RandomScan()
