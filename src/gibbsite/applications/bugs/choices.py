@@ -117,6 +117,10 @@ def _choice(network: Network, number: int, compiled: Compiled) -> Choice:
         raise fail(
             compiled.rule.relation.at, f"unknown vectors with the distribution {distribution.name!r} cannot be sampled"
         )
+    if not forms and code == dist.FLAT:
+        raise fail(
+            compiled.rule.relation.at, f"{compiled.rule.name!r} is improper: its prior is flat and no data depend on it"
+        )
     if not forms and code in DRAWN and not bounded:
         return Choice(number, units.FORWARD, "drawn from its distribution: nothing observed depends on it", effects)
     if code in _GAMMA_PRIORS and plain:

@@ -11,6 +11,7 @@ from gibbsite.errors import ModelError
 
 if TYPE_CHECKING:
     from gibbsite.applications.bugs.assembly import Assembly
+    from gibbsite.applications.bugs.network import Network
 
 
 def check_defined(assembly: Assembly, owner: Ints, start: Floats) -> None:
@@ -40,3 +41,22 @@ def element_name(name: str, position: int, shape: tuple[int, ...]) -> str:
         return name
     spot = np.unravel_index(position, shape, order="F")
     return f"{name}[{','.join(str(int(k) + 1) for k in spot)}]"
+
+
+def check_values(network: Network) -> None:
+    """Refuse data that a distribution cannot have, whatever its parameters are."""
+    for compiled in network.assembly.compiled:
+        distribution = compiled.rule.distribution
+        if distribution is None:
+            continue
+        values = network.start[compiled.targets]
+        wrong = (values < distribution.low) | (values > distribution.high)
+        if distribution.discrete:
+            wrong |= values != np.floor(values)
+        wrong &= ~np.isnan(values)
+        if wrong.any():
+            place = int(compiled.targets[wrong][0])
+            raise ModelError(
+                f"{str(compiled.rule.relation.at).capitalize()}: {element_of(network.assembly, place)[1]} = "
+                f"{network.start[place]:g} is no possible value of {distribution.name!r}."
+            )

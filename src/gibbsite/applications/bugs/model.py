@@ -16,7 +16,7 @@ from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.assembly import Assembly
 from gibbsite.applications.bugs.compiled.evaluator import LANES
 from gibbsite.applications.bugs.derivation import Derived, derive, refuse_without_unknowns
-from gibbsite.applications.bugs.elements import element_name, element_of
+from gibbsite.applications.bugs.elements import check_values, element_name, element_of
 from gibbsite.applications.bugs.expansion import expand
 from gibbsite.applications.bugs.language.data import read_inits, read_values
 from gibbsite.applications.bugs.language.parser import parse
@@ -64,6 +64,7 @@ class BugsModel(Model):
         start = self.assembly.tables()[1]
         self.network = Network(self.assembly, start)
         self.start_values = start
+        check_values(self.network)
         refuse_without_unknowns(self.network)
         self.registers = max(self.assembly.registers, 64) * LANES
         self.monitored = self._read_monitors(monitor)
