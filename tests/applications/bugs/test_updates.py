@@ -262,6 +262,7 @@ class Calibration:
                 self.data[each][missing] = np.nan
         self.model = read_bugs(f"model {{ {text} }}", {**data, **self.data})
         self.bench = Bench(self.model, 1)
+        self.broken = False
         self.bench.chain.counts[LEARNING] = 0
         found = set(self.bench.rows[: self.bench.n, units.UPDATE].tolist())
         assert found == kinds, found
@@ -270,6 +271,10 @@ class Calibration:
         for _ in range(THIN):
             for unit in order:
                 assert self.bench.update(unit)
+                if self.broken:  # probabilities change places, and remain probabilities
+                    places = self.bench.places(unit)
+                    if places.size > 1:
+                        self.bench.values[places] = self.bench.values[places][::-1]
 
     def ranks(self) -> np.ndarray:
         """Return the rank of the true value of each unknown; ties are broken at random."""
@@ -296,9 +301,7 @@ class Calibration:
 
 def least_p(name: str, repeats: int = REPEATS, broken: bool = False) -> float:
     calibration = Calibration(name)
-    if broken:
-        rows = calibration.bench.rows[: calibration.bench.n]
-        rows[:, units.END] -= rows[:, units.END] > rows[:, units.MIDDLE]
+    calibration.broken = broken
     ranks = np.stack([calibration.ranks() for _ in range(repeats)])
     return float(min(stats.chisquare(np.bincount(column, minlength=LENGTH + 1)).pvalue for column in ranks.T))
 
@@ -314,6 +317,5 @@ def test_programs_cover_every_kind_of_update() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["bounded gamma", "probabilities"])
-def test_a_dependent_that_is_left_out_is_seen(name: str) -> None:
-    assert least_p(name, 320, broken=True) < ALARM
+def test_probabilities_in_the_wrong_order_are_seen() -> None:
+    assert least_p("tables of probabilities", 320, broken=True) < ALARM
