@@ -321,6 +321,10 @@ SPECIAL: dict[str, Callable[[], Given]] = {
     "AnnealedGibbs": lambda: {"schedule": [0.5, 1.0], "sweeps": None},
     "Cluster": lambda: {"workers": 2},
     "Steps": lambda: {"count": 8},
+    "herd": lambda: {"features": np.eye(2), "moments": [0.4, 0.6], "steps": 8},
+    "applications.cluster_points": lambda: {"X": np.eye(4)[:, :2], "components": 2, "sweeps": 8},
+    "applications.select_variables": lambda: {"X": np.eye(6)[:, :2], "y": np.arange(6.0), "sweeps": 8},
+    "influence.bound_curvature": lambda: {"own": [1.0, 1.0], "mixed": [[0.0, 0.2], [0.2, 0.0]]},
     "plots.plot_autocorrelation": lambda: {"values": np.arange(8.0)},
     "plots.plot_comparison": lambda: {"a": answer("ExactResult"), "b": answer("Inference")},
     "plots.plot_fit": lambda: {"fit": answer("Fit")},
@@ -425,6 +429,8 @@ SPECIAL: dict[str, Callable[[], Given]] = {
 #: The same of methods, by the name of an answer and a method, or by that of a method of any answer.
 METHODS: dict[str, Callable[[], Given]] = {
     "save": lambda: {"path": "saved.npz"},
+    "from_weights": lambda: {"weights": {"w": {"a": 1.0}}, "transitions": {("a", "a"): 0.5}},
+    "log_probability": lambda: {"X": [[["w"]]], "y": [["a"]]},
     "certify": lambda: {"model": grid()},
     "errors_of": lambda: {"sites": ["0"]},
     "load": lambda: {"path": "missing"},
@@ -476,6 +482,7 @@ ANSWERS |= {"Coupling", "Denoised", "Diagnostics", "Domains", "DogsScan", "Entit
 ANSWERS |= {"ExactResult", "Example", "Finding", "Fit", "Folding", "Graph", "HammingScore", "HerdingBound", "Inference"}
 ANSWERS |= {"Influence", "Labelled", "LabelledImages", "Legend", "LocalEnergies", "LogZInterval", "LogisticRegression"}
 ANSWERS |= {"MeanFieldResult", "Norms", "ParticleEstimate", "Report", "Result", "Segmentation", "Segmented", "Sentence"}
+ANSWERS |= {"Clustering", "Herding", "Selection"}
 ANSWERS |= {"ShortRuns", "SiteTable", "StoredPairs", "StoredPotts", "Tagged", "WeightedResult"}
 LEFT_OUT = {
     **dict.fromkeys(("draw_start", "place_text"), "kernels and messages call these methods of models"),

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gibbsite._common.arguments import describe, is_iterable
 from gibbsite._common.arrays import Bools, Floats, Ints
-from gibbsite._common.wording import unknown
+from gibbsite._common.wording import argument, unknown
 from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.assembly import Assembly
 from gibbsite.applications.bugs.compiled.evaluator import LANES
@@ -57,8 +58,10 @@ class BugsModel(Model):
         values, rules = expand(program, read_values({} if data is None else data))
         self.text = text
         self.assembly = Assembly(values, rules)
-        wanted = [monitor] if isinstance(monitor, str) else list(monitor or ())
-        if "deviance" in wanted and "deviance" not in values.arrays:  # minus twice the log-likelihood of the data
+        given: Any = () if monitor is None else monitor
+        wanted = [given] if isinstance(given, str) or not is_iterable(given) else list(given)
+        asked = any(isinstance(each, str) and each == "deviance" for each in wanted)
+        if asked and "deviance" not in values.arrays:  # minus twice the log-likelihood of the data
             values.declare("deviance", ())
             self.assembly.place("deviance")
         start = self.assembly.tables()[1]
@@ -82,7 +85,10 @@ class BugsModel(Model):
         """Return the variables that are monitored."""
         variables = {name: array for name, array in self.assembly.values.arrays.items() if not name.startswith(".")}
         if monitor is not None:
-            listed = [monitor] if isinstance(monitor, str) else list(monitor)
+            given: Any = monitor
+            listed: list[str] = [given] if isinstance(given, str) or not is_iterable(given) else list(given)
+            if not all(isinstance(each, str) for each in listed):
+                raise ArgumentError(f"{argument('monitor')} must be names of variables, got {describe(monitor)}.")
             for each in listed:
                 self.elements(each)
             return tuple(dict.fromkeys(listed))
@@ -348,6 +354,8 @@ def read_bugs(model: str | os.PathLike[str], data: Any = None, monitor: str | Se
     >>> read_bugs(text, {"x": [3, 1, 4], "N": 3})
     BugsModel(1 unknowns, rate)
     """
+    if not isinstance(model, (str, os.PathLike)):
+        raise ArgumentError(f"{argument('model')} must be the text of a model or a path, got {describe(model)}.")
     source = ""
     text = os.fspath(model)
     if isinstance(model, os.PathLike) or ("{" not in text and "\n" not in text):

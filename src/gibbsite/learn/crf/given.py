@@ -117,7 +117,9 @@ def read_given(weights: Any, transitions: Any, labels: Any, boundaries: Sequence
                 f"{argument('labels')} out."
             )
         return read_dump(weights)
-    found = GivenWeights(_read_table("weights", weights), _read_table("transitions", transitions or {}))
+    found = GivenWeights(
+        _read_table("weights", weights), _read_table("transitions", {} if transitions is None else transitions)
+    )
     used = [b for _, b in found.features] + [name for pair in found.transitions for name in pair]
     used += [str(name) for given in boundaries if isinstance(given, Mapping) for name in given]
     if labels is None:

@@ -31,7 +31,7 @@ def arguments(name: str, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("name", [name for name, each in FUNCTIONS.items() if each.arity == 1])
 def test_functions_of_one_number(name: str) -> None:
     call = "-x[i]" if name == "neg" else f"{name}(x[i])"
-    text = f"model {{ for (i in 1:{N}) {{ x[i] ~ dflat()  y[i] <- {call} }} }}"
+    text = f"model {{ for (i in 1:{N}) {{ x[i] ~ dnorm(0, 0.001)  y[i] <- {call} }} }}"
     x = arguments(name, 1)
     found = computed(text, {}, {"x": x})["y"]
     np.testing.assert_allclose(found, FUNCTIONS[name].compute(x), rtol=2e-13, atol=1e-300)
@@ -40,7 +40,7 @@ def test_functions_of_one_number(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, each in FUNCTIONS.items() if each.arity == 2])
 def test_functions_of_two_numbers(name: str) -> None:
     call = f"x[i] {name} z[i]" if name in OPERATORS else f"{name}(x[i], z[i])"
-    text = f"model {{ for (i in 1:{N}) {{ x[i] ~ dflat()  z[i] ~ dflat()  y[i] <- {call} }} }}"
+    text = f"model {{ for (i in 1:{N}) {{ x[i] ~ dnorm(0, 0.001)  z[i] ~ dnorm(0, 0.001)  y[i] <- {call} }} }}"
     rng = np.random.default_rng(2)
     x, z = rng.uniform(-3.0, 3.0, N), rng.uniform(-3.0, 3.0, N)
     if name in ("&&", "||"):
@@ -54,14 +54,16 @@ def test_functions_of_two_numbers(name: str) -> None:
 
 
 def test_choices_and_numbers_that_are_equal_up_to_rounding() -> None:
-    text = """model { for (i in 1:5) { x[i] ~ dflat() z[i] ~ dflat()
+    text = """model { for (i in 1:5) { x[i] ~ dnorm(0, 0.001) z[i] ~ dnorm(0, 0.001)
       y[i] <- ifelse(x[i] > 0, z[i], -z[i])  e[i] <- equals(x[i], z[i]) } }"""
     x, z = np.array([0.1 + 0.2, 1.0, -1.0, 0.0, 2.0]), np.array([0.3, 1.0, 1.0, 0.0, 2.0 + 1e-9])
     found = computed(text, {}, {"x": x, "z": z})
     np.testing.assert_array_equal(found["y"], np.where(x > 0, z, -z))
     np.testing.assert_array_equal(found["e"], [1, 1, 0, 1, 0])
     # the same from data
-    model = read_bugs(text.replace("x[i] ~ dflat() z[i] ~ dflat()", "u[i] ~ dflat()"), {"x": x, "z": z})
+    model = read_bugs(
+        text.replace("x[i] ~ dnorm(0, 0.001) z[i] ~ dnorm(0, 0.001)", "u[i] ~ dnorm(0, 0.001)"), {"x": x, "z": z}
+    )
     constant = model.assembly.values.arrays["e"]
     np.testing.assert_array_equal(constant, found["e"])
 
@@ -73,7 +75,7 @@ def test_other_names(name: str) -> None:
     if name in ("acosh",):
         x = x + 1.0
     call = {"**": "x[i] ** z[i]", "==": "x[i] == z[i]"}.get(name, f"{name}({'x[i], z[i]' if arity == 2 else 'x[i]'})")
-    text = f"model {{ for (i in 1:3) {{ x[i] ~ dflat() z[i] ~ dflat() y[i] <- {call} }} }}"
+    text = f"model {{ for (i in 1:3) {{ x[i] ~ dnorm(0, 0.001) z[i] ~ dnorm(0, 0.001) y[i] <- {call} }} }}"
     found = computed(text, {}, {"x": x, "z": z})["y"]
     expected = FUNCTIONS[SYNONYMS[name]].compute(*(x, z)[:arity])
     np.testing.assert_allclose(found, expected, rtol=1e-13)
@@ -83,7 +85,7 @@ def test_other_names(name: str) -> None:
 def test_functions_of_an_array(name: str) -> None:
     text = f"""model {{
       for (i in 1:{N}) {{
-        for (j in 1:4) {{ x[i, j] ~ dflat() }}
+        for (j in 1:4) {{ x[i, j] ~ dnorm(0, 0.001) }}
         row[i] <- {name}(x[i, ])
         part[i] <- {name}(x[i, 2:4])
       }}
@@ -111,7 +113,7 @@ def test_functions_of_an_array(name: str) -> None:
 
 def test_inner_products() -> None:
     text = f"""model {{
-      for (j in 1:3) {{ b[j] ~ dflat()  for (g in 1:4) {{ B[g, j] ~ dflat() }} }}
+      for (j in 1:3) {{ b[j] ~ dnorm(0, 0.001)  for (g in 1:4) {{ B[g, j] ~ dnorm(0, 0.001) }} }}
       for (i in 1:{N}) {{
         g[i] ~ dcat(p[])
         all[i] <- inprod(x[i, ], b[])
@@ -131,7 +133,7 @@ def test_inner_products() -> None:
 
 def test_interpolation_ranks_and_matrices() -> None:
     text = """model {
-      for (i in 1:100) { u[i] ~ dflat()  v[i] <- interp.lin(u[i], xs[], ys[]) }
+      for (i in 1:100) { u[i] ~ dnorm(0, 0.001)  v[i] <- interp.lin(u[i], xs[], ys[]) }
       s[1:100] <- sort(u[])
       T[1:3, 1:3] ~ dwish(R[,], 4)
       S[1:3, 1:3] <- inverse(T[,])
@@ -162,7 +164,7 @@ def test_unknown_indices() -> None:
         c[i] <- M[i - 5 * trunc((i - 1) / 5), h[i] + 1] + x[g[i]]
         d[i] <- x[g[i] + 1]
       }
-      for (j in 1:5) { m[j] ~ dflat()  M[j, 1] ~ dflat()  M[j, 2] <- 2 * m[j] }
+      for (j in 1:5) { m[j] ~ dnorm(0, 0.001)  M[j, 1] ~ dnorm(0, 0.001)  M[j, 2] <- 2 * m[j] }
     }"""
     rng = np.random.default_rng(6)
     g, h = rng.integers(1, 6, 100), rng.integers(0, 2, 100)
