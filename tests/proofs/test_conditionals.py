@@ -13,7 +13,7 @@ from scipy import stats
 
 import gibbsite as gs
 import numba
-from gibbsite.inference import compatibility
+from gibbsite.inference import compatibility, examination
 from gibbsite.inference.panels import find_panels
 from gibbsite.models import random
 from tests.proofs.density_laws import FALSE_ALARM, Floats, Normal, move_each, p_value
@@ -316,7 +316,7 @@ def test_the_check_writes_a_line_after_two_seconds(
     pause: float, lines: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = iter(np.arange(0.0, 1000.0) * pause / 3)
-    monkeypatch.setattr(compatibility.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(examination.time, "monotonic", lambda: float(next(clock)))
     functions = {name: (lambda x, rng: rng.normal(0.0, 1.0)) for name in "abc"}
     model = gs.Conditionals(functions, log_density=lambda x: -0.5 * (x**2).sum())
     gs.inference.check_conditionals(model, places=2, draws=50)

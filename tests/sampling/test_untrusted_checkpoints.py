@@ -213,7 +213,7 @@ def test_memory_is_bounded_by_the_file(stored: dict[str, Arrays], tmp_path: Path
         np.savez_compressed(file, **{**stored["gibbs"], "0/tape/total": np.zeros(1 << 24)})
     tracemalloc.start()
     try:
-        with pytest.raises(gs.errors.CheckpointError, match="packed"):
+        with pytest.raises(gs.errors.CheckpointError, match="compressed"):
             run(tmp_path / "run", "gibbs", resume=True)
         assert tracemalloc.get_traced_memory()[1] < 1 << 23
     finally:
