@@ -64,3 +64,11 @@ def test_means_of_long_examples(name: str, variant: str, data: str, inits: str |
     with gzip.open(DATA / "bugs" / f"{name}.json.gz") as file:
         example = json.load(file)
     assert worst(example, variant, data, inits, 20_000) < 0.15
+
+
+@pytest.mark.filterwarnings("ignore::gibbsite.errors.ConvergenceWarning")
+def test_a_mode_far_from_the_initial_values_is_found() -> None:
+    """The conditional of mu has modes at 5 and -5, a thousand standard deviations apart."""
+    text = "model { y ~ dnorm(m, 100)  m <- mu * mu  mu ~ dnorm(0, 0.01) }"
+    result = read_bugs(text, {"y": 25.0}).sample(inits={"mu": 5.0}, sweeps=2000, rng=1, progress=False)
+    assert not result.diagnostics.converged

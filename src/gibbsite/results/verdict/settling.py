@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gibbsite._common.arrays import Floats
+from gibbsite.errors import SupportError
 from gibbsite.graphs.functions.densities import evaluate_places
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.verdict.convergence import StartCheck
@@ -190,12 +191,12 @@ class _Settlers:
         between = domains.numbers & np.isfinite(low) & np.isfinite(high)
         moved = getattr(model, "movable", domains.numbers & ~between)
         possible = getattr(model, "is_possible", None)
-        given = has_no_density(graph) and (setup.plan.start is not None or possible is not None)
+        given = has_no_density(graph) and setup.plan.start is not None and possible is None
         run = self.picture.reshape(-1, graph.n_sites)
         rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 4)))
         found: list[Floats] = []
         for number in range(4 * many):
-            x = run[rng.integers(len(run))].copy() if given else model.draw_start(rng)
+            x = run[rng.integers(len(run))].copy() if given or (possible and number % _NEARBY) else self._draw(rng, run)
             if given or number % _NEARBY:
                 turn, radius = divmod(number - number // _NEARBY, len(_RADII))
                 far = run.mean(axis=0) + _RADII[radius] * self.deviations * _direction(turn, x.size, rng)
@@ -207,6 +208,13 @@ class _Settlers:
             if len(found) == many:
                 break
         return found
+
+    def _draw(self, rng: np.random.Generator, run: Floats) -> Floats:
+        """Return a random start, or a place of the run for models for which none is found."""
+        try:
+            return np.asarray(self.model.draw_start(rng))
+        except SupportError:
+            return np.array(run[rng.integers(len(run))])
 
     def _heights(self, places: Floats) -> Floats:
         """Return log-densities; zero where the model has none."""
