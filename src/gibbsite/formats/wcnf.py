@@ -50,8 +50,8 @@ def read_wcnf(path: PathLike, *, beta: float = 1.0) -> FactorGraph:
     Raises
     ------
     FormatError
-        With file, line and column, and what was expected there: also for clauses of so many literals that the
-        tables would have more than sixteen million entries.
+        With file, line and column, and what was expected there: also for clauses whose tables would
+        have more than sixteen million entries.
 
     Examples
     --------

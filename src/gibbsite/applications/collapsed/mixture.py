@@ -109,8 +109,8 @@ def cluster_points(
         around 0 with the variance of a mean of ``strength`` points.
     method : {"gibbs", "herded", "exact"}
         Collapsed Gibbs sampling, at random or herded, or a sum over all partitions of up to ten points. Herding has a
-        vector of weights for each point and partition of the others. These are so many if there are more than a dozen
-        points that most are met once, and the choices are then spread no better than random ones.
+        vector of weights for each point and partition of the others. With more than a dozen points most of these
+        partitions occur only once, and the choices are then spread no better than random ones.
     sweeps : int
         Sweeps of each chain; a tenth of them is left out at the beginning.
     chains : int
