@@ -11,6 +11,7 @@ import gibbsite as gs
 import numba
 from gibbsite.models.random import normal, uniform
 from gibbsite.results.verdict.climbing import climb
+from gibbsite.results.verdict.modes import count_evaluations
 
 
 def sample(model: Any, kernel: Any = None, **how: Any) -> gs.Result:
@@ -151,6 +152,15 @@ def test_normal_distributions_are_compared_with_what_is_known() -> None:
 def test_the_same_seed_gets_the_same_look() -> None:
     one, two = (sample(two_normals(2, 9.0), gs.Slice(), sweeps=2000, start=[0.0, 0.0]) for _ in range(2))
     assert one.diagnostics == two.diagnostics
+
+
+def test_the_effort_of_a_search_hardly_depends_on_measured_speed() -> None:
+    """Measured times of the same density differ by tens of percent; numbers of evaluations must not."""
+    for sweeps in (1_000, 8_000, 100_000):
+        for fastest, slowest in ((1e-7, 5e-6), (6e-6, 4e-5), (5e-5, 1e-2)):
+            numbers = {count_evaluations(3, sweeps, pace) for pace in np.geomspace(fastest, slowest, 20)}
+            assert len(numbers) == 1
+    assert count_evaluations(3, 8_000, 1e-2) == 0.5 * 3 * 8_000  # a tenth of five evaluations an update
 
 
 def test_climbers_arrive() -> None:

@@ -13,7 +13,7 @@ Before a run of a model of numbers is called converged, its landscape is searche
    Summits that weigh less than half a percent do not matter.
 5. *A last trial.* Chains of the run's kernel start at the summit. If they come to the run, it is no mode.
 
-Everything is bounded by numbers of evaluations, which depend on the time of one only where that is long.
+Everything is bounded by numbers of evaluations; whether a density is slow, middling or fast decides on the least.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 
 
 MOST_SITES = 128  # of larger models the curvature is not computed
-_SHARE, _SECONDS = 0.1, 0.3  # of the time of a run, or seconds, for the search
-_EVALUATIONS = (1 << 9, 1 << 16)  # fewest and most; of places that are only looked at, there may be
+_SHARE, _SECONDS = 0.1, 0.33  # of the evaluations of a run, or seconds, for the search
+_EACH_UPDATE = 5  # evaluations that an update of a site takes in the run, about
+_EVALUATIONS = (1 << 9, 1 << 13, 1 << 16)  # the fewest for slow, middling and fast densities; the last is also the most
 _MOST_PLACES, _MOST_DRAWN = 1 << 16, 1 << 11  # more, and fewer of those that the model draws
 _PICTURE = 0.03  # of the sweeps of a run, for the picture of it
 _PLACES, _MOST_NUMBERS = 256, 1 << 18  # of each chain in it, at most
@@ -117,6 +118,16 @@ def run_deviations(recording: Recording, result: Result) -> Floats:
     return deviations
 
 
+def count_evaluations(n_sites: int, sweeps: int, pace: float) -> int:
+    """Return how often a search may evaluate the density: a share of the run's own evaluations, or a least number.
+
+    The least number is one of three, by the measured seconds ``pace`` of an evaluation: the same run gets the
+    same number again unless that time is very close to one of two limits.
+    """
+    least = next((number for number in reversed(_EVALUATIONS) if number * pace <= _SECONDS), _EVALUATIONS[0])
+    return int(np.clip(_SHARE * _EACH_UPDATE * n_sites * sweeps, least, _EVALUATIONS[-1]))
+
+
 class _Search:
     def __init__(
         self, recording: Recording, picture: Floats, deviations: Floats, rng: np.random.Generator, threads: int
@@ -132,16 +143,15 @@ class _Search:
     def run(self, stop: Callable[[float], bool]) -> StartCheck:
         """Search, and say what was found."""
         land, n = self.land, self.n
-        allowed = max(_SHARE * self.recording.seconds, _SECONDS)
-        could = max(int(allowed / land.pace(self.home)), 1)
-        could = 1 << (could.bit_length() - 1)  # a rough number, which the same run gets again
-        most = int(np.clip(could, *_EVALUATIONS))
+        tapes, setup = self.recording.tapes, self.recording.setup
+        sweeps = len(tapes) * (int(tapes[0].counters[DRAWS]) * setup.plan.thin + self.recording.warmup)
+        most = count_evaluations(n, sweeps, land.pace(self.home))
         gradients = land.gradients()
         steps = _STEPS if gradients is not None else _STEPS + n
         each = 15 * (len(_WAY) // 2 + (2 if gradients is not None else n))  # what a climber takes, about
         climbers = int(np.clip(0.6 * most / each, *_CLIMBERS))
         starts = self._choose(
-            self._look_around(_MOST_PLACES if could >= _EVALUATIONS[1] else int(0.2 * most)), climbers
+            self._look_around(_MOST_PLACES if most == _EVALUATIONS[-1] else int(0.2 * most)), climbers
         )
         ends = climb(land.values, gradients, starts, steps)
         good = np.isfinite(ends.values)
