@@ -25,6 +25,7 @@ from gibbsite.models.factor import store
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 Slopes = Callable[[Floats, Floats, Floats], npt.ArrayLike]
 Bounds = Callable[[Floats, Floats, Floats], tuple[npt.ArrayLike, npt.ArrayLike]]
+Growth = Callable[[Floats, Floats, Floats, float], npt.ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,7 @@ class FunctionFactors:
     slopes: Any
     weight: float
     degree: int | None
+    growth: Any
     always: bool
     name: str
 
@@ -84,6 +86,7 @@ class FunctionFactors:
         slopes: npt.ArrayLike | Slopes | None = None,
         weight: float = 1.0,
         degree: int | None = None,
+        growth: Growth | None = None,
         always: bool = False,
         name: str | None = None,
     ) -> None:
@@ -114,7 +117,7 @@ class FunctionFactors:
         if degree not in (None, 1, 2):
             raise ModelError(f"the degree of the factors {name!r} must be 1, 2 or None, got {degree!r}.")
         store(self, function=function, scopes=where, parameters=found, bounds=bounds, slopes=slopes)
-        store(self, weight=float(weight), degree=degree, always=bool(always), name=name)
+        store(self, weight=float(weight), degree=degree, growth=growth, always=bool(always), name=name)
 
     @property
     def arguments(self) -> int:
@@ -153,6 +156,18 @@ class FunctionFactors:
             raise ModelError(f"the slopes of the factors {self.name!r} must be {self.size} numbers.") from None
         if not (np.isfinite(found).all() and (found >= 0).all()):
             raise ModelError(f"the slopes of the factors {self.name!r} must be finite and not negative.")
+        return self.weight * found
+
+    def grown(self, low: Floats, high: Floats, rho: float) -> Floats:
+        """Return ``growth`` of each factor for each of its sites, times the weight."""
+        scopes = np.broadcast_to(np.atleast_2d(self.scopes), (self.size, self.arity))
+        try:
+            given = np.asarray(self.growth(self.parameters, low[scopes], high[scopes], rho), float)
+            found = np.array(np.broadcast_to(given, (self.size, self.arity)))
+        except (TypeError, ValueError):
+            raise ModelError(f"the growth of the factors {self.name!r} must be numbers (factors, sites).") from None
+        if not (found >= 0).all():
+            raise ModelError(f"the growth of the factors {self.name!r} must not be negative.")
         return self.weight * found
 
     def placed(self, domains: Domains) -> FunctionFactors:
@@ -214,6 +229,28 @@ def _logistic_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
     return np.asarray(np.linalg.norm(p, axis=1))
 
 
+def _reach(low: Floats, high: Floats, rho: float) -> Floats:
+    """Return the half axis of the ellipse across an interval, which is the largest distance from the interval."""
+    return 0.25 * (high - low) * (rho - 1.0 / rho)
+
+
+def _over_cosine(values: Floats, angle: Floats) -> Floats:
+    """Return values / cos(angle / 2); infinity for angles of pi and more.
+
+    For complex r of this angle, abs(1 + r) is at least (1 + abs(r)) cos(angle / 2).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: Floats = np.where(angle < np.pi, values / np.cos(0.5 * np.minimum(angle, np.pi)), np.inf)
+    return found
+
+
+def _logistic_growth(p: Floats, low: Floats, high: Floats, rho: float) -> Floats:
+    """Bound the derivative 1 / (1 + exp(t)) in the ellipse, where t has an imaginary part of at most ``away``."""
+    away = np.abs(p) * _reach(low, high, rho)
+    least = np.minimum(p * low, p * high).sum(axis=1)[:, None] - away
+    return away * _over_cosine(1.0 / (1.0 + np.exp(np.minimum(least, 700.0))), away)
+
+
 def _sizes(least: Floats, most: Floats) -> tuple[Floats, Floats]:
     """Return the smallest and the largest absolute value of numbers between two others."""
     return np.maximum(np.maximum(least, -most), 0.0), np.maximum(np.abs(least), np.abs(most))
@@ -259,7 +296,8 @@ def logistic_factors(
     if table.ndim != 2 or len(table) != given.size:
         raise ModelError(f"the rows have shape {table.shape}; expected one for each of {given.size} labels.")
     signed = table * sign[:, None]
-    return FunctionFactors(logistic, scope, signed, bounds=_logistic_bounds, slopes=_logistic_slopes, weight=weight)
+    forms = {"bounds": _logistic_bounds, "slopes": _logistic_slopes, "growth": _logistic_growth}
+    return FunctionFactors(logistic, scope, signed, **forms, weight=weight)
 
 
 _LOG_ROOT = 0.5 * np.log(2.0 * np.pi)
@@ -298,6 +336,22 @@ def _mixture_slopes(p: Floats, low: Floats, high: Floats) -> Floats:
     return found
 
 
+def _mixture_growth(p: Floats, low: Floats, high: Floats, rho: float) -> Floats:
+    """Bound a mean of the gradients of both components, whose weights are complex in the ellipse.
+
+    With the distances u and w of the datum to the means, the angle of the ratio of the components is b Im(u) / s^2
+    where the first site moves, and Re(w) Im(w) / s^2 where the second one does.
+    """
+    square = p[:, 1] ** 2
+    (_, first), (_, second) = _distances_to_means(p, low, high)
+    away = _reach(low, high, rho)
+    near, far = away[:, 0], away[:, 1]
+    shift = np.maximum(np.abs(low[:, 1]), np.abs(high[:, 1]))
+    both = _over_cosine(near * (np.maximum(first, second) + near) / square, near * shift / square)
+    one = _over_cosine(far * (second + far) / square, far * (second + far) / square)
+    return np.stack([both, one], axis=1)
+
+
 @checked
 def mixture_factors(scope: npt.ArrayLike, data: npt.ArrayLike, sd: float, *, weight: float = 1.0) -> FunctionFactors:
     """Return the likelihood of a mixture of two normals with means a and a + b, one factor for each datum.
@@ -322,7 +376,8 @@ def mixture_factors(scope: npt.ArrayLike, data: npt.ArrayLike, sd: float, *, wei
     if not math.isfinite(sd) or sd <= 0:
         raise ModelError(f"sd must be a positive number, got {sd!r}.")
     parameters = np.stack([values, np.full(values.size, float(sd))], axis=1)
-    return FunctionFactors(mixture, scope, parameters, bounds=_mixture_bounds, slopes=_mixture_slopes, weight=weight)
+    forms = {"bounds": _mixture_bounds, "slopes": _mixture_slopes, "growth": _mixture_growth}
+    return FunctionFactors(mixture, scope, parameters, **forms, weight=weight)
 
 
 def normal(value: Floats, parameters: Floats) -> Any:

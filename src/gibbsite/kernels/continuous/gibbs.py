@@ -52,7 +52,7 @@ from gibbsite.kernels.continuous.methods import (
     answer,
     ask,
 )
-from gibbsite.kernels.continuous.theorem import interpolant_warning
+from gibbsite.kernels.continuous.theorem import growth_of, interpolant_warning, least_size
 from gibbsite.kernels.minibatch.factors import batch_rate, drawn_rows, guarantee, local_energies, read_batch
 from gibbsite.kernels.registry import register
 
@@ -239,20 +239,18 @@ class ContinuousGibbs(Kernel):
         return (KernelWarning(text + some),)
 
     def _interpolant_warning(self, graph: Graph) -> str:
-        arrays: ContinuousGraph = graph.arrays
-        rows, made, double = drawn_rows(graph), self._interpolation(), self.method != "its"
-        about = (rows.degree > 0) & (arrays.card == 0)
-        # the theorem does not cover factors that are always evaluated
-        known = (arrays.degree[about] > 0).all() and (arrays.sure == arrays.start[:-1]).all()
+        made, double = self._interpolation(), self.method != "its"
+        factors, largest, size = factors_of(graph), local_energies(graph).largest, self.size(graph)
         ladders = [made.nodes.degree, made.density.degree] if double else [made.density.degree]
         fixed = all(ladder.size == 1 for ladder in ladders)
-        return interpolant_warning(
-            self.size(graph),
-            local_energies(graph).largest,
-            int(arrays.degree[about].max(initial=0)) if known else 0,
-            tuple(int(ladder[0]) for ladder in ladders) if fixed else None,
-            double,
-        )
+        growth, reason = None, "some factors are evaluated at every update"
+        if graph.arrays.period.any():
+            reason = "angles are cut at random places"
+        elif not any(group.always for group in factors.groups) and size >= least_size(largest, double):
+            reason = "some factors declare neither a degree nor their growth outside of the interval"
+            growth = growth_of(factors, self._bounds(graph), size / max(least_size(largest, double), 1e-300))
+        degrees = tuple(int(ladder[0]) for ladder in ladders) if fixed else None
+        return interpolant_warning(size, largest, growth, reason, degrees, double)
 
     def report(self, memories: Sequence[Any]) -> dict[str, float]:
         """Return means per update, including the warmup.
