@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import gc
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -49,7 +52,7 @@ def command(
     """Run the experiment NAME, or "all" of them; without a NAME, list them.
 
     Prints the claims of the paper beside what is found here, and saves NAME.json and NAME.png in DIR ("all":
-    in one folder per experiment, in DIR).
+    in one folder per experiment, in DIR, each in a process of its own).
 
     Experiments on photographs, silhouettes and news read them from the folder of --data or from the one that
     the environment variable GIBBSITE_DATA names; docs/data.md has its layout. Without them they use data that are
@@ -71,24 +74,37 @@ def command(
     with data_folder(data):
         for experiment in chosen if data is not None else []:
             require(experiment.data)
-    found = []
-    for experiment, place in zip(chosen, places, strict=True):
-        if not as_json:
-            with data_folder(data):
-                echo(describe_data(experiment.data))
-            echo(f"{experiment.name}: {experiment.title}\n({experiment.source})\n")
-        findings = lab.run(experiment.name, quick=quick, rng=rng, data=data, progress=False if quiet else None, on=on)
-        if as_json:
-            found.append(findings.to_dict())
-        else:
-            echo(replace(findings, data="").text() + "\n")
-        with warnings_on_stderr():
-            paths = deliver(str(place), partial(experiment.save, findings))
-        tell(f"{findings.seconds:.0f} s, saved {' and '.join(map(str, paths))}", quiet)
-        del findings  # its pictures would take memory during the next experiment
-        gc.collect()
+    if name == "all":
+        how = ["--rng", str(rng), *(["--data", data] if data else []), *(["--on", on] if on else [])]
+        how += [word for word, given in (("--quick", quick), ("--json", as_json), ("--quiet", quiet)) if given]
+        _run_apart({e.name: place for e, place in zip(chosen, places, strict=True)}, how, as_json)
+        return
+    experiment, place = chosen[0], places[0]
+    if not as_json:
+        with data_folder(data):
+            echo(describe_data(experiment.data))
+        echo(f"{experiment.name}: {experiment.title}\n({experiment.source})\n")
+    findings = lab.run(experiment.name, quick=quick, rng=rng, data=data, progress=False if quiet else None, on=on)
+    if not as_json:
+        echo(replace(findings, data="").text() + "\n")
+    with warnings_on_stderr():
+        paths = deliver(str(place), partial(experiment.save, findings))
+    tell(f"{findings.seconds:.0f} s, saved {' and '.join(map(str, paths))}", quiet)
     if as_json:
-        echo(write_json(found if name == "all" else found[0], indent=None))
+        echo(write_json(findings.to_dict(), indent=None))
+
+
+def _run_apart(places: Mapping[str, Path], how: Sequence[str], as_json: bool) -> None:
+    """Run each experiment in a process of its own, so that its compiled code and its data do not stay in memory."""
+    found = []
+    for name, place in places.items():
+        command = [sys.executable, "-m", "gibbsite", "reproduce", name, "-o", str(place), *how]
+        done = subprocess.run(command, check=False, stdout=subprocess.PIPE if as_json else None)
+        if done.returncode:
+            raise click.exceptions.Exit(done.returncode if done.returncode > 0 else 1)
+        found += [json.loads(done.stdout)] if as_json else []
+    if as_json:
+        echo(json.dumps(found))
 
 
 def _list(as_json: bool) -> None:
