@@ -296,7 +296,7 @@ def logistic_factors(
     if table.ndim != 2 or len(table) != given.size:
         raise ModelError(f"the rows have shape {table.shape}; expected one for each of {given.size} labels.")
     signed = table * sign[:, None]
-    forms = {"bounds": _logistic_bounds, "slopes": _logistic_slopes, "growth": _logistic_growth}
+    forms: dict[str, Any] = {"bounds": _logistic_bounds, "slopes": _logistic_slopes, "growth": _logistic_growth}
     return FunctionFactors(logistic, scope, signed, **forms, weight=weight)
 
 
@@ -376,7 +376,7 @@ def mixture_factors(scope: npt.ArrayLike, data: npt.ArrayLike, sd: float, *, wei
     if not math.isfinite(sd) or sd <= 0:
         raise ModelError(f"sd must be a positive number, got {sd!r}.")
     parameters = np.stack([values, np.full(values.size, float(sd))], axis=1)
-    forms = {"bounds": _mixture_bounds, "slopes": _mixture_slopes, "growth": _mixture_growth}
+    forms: dict[str, Any] = {"bounds": _mixture_bounds, "slopes": _mixture_slopes, "growth": _mixture_growth}
     return FunctionFactors(mixture, scope, parameters, **forms, weight=weight)
 
 
