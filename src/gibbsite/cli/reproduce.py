@@ -33,6 +33,12 @@ from gibbsite.cli.parameters import EXPERIMENT, FOLDER, json_option, quiet_optio
     is_flag=True,
     help="Run a smaller version, with 3 to 40 seconds of processor time, instead of the paper's settings.",
 )
+@click.option(
+    "--long",
+    "long",
+    is_flag=True,
+    help="Make the 10^6 draws of the paper (poisson-mixture, poisson-mh), for hours; a run that was stopped continues.",
+)
 @click.option("-o", "--output", "folder", type=FOLDER, metavar="DIR", help="Folder for the files. [default: ./NAME]")
 @click.option("--data", metavar="DIR", help="Folder with the data of the papers. [default: $GIBBSITE_DATA]")
 @rng_option
@@ -42,6 +48,7 @@ from gibbsite.cli.parameters import EXPERIMENT, FOLDER, json_option, quiet_optio
 def command(
     name: str | None,
     quick: bool,
+    long: bool,
     folder: str | None,
     data: str | None,
     rng: int,
@@ -64,7 +71,7 @@ def command(
     from gibbsite.lab.experiment import make_folder
 
     if name is None:
-        refuse(["quick", "folder", "data", "rng", "on"], "without the NAME of an experiment")
+        refuse(["quick", "long", "folder", "data", "rng", "on"], "without the NAME of an experiment")
         _list(as_json)
         return
     chosen = lab.experiments() if name == "all" else [lab.find(name)]
@@ -75,6 +82,7 @@ def command(
         for experiment in chosen if data is not None else []:
             require(experiment.data)
     if name == "all":
+        refuse(["long"], "with all")
         how = ["--rng", str(rng), *(["--data", data] if data else []), *(["--on", on] if on else [])]
         how += [word for word, given in (("--quick", quick), ("--json", as_json), ("--quiet", quiet)) if given]
         _run_apart({e.name: place for e, place in zip(chosen, places, strict=True)}, how, as_json)
@@ -84,7 +92,9 @@ def command(
         with data_folder(data):
             echo(describe_data(experiment.data))
         echo(f"{experiment.name}: {experiment.title}\n({experiment.source})\n")
-    findings = lab.run(experiment.name, quick=quick, rng=rng, data=data, progress=False if quiet else None, on=on)
+    kept = place if long else None
+    shown = False if quiet else None
+    findings = lab.run(experiment.name, quick=quick, long=kept, rng=rng, data=data, progress=shown, on=on)
     if not as_json:
         echo(replace(findings, data="").text() + "\n")
     with warnings_on_stderr():

@@ -18,10 +18,10 @@ from gibbsite.sampling.sweep import start_chain, sweep_chain
 
 
 def sample_quietly(model: gs.Model, kernel: gs.kernels.Kernel, **how: Any) -> gs.Result:
-    """Sample as :func:`gibbsite.sample` does, without progress and warnings."""
+    """Sample as :func:`gibbsite.sample` does, without warnings, and without progress unless it is asked for."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gs.ConvergenceWarning)
-        return gs.sample(model, kernel, progress=False, **how)
+        return gs.sample(model, kernel, **{"progress": False} | how)
 
 
 def refusal(call: Callable[[], Any]) -> str | None:

@@ -88,6 +88,7 @@ class Meter:
     done: int = 0
     begun: float = field(default_factory=time.monotonic)
     executor: Executor | None = None
+    kept: Path | None = None  # the folder in which a long run is kept, so that it can be continued
 
     def map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Apply a pure function to each item, which is one part; the results do not depend on workers."""
@@ -120,6 +121,8 @@ class Experiment:
         Size of the figure in inches.
     data : DataSource, optional
         The files from outside that it reads.
+    long : str
+        What a long run does more, if there is one.
     name, title : str
         The name on the command line, and a description of one line; filled in by :func:`find`.
     """
@@ -129,6 +132,7 @@ class Experiment:
     draw: Callable[[Findings, Figure], None]
     size: tuple[float, float] = (9.0, 6.0)
     data: DataSource | None = None
+    long: str = ""
     name: str = ""
     title: str = ""
 
@@ -180,7 +184,14 @@ def experiments() -> list[Experiment]:
 
 
 def run(
-    name: str, *, quick: bool = False, rng: int = 1, data: PathLike | None = None, progress: Any = None, on: Any = None
+    name: str,
+    *,
+    quick: bool = False,
+    long: PathLike | None = None,
+    rng: int = 1,
+    data: PathLike | None = None,
+    progress: Any = None,
+    on: Any = None,
 ) -> Findings:
     """Run an experiment.
 
@@ -190,6 +201,9 @@ def run(
         One of ``gs.lab.NAMES``.
     quick : bool
         Run a smaller version instead of the settings of the paper, which take minutes.
+    long : path, optional
+        Make as many draws as the paper where that takes hours, and keep the run in this folder: a run that was
+        stopped continues there. Only "poisson-mixture" and "poisson-mh" have such a run.
     rng : int
         Seed, which determines the findings.
     data : path, optional
@@ -220,6 +234,11 @@ def run(
     experiment = find(name)
     if isinstance(rng, bool) or not isinstance(rng, int) or rng < 0:
         raise ArgumentError(f"{argument('rng')} must be a whole number of at least 0 here, got {rng!r}.")
+    if long is not None:
+        if not experiment.long or quick:
+            names = ", ".join(each.name for each in experiments() if each.long)
+            raise ArgumentError(f"{argument('long')} is for {names}, and not together with {argument('quick')}.")
+        make_folder(long)
     display = choose_progress(progress)
     begun = time.monotonic()
     try:
@@ -227,14 +246,15 @@ def run(
             if data is not None:
                 require(experiment.data)
             used = describe_data(experiment.data)
-            findings = experiment.run(bool(quick), rng, Meter(name, display, executor=executor))
+            kept = None if long is None else Path(long)
+            findings = experiment.run(bool(quick), rng, Meter(name, display, executor=executor, kept=kept))
     finally:
         display.close()
     seconds = time.monotonic() - begun
     return replace(findings, name=name, data=used, quick=bool(quick), rng=rng, seconds=seconds)
 
 
-def make_folder(folder: str | Path) -> Path:
+def make_folder(folder: PathLike) -> Path:
     """Make a folder if it does not exist; refuse one that cannot be written to."""
     place = Path(folder)
     try:

@@ -7,12 +7,15 @@ import numpy as np
 import gibbsite as gs
 from gibbsite.kernels.minibatch.factors import local_energies
 from gibbsite.lab.poisson.mixture import (
+    bin_data,
     draw_data,
+    energy_of,
     histogram,
     log_acceptance,
     make_model,
     share_of_first_mode,
     true_probabilities,
+    try_rejection,
     variation,
 )
 
@@ -47,3 +50,31 @@ def test_log_acceptance_returns_the_logarithm_base_10_of_the_share_of_uniform_pr
 
 def test_variation_returns_the_total_variation_between_two_laws() -> None:
     assert variation(np.array([0.5, 0.5]), np.array([0.75, 0.25])) == 0.25
+
+
+def test_bin_data_keeps_the_number_and_the_mean_of_the_data() -> None:
+    data = draw_data(3_000, np.random.default_rng(1))
+    means, counts = bin_data(data)
+    assert (counts.sum(), round(float(means @ counts / 3_000 - data.mean()), 12)) == (3_000, 0.0)
+
+
+def test_energy_of_is_the_log_density_of_the_model_up_to_a_constant() -> None:
+    data = draw_data(10_000, np.random.default_rng(1))
+    energy = energy_of(data)
+    places = np.array([[0.0, 1.0], [1.0, -1.0], [-3.0, 2.0]])
+    exact = []
+    for first, second in places:
+        near, far = (-((data - mean) ** 2) / 4.0 for mean in (first, first + second))
+        exact.append(0.01 * np.logaddexp(near, far).sum() - first**2 / 20.0 - second**2 / 2.0)
+    np.testing.assert_allclose(np.diff(energy(places[:, 0], places[:, 1])), np.diff(exact), rtol=1e-3)
+
+
+def test_draws_by_rejection_have_the_posterior_as_their_law() -> None:
+    data = draw_data(10_000, np.random.default_rng(1))
+    draws, tries = try_rejection(data, 4_000, np.random.default_rng(2))
+    assert 700 < tries < 1500
+    p = true_probabilities(data)
+    centre = (np.arange(p.shape[0]) + 0.5) / 4 - 6.0
+    both = centre[:, None] + centre / 2  # its posterior is narrow, and one piece
+    # deviation 0.16, at least 100 independent draws among 4000: 6 sigma
+    assert abs(((histogram(draws) - p) * both).sum()) < 6 * 0.16 / np.sqrt(100)

@@ -16,7 +16,7 @@ from gibbsite.lab.poisson import mixture
 from gibbsite.lab.timing import compare_times
 
 STEP = 0.45
-SWEEPS = {"quick": 4_000, "full": 20_000}
+SWEEPS = {"quick": 4_000, "full": 20_000, "long": 1_000_000}
 
 
 def list_methods() -> dict[str, gs.kernels.Kernel]:
@@ -29,7 +29,7 @@ def list_methods() -> dict[str, gs.kernels.Kernel]:
 
 def run(quick: bool, rng: int, meter: Meter) -> Findings:
     """Compute the true posterior, and sample it."""
-    sweeps, methods = SWEEPS["quick" if quick else "full"], list_methods()
+    sweeps, methods = SWEEPS["quick" if quick else "long" if meter.kept else "full"], list_methods()
     meter.expect(2 + len(methods))
     data, model, largest, truth = mixture.prepare(quick, rng)
     meter.tick()
@@ -72,4 +72,4 @@ def _claims(truth: Floats, trials: Mapping[str, mixture.Trial], each: Floats, fu
     )
 
 
-EXPERIMENT = Experiment(f"{POISSON}; Figure 4", run, mixture.draw, (10.0, 4.6))
+EXPERIMENT = Experiment(f"{POISSON}; Figure 4", run, mixture.draw, (10.0, 4.6), long="10^6 moves of each method")
