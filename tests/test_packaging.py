@@ -91,6 +91,21 @@ def test_examples_are_in_the_package_with_their_notice() -> None:
     assert "CC-BY-SA-3.0" in project["license"]
 
 
+@pytest.mark.parametrize("notice", sorted((ROOT / "src").rglob("NOTICE")), ids=lambda path: path.parent.name)
+def test_every_notice_is_a_licence_file_of_the_package_and_of_the_recipe(notice: Path) -> None:
+    name = notice.relative_to(ROOT).as_posix()
+    assert name in PROJECT["project"]["license-files"]
+    assert f"    - {name}\n" in (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+    assert name in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_notice_of_the_lab_names_the_paragraph_and_its_licence() -> None:
+    from gibbsite.lab.herded import example
+
+    text = Path(example.__file__).with_name("NOTICE").read_text(encoding="utf-8")
+    assert all(said in text for said in ("example.py", "PARAGRAPH", "creativecommons.org/licenses/by-sa/3.0"))
+
+
 def wheel_files(folder: Path) -> set[str]:
     """Return what is in the wheel: built where the builder is installed, otherwise as configured."""
     if importlib.util.find_spec("hatchling") is not None:

@@ -5,8 +5,8 @@ names. The paragraph is the example of the paper, which the small recogniser of 
 moves one label at a time can freeze in a state in which a name has a wrong class throughout: each single change of it
 is forbidden by the scheme or improbable. Many seeds show how often.
 
-The paragraph is from the article on the film Pulp Fiction by the contributors of Wikipedia (CC BY-SA 3.0), as the paper
-quotes it.
+The paragraph is from the article on the film Pulp Fiction by the contributors of Wikipedia (CC BY-SA 3.0, see the file
+NOTICE in this folder), as the paper quotes it.
 """
 
 from __future__ import annotations
