@@ -72,7 +72,27 @@ def _pass(
     cells: Floats,
     cell_start: Ints,
 ) -> tuple[float, float]:
-    """Send messages to the roots, and back; ``loss`` bounds their errors, ``floor`` is their least positive entry."""
+    """Pass over the tree for the potentials that the pool holds."""
+    return pass_over(ring, tree, operands, workspace, pool, loss, floor, back, cells, cell_start)
+
+
+@called
+def pass_over(
+    ring: Ring,
+    tree: CliqueTree,
+    operands: Operands,
+    workspace: SweepWorkspace,
+    pool: Floats,
+    loss: Floats,
+    floor: Floats,
+    back: bool,
+    cells: Floats,
+    cell_start: Ints,
+) -> tuple[float, float]:
+    """Send messages to the roots, and back; ``loss`` bounds their errors, ``floor`` is their least positive entry.
+
+    Returns the entries of a :class:`Summary`. Losses must be zero at the beginning.
+    """
     log_sum, lost = 0.0, 0.0
     for c in range(tree.own.size):
         n_in, rows, first = _open(tree, operands, workspace, c, False)

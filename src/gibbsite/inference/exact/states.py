@@ -163,12 +163,21 @@ def assign_best(
     if clique < tree.own.size:
         assign(tree, clique, x, choice)
     for c in range(clique - 1, -1, -1):
-        n = weigh(ring, tree, operands, pool, c, x, slate)
-        best = 0
-        for k in range(1, n):
-            if slate.weight[k] > slate.weight[best]:
-                best = k
+        n, best = choose_best(ring, tree, operands, pool, c, x, slate)
         for k in range(n):
             losses[start[c] + k] = slate.weight[best] - slate.weight[k]
         losses[start[c] + best] = -1.0
-        assign(tree, c, x, best)
+
+
+@called
+def choose_best(
+    ring: Max, tree: CliqueTree, operands: Operands, pool: Floats, c: int, x: Ints, slate: Slate
+) -> tuple[int, int]:
+    """Give a clique's own sites their best states given its separator; return how many there are, and the best."""
+    n = weigh(ring, tree, operands, pool, c, x, slate)
+    best = 0
+    for k in range(1, n):
+        if slate.weight[k] > slate.weight[best]:
+            best = k
+    assign(tree, c, x, best)
+    return n, best
