@@ -19,12 +19,12 @@ from gibbsite.models.evidence import Folding as Folding
 from gibbsite.models.factor import FactorGroup as FactorGroup
 from gibbsite.models.factor import TableFactors as TableFactors
 from gibbsite.models.factorgraph import FactorGraph as FactorGraph
+from gibbsite.models.function_forms import difference_factors as difference_factors
+from gibbsite.models.function_forms import logistic_factors as logistic_factors
+from gibbsite.models.function_forms import mixture_factors as mixture_factors
+from gibbsite.models.function_forms import normal_factors as normal_factors
+from gibbsite.models.function_forms import product_factors as product_factors
 from gibbsite.models.functions import FunctionFactors as FunctionFactors
-from gibbsite.models.functions import difference_factors as difference_factors
-from gibbsite.models.functions import logistic_factors as logistic_factors
-from gibbsite.models.functions import mixture_factors as mixture_factors
-from gibbsite.models.functions import normal_factors as normal_factors
-from gibbsite.models.functions import product_factors as product_factors
 from gibbsite.models.gaussian import Gaussian as Gaussian
 from gibbsite.models.lattice import FieldFactors as FieldFactors
 from gibbsite.models.lattice import LatticeFactors as LatticeFactors

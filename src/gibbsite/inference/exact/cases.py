@@ -40,7 +40,7 @@ class Place(NamedTuple):
     inner: Ints
 
 
-class Desk(NamedTuple):
+class ThreadMemory(NamedTuple):
     """What one thread needs: a workspace, its own tables, errors of messages, and space for states."""
 
     workspace: SweepWorkspace
@@ -65,7 +65,7 @@ class CaseTree:
         self.model, self.threads = model, threads
         self._plan = make_plan(outline(model), Limits() if limits is None else limits)
         self._place = _find_places(self._plan)
-        self._desks: dict[type, list[tuple[Desk, Floats, float, bool]]] = {}
+        self._memories: dict[type, list[tuple[ThreadMemory, Floats, float, bool]]] = {}
 
     def solve(self, codes: Ints, marginals: bool = True) -> tuple[Floats, Floats]:
         """Return log-sums over all states of each case, and the marginals of all states of all sites, a row a case.
@@ -109,10 +109,10 @@ class CaseTree:
         tops = np.full(len(codes), -np.inf)
         ring = Max()
 
-        def work(desk: Desk, fresh: Floats, rows: Ints) -> None:
+        def work(memory: ThreadMemory, fresh: Floats, rows: Ints) -> None:
             none = np.zeros(0), np.zeros(0, np.int64)
             plan = self._plan
-            _maximise(ring, plan.tree, plan.operands, self._place, desk, fresh, free, rows, tops, best, *none)
+            _maximise(ring, plan.tree, plan.operands, self._place, memory, fresh, free, rows, tops, best, *none)
 
         self._share(ring, np.flatnonzero(possible), work)
         for i in np.flatnonzero(self._place.table < 0).tolist():
@@ -124,18 +124,18 @@ class CaseTree:
 
     def _run(self, ring: Ring, rows: Ints, free: Ints, log_sums: Floats, found: Floats) -> Ints:
         """Solve some cases; return those for which plain numbers were not exact enough."""
-        if isinstance(ring, Sum) and rows.size and not self._desk(ring, 0)[3]:
+        if isinstance(ring, Sum) and rows.size and not self._memory(ring, 0)[3]:
             return rows
         problem = self._plan.reduction.problem
         lost = np.zeros(len(free))
 
-        def work(desk: Desk, fresh: Floats, rows: Ints) -> None:
+        def work(memory: ThreadMemory, fresh: Floats, rows: Ints) -> None:
             _solve(
                 ring,
                 self._plan.tree,
                 self._plan.operands,
                 self._place,
-                desk,
+                memory,
                 fresh,
                 free,
                 rows,
@@ -153,35 +153,36 @@ class CaseTree:
             return rows[:0]
         return rows[~(lost[rows] < _NEGLIGIBLE) | np.isneginf(log_sums[rows])]
 
-    def _share(self, ring: Ring, rows: Ints, work: Callable[[Desk, Floats, Ints], None]) -> None:
+    def _share(self, ring: Ring, rows: Ints, work: Callable[[ThreadMemory, Floats, Ints], None]) -> None:
         """Divide cases among threads."""
         threads = max(1, min(self.threads, -(-rows.size // _TOGETHER)))
         if not rows.size:
             return
         parts = np.array_split(rows, threads)
-        desks = [self._desk(ring, k) for k in range(threads)]
+        memories = [self._memory(ring, k) for k in range(threads)]
         if threads == 1:
-            work(desks[0][0], desks[0][1], rows)
+            work(memories[0][0], memories[0][1], rows)
             return
         with ThreadPoolExecutor(threads) as pool:
             for done in [
-                pool.submit(work, desk, fresh, part) for (desk, fresh, _, _), part in zip(desks, parts, strict=True)
+                pool.submit(work, memory, fresh, part)
+                for (memory, fresh, _, _), part in zip(memories, parts, strict=True)
             ]:
                 done.result()
 
-    def _desk(self, ring: Ring, number: int) -> tuple[Desk, Floats, float, bool]:
-        """Return the desk of a thread, its potentials, the constant taken out of them, and whether they are plain."""
-        desks = self._desks.setdefault(type(ring), [])
-        while len(desks) <= number:
+    def _memory(self, ring: Ring, number: int) -> tuple[ThreadMemory, Floats, float, bool]:
+        """Return the memory of a thread, its potentials, the constant taken out of them, and whether they are plain."""
+        memories = self._memories.setdefault(type(ring), [])
+        while len(memories) <= number:
             loaded, tree = self._plan.load(ring), self._plan.tree
             fresh = loaded.pool[: self._plan.potentials.table[-1]].copy()
             cliques = tree.own.size
-            desk = Desk(loaded.workspace, loaded.pool, np.zeros(cliques), np.ones(cliques), make_slate(tree))
-            desks.append((desk, fresh, loaded.log_constant, loaded.plain))
-        return desks[number]
+            memory = ThreadMemory(loaded.workspace, loaded.pool, np.zeros(cliques), np.ones(cliques), make_slate(tree))
+            memories.append((memory, fresh, loaded.log_constant, loaded.plain))
+        return memories[number]
 
     def _constant(self, ring: Ring) -> float:
-        return self._desk(ring, 0)[2]
+        return self._memory(ring, 0)[2]
 
     def _split(self, codes: Ints) -> tuple[Ints, Bools]:
         """Return the observed states of the undetermined sites, numbered among those possible, and what is possible."""
@@ -237,7 +238,7 @@ def _solve(
     tree: CliqueTree,
     operands: Operands,
     place: Place,
-    desk: Desk,
+    memory: ThreadMemory,
     fresh: Floats,
     states: Ints,
     rows: Ints,
@@ -249,10 +250,10 @@ def _solve(
 ) -> None:
     """Solve the cases of some rows."""
     for row in rows:
-        _observe(ring, tree, place, desk.pool, fresh, states[row])
-        desk.loss[:] = 0.0
+        _observe(ring, tree, place, memory.pool, fresh, states[row])
+        memory.loss[:] = 0.0
         log_sums[row], lost[row] = pass_over(
-            ring, tree, operands, desk.workspace, desk.pool, desk.loss, desk.floor, back, cells[row], cell_start
+            ring, tree, operands, memory.workspace, memory.pool, memory.loss, memory.floor, back, cells[row], cell_start
         )
 
 
@@ -262,7 +263,7 @@ def _maximise(
     tree: CliqueTree,
     operands: Operands,
     place: Place,
-    desk: Desk,
+    memory: ThreadMemory,
     fresh: Floats,
     states: Ints,
     rows: Ints,
@@ -273,10 +274,10 @@ def _maximise(
 ) -> None:
     """Find the best states of the cases of some rows."""
     for row in rows:
-        _observe(ring, tree, place, desk.pool, fresh, states[row])
+        _observe(ring, tree, place, memory.pool, fresh, states[row])
         tops[row], _ = pass_over(
-            ring, tree, operands, desk.workspace, desk.pool, desk.loss, desk.floor, False, cells, cell_start
+            ring, tree, operands, memory.workspace, memory.pool, memory.loss, memory.floor, False, cells, cell_start
         )
         if tops[row] > -np.inf:
             for c in range(tree.own.size - 1, -1, -1):
-                choose_best(ring, tree, operands, desk.pool, c, best[row], desk.slate)
+                choose_best(ring, tree, operands, memory.pool, c, best[row], memory.slate)
