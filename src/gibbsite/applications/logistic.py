@@ -21,7 +21,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite._common.reals import read_reals
 from gibbsite._common.wording import argument
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.models.functions import read_scopes
+from gibbsite.models.functions.factors import read_scopes
 
 # The largest third derivative of log(1 / (1 + exp(-t))).
 _THIRD = 1.0 / (6.0 * np.sqrt(3.0))

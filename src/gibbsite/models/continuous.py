@@ -14,8 +14,8 @@ from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Domains, Interval, Label, SiteKey, make_domains
-from gibbsite.models.function_forms import product_factors
-from gibbsite.models.functions import FunctionFactors
+from gibbsite.models.functions.factors import FunctionFactors
+from gibbsite.models.functions.forms import product_factors
 
 
 class ContinuousModel(Model):

@@ -7,14 +7,14 @@
 
 from gibbsite.models.distance import DistanceFactors
 from gibbsite.models.factor import FactorGroup, TableFactors
-from gibbsite.models.function_forms import (
+from gibbsite.models.functions.factors import FunctionFactors
+from gibbsite.models.functions.forms import (
     difference_factors,
     logistic_factors,
     mixture_factors,
     normal_factors,
     product_factors,
 )
-from gibbsite.models.functions import FunctionFactors
 from gibbsite.models.lattice import FieldFactors, LatticeFactors
 from gibbsite.models.weighted import AgreementFactors, SpinFactors
 

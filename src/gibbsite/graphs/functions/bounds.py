@@ -22,7 +22,7 @@ from gibbsite._numba.jit import compiled
 from gibbsite.errors import IncompatibleError, ModelError
 from gibbsite.graphs.graph import Graph, seal
 from gibbsite.models.domain import Domains
-from gibbsite.models.functions import FunctionFactors
+from gibbsite.models.functions.factors import FunctionFactors
 
 _POINTS = (9, 17, 33, 65, 129)
 _MOST_POINTS = 300_000  # evaluations of one factor, at most

@@ -22,7 +22,7 @@ from gibbsite.graphs.local import log_potential
 from gibbsite.graphs.registry import register
 from gibbsite.graphs.rows import row_starts
 from gibbsite.models.continuous import ContinuousModel
-from gibbsite.models.functions import FunctionFactors
+from gibbsite.models.functions.factors import FunctionFactors
 
 
 class Groups(NamedTuple):

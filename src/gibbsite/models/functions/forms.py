@@ -1,6 +1,6 @@
 """Ready-made factors that are functions: logistic, mixture, normal, product, difference.
 
-Each has the bounds and slopes that minibatch methods need, and where it is not a polynomial, how it grows near the real line.
+Each has the bounds and slopes that minibatch methods need; those that are no polynomials state their growth, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats
 from gibbsite._common.reals import read_reals
 from gibbsite.errors import ModelError
-from gibbsite.models.functions import FunctionFactors, read_scopes
+from gibbsite.models.functions.factors import FunctionFactors, read_scopes
 
 
 def logistic(value: Floats, parameters: Floats) -> Any:

@@ -1,0 +1,1 @@
+"""Factors that are functions of the values of their sites."""
