@@ -89,3 +89,23 @@ def test_a_file_in_the_way_is_one_line_before_the_run(run: Any, tmp_path: Path) 
 
 def test_a_bad_seed_is_a_usage_error(run: Any) -> None:
     assert run(NAME, "--rng", "-1")[0] == 2
+
+
+def test_data_are_converted(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "ieer").mkdir()
+    text = '<DOC><DOCNO> A </DOCNO><TEXT>In <b_enamex type="LOCATION">Rome<e_enamex>.</TEXT></DOC>'
+    (tmp_path / "ieer" / "APW_19980314").write_text(text)
+
+    def call(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["gibbsite", "data", *map(str, words)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return (int(stop.value.code or 0), *capfd.readouterr())
+
+    place = tmp_path / "papers" / "ner" / "ieer"
+    assert call("ieer", tmp_path / "ieer", tmp_path / "papers") == (0, "", f"gibbsite: 1 articles, in {place}\n")
+    assert (place / "APW_19980314.tsv.gz").is_file()
+    assert call("ieer", tmp_path / "ieer", tmp_path / "papers", "-q") == (0, "", "")
+    code, _, said = call("msrc", tmp_path / "ieer", tmp_path / "papers")
+    assert (code, said.count("\n")) == (3, 1)
+    assert call("nonsense", tmp_path, tmp_path)[0] == 2

@@ -38,6 +38,7 @@ _GROUPS = {
         "segment": "Label every pixel of an image.",
         "ner": "Find names of persons, places and organisations in text.",
         "reproduce": "Run the experiments of papers again.",
+        "data": "Convert downloaded data of the papers for reproduce.",
     },
     "This installation": {
         "doctor": "Show versions, the cache, threads and missing extras.",
@@ -46,6 +47,8 @@ _GROUPS = {
     },
 }
 _COMMANDS = {name: text for commands in _GROUPS.values() for name, text in commands.items()}
+#: Modules and names of commands that have no module of their own.
+_ELSEWHERE = {"data": ("reproduce", "data_command")}
 _EXAMPLES = (
     "gibbsite infer alarm --observe HRBP=HIGH --observe CO=LOW",
     "gibbsite info model.uai",
@@ -70,8 +73,8 @@ class _Lazy(SpellingGroup):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _COMMANDS:
             return None
-        module = importlib.import_module(f"gibbsite.cli.{name}")
-        command: click.Command = module.command
+        place, attribute = _ELSEWHERE.get(name, (name, "command"))
+        command: click.Command = getattr(importlib.import_module(f"gibbsite.cli.{place}"), attribute)
         return command
 
     def resolve_command(

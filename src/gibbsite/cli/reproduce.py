@@ -1,4 +1,4 @@
-"""``gibbsite reproduce``: run the experiments of papers again."""
+"""``gibbsite reproduce``: run the experiments of papers again; ``gibbsite data``: convert their data for that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 
 from gibbsite.cli.help import Command
 from gibbsite.cli.outputs import deliver, echo, tell, warnings_on_stderr
-from gibbsite.cli.parameters import EXPERIMENT, FOLDER, json_option, quiet_option, refuse, rng_option
+from gibbsite.cli.parameters import EXPERIMENT, FOLDER, Choice, json_option, quiet_option, refuse, rng_option
 
 
 @click.command(
@@ -131,3 +131,30 @@ def _list(as_json: bool) -> None:
     for experiment in known:
         echo(f"{experiment.name:<{width}}  {experiment.title}")
     echo("\nRun one with: gibbsite reproduce NAME [--quick]")
+
+
+@click.command(
+    "data",
+    cls=Command,
+    examples=(
+        "gibbsite data msrc MSRC_ObjCategImageDatabase_v2 ~/papers",
+        "gibbsite data ieer nltk_data/corpora/ieer ~/papers",
+        "gibbsite reproduce herded-entities --data ~/papers",
+    ),
+)
+@click.argument("name", type=Choice(("msrc", "mpeg7", "ieer", "newswire")))
+@click.argument("source", type=FOLDER)
+@click.argument("folder", type=FOLDER)
+@quiet_option
+def data_command(name: str, source: str, folder: str, quiet: bool) -> None:
+    """Convert the data NAME, unpacked in the folder SOURCE, and put them into FOLDER for gibbsite reproduce.
+
+    msrc are photographs with label maps (BMP), mpeg7 silhouettes (GIF), ieer news with marks of NIST, and
+    newswire the articles of en-worldwide-newswire. docs/data.md says where they are and under which terms.
+    """
+    from gibbsite.lab.conversion import convert
+
+    with warnings_on_stderr(quiet):
+        found = convert(name, source, folder)
+    places = sorted({str(path.parent) for path in found.paths})
+    tell(f"{found.contents}, in {places[0] if len(places) == 1 else ' and '.join(places)}", quiet)

@@ -22,3 +22,10 @@ def test_tokenize_returns_where_the_tokens_of_a_text_begin_and_end() -> None:
         "it",
         "?",
     ]
+
+
+def test_letters_stay_with_the_number_before_them() -> None:
+    text = "In the 1940s the 20th man ran 50K at 5.30pm, 3M and 1/2-inch."
+    assert " ".join(text[a:b] for a, b in tokenize(text)) == (
+        "In the 1940s the 20th man ran 50K at 5.30pm , 3M and 1/2 - inch ."
+    )
