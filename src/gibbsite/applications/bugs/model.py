@@ -264,12 +264,19 @@ class BugsModel(Model):
 
     def is_possible(self, x: Floats) -> bool:
         """Whether a state has positive density."""
+        return bool(self.log_densities(x[None])[0] > -np.inf)
+
+    def log_densities(self, states: Floats) -> Floats:
+        """Return the logarithm of the joint density at each of some states, up to a constant."""
         from gibbsite.applications.bugs.starts import log_density
 
-        values = self.start_values.copy()
-        values[self.places] = x
-        values[self.places[~self.network.unknown[self.places]]] = np.nan
-        return log_density(self, values) > -np.inf
+        found = np.empty(len(states))
+        for k, x in enumerate(states):
+            values = self.start_values.copy()
+            values[self.places] = x
+            values[self.places[~self.network.unknown[self.places]]] = np.nan
+            found[k] = log_density(self, values)
+        return found
 
     def draw_start(self, rng: np.random.Generator) -> Floats:
         """Return a random start of positive density."""

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 
 MOST_SITES = 4096
-# Chains; the larger number where their first sweeps are a small part of all that may be made.
-CHAINS, _MANY = 32, 160
+# Chains; the larger number where their first sweeps are a small part of all that may be made, the smaller one where
+# each of more chains could be looked at once or twice only, which does not tell whether it is approaching.
+CHAINS, _MANY, _FEW = 32, 160, 8
 _SHARE = 0.1  # of the sweeps of a run, for these chains
 # Sweeps that are made in any case; the larger number where functions are compiled, up to a number of updates.
 _SWEEPS, _CHEAP = (16, 256), 1 << 18
@@ -121,7 +122,7 @@ class _Settlers:
             fewest = int(np.clip(_CHEAP / (CHAINS * setup.graph.n_units), *_SWEEPS))
         most = CHAINS * max(fewest, int(_SHARE * len(recording.tapes) * length / CHAINS))
         thin = measure_picture(recording)[1]
-        starts = self._starts(int(np.clip(most // (4 * _FIRST * thin), CHAINS, _MANY)))
+        starts = self._starts(int(np.clip(most // (4 * _FIRST * thin), _FEW, _MANY)))
         if len(starts) < 2:
             return "impossible"
         walkers = Walkers(recording, starts, 3, self.threads)
@@ -229,11 +230,12 @@ class _Settlers:
         Height times volume, site by site; too small where the chain has not filled its mode.
         """
         graph = self.setup.graph
-        if has_no_density(graph):
+        heights = getattr(self.model, "log_densities", None if has_no_density(graph) else self._heights)
+        if heights is None:
             return 0.0
         run = self.picture.reshape(-1, places.shape[1])
-        gain = float(self._heights(places[-8:]).mean() - self._heights(run[:: max(1, len(run) // 32)]).mean())
-        numbers = self.model.domains.numbers
+        gain = float(heights(places[-8:]).mean() - heights(run[:: max(1, len(run) // 32)]).mean())
+        numbers = getattr(self.model, "movable", self.model.domains.numbers)
         here, there = run[:, numbers].std(axis=0), places[:, numbers].std(axis=0)
         ratio = np.log(np.maximum(there, 1e-300) / np.maximum(here, 1e-300))
         return gain + float(np.clip(ratio, -1.0, 5.0).sum())
