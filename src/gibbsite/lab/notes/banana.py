@@ -241,7 +241,9 @@ def draw(findings: Findings, figure: Figure) -> None:
     errors.axhline(0.0, color=FAINT, lw=0.8)
     errors.set_xticks(at, LOOKED_AT)
     tidy(errors, "mean - grid, in standard deviations (two standard errors)")
-    errors.legend(fontsize=7, frameon=False)
+    low, high = errors.get_ylim()
+    errors.set_ylim(bottom=low - 0.4 * (high - low))  # room for the legend
+    errors.legend(fontsize=7, frameon=False, loc="lower center", ncols=3)
 
 
 EXPERIMENT = Experiment(f"{LANGEVIN_NOTES} (Examples 5.8 and 5.11, Figure 5.4)", run, draw, (15.0, 3.8))

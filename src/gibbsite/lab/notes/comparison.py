@@ -327,6 +327,7 @@ def draw(findings: Findings, figure: Figure) -> None:
         axes.set_yticks(range(len(names)), names)
         axes.grid(axis="x", lw=0.4)
         tidy(axes, where, xlabel="effective draws / s")
+    panels[0].set_xlabel("effective draws / s (open: chains disagree)", fontsize=8, color=INK)
 
 
 EXPERIMENT = Experiment(f"{GIBBS_NOTES} (page 4)", run, draw, (14.0, 4.0))

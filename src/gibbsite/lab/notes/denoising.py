@@ -225,7 +225,8 @@ def draw(findings: Findings, figure: Figure) -> None:
         axes[4].set_xticks(arrays["J"], [f"{j:g}" for j in COUPLINGS])
         axes[4].minorticks_off()
         tidy(axes[4], f"wrong pixels after {SWEEPS} sweeps", xlabel="J")
-        axes[4].legend(fontsize=7, frameon=False, loc="center right")
+        axes[4].set_ylim(bottom=axes[4].get_ylim()[0] / 5.0)  # room for the legend
+        axes[4].legend(fontsize=7, frameon=False, loc="lower left", ncols=2)
 
 
 EXPERIMENT = Experiment(f"{LANGEVIN_NOTES} (Example 5.9, Figure 5.5)", run, draw, (13.0, 4.0), DATA)
