@@ -31,7 +31,7 @@ class Table:
 
     def text(self) -> str:
         """Return the table as text."""
-        lines = [list(self.columns), *([_show(cell) for cell in row] for row in self.rows)]
+        lines = [list(self.columns), *self.shown()]
         widths = [max(len(line[k]) for line in lines) for k in range(len(self.columns))]
         words = [all(isinstance(row[k], str | None) for row in self.rows) for k in range(len(widths))]
         aligned = [
@@ -43,10 +43,20 @@ class Table:
         ]
         return "\n".join([self.title, *("  " + line.rstrip() for line in aligned)])
 
+    def shown(self) -> list[list[str]]:
+        """Return the cells as text.
+
+        Examples
+        --------
+        >>> Table("Errors", ("method", "ours"), [("Gibbs", 0.12345), ("exact", None)]).shown()
+        [['Gibbs', '0.123'], ['exact', '-']]
+        """
+        return [[_show(cell) for cell in row] for row in self.rows]
+
     def _repr_html_(self) -> str:
         from gibbsite._common.html import card, grid
 
-        return card(self.title, table=grid(self.columns, ([_show(cell) for cell in row] for row in self.rows)))
+        return card(self.title, table=grid(self.columns, self.shown()))
 
     def column(self, name: str) -> list[Cell]:
         """Return the cells of a column."""

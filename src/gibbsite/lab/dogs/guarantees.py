@@ -69,7 +69,7 @@ def _claims(lengths: Any, bounds: dict[str, Floats]) -> Table:
     useful = (systematic / once)[(systematic >= 1e-3) & (systematic <= 1.0)]
     # the share of the first pass in the gain of all passes, in orders of magnitude, from five sweeps on
     late = lengths >= 500
-    share = (np.log(systematic / once) / np.log(systematic / often))[:, late]
+    share = np.log((systematic / once)[:, late]) / np.log((systematic / often)[:, late])
     sweep = lengths >= SIDE * SIDE
     return compare_claims(
         Claim(
