@@ -1,8 +1,9 @@
 """Figures of the lab page: ``python docs/lab_figures.py [FOLDER]`` writes the tables of runs into ``docs/lab.md``.
 
 FOLDER is what ``gibbsite reproduce all -o FOLDER`` has written, or a part of it. Its tables are kept in
-``docs/lab/NAME.json``, without the curves of the figures; without a FOLDER, the kept ones are written again. In the page
-they stand between ``<!-- findings of NAME -->`` and ``<!-- end of findings -->``. A quick run does not replace a full one.
+``docs/lab/NAME.json``, without the curves of the figures; without a FOLDER, the kept ones are written again. In the
+page they stand between ``<!-- findings of NAME -->`` and ``<!-- end of findings -->``. A quick run does not replace a
+full one.
 """
 
 from __future__ import annotations
