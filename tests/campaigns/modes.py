@@ -18,6 +18,9 @@ Suites
                 at minibatches and for those that need gradients
     weak        mixtures with modes of weights 0.02 to 0.05: three families; runs that miss such a mode are
                 counted, but not required to be refused
+    bugs        models in the BUGS language with modes 10 to 1,000 standard deviations apart, of weights of at least
+                0.05: eight families, with initial values in one mode and without any
+    examples    the classic examples of the language, which have one mode, compared with published means
 
 Options
     --suite NAME      one of them (default: all)
@@ -40,27 +43,19 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import gibbsite as gs
 import numba
+from gibbsite.applications.bugs import BugsModel
 from gibbsite.models.random import gamma, normal, uniform
+from tests.campaigns import bugs_targets
 from tests.campaigns.journal import read_rows
+from tests.campaigns.targets import Target
 
 OFF = 0.25  # standard deviations by which a mean may be off, and a share by which they may be
-
-
-class Target(NamedTuple):
-    """A model with the kernels that are tried on it; mean and standard deviation of its numbers if known."""
-
-    name: str
-    model: Any
-    kernels: dict[str, Any]
-    sweeps: int
-    truth: tuple[np.ndarray, np.ndarray] | None = None
-    home: Any = None  # a place in the first of several modes
 
 
 # ---- one mode
@@ -646,12 +641,15 @@ SUITES: dict[str, tuple[Callable[[np.random.Generator], Target], ...]] = {
     "multimodal": MULTIMODAL,
     "of data": OF_DATA,
     "weak": WEAK,
+    "bugs": bugs_targets.MULTIMODAL,
 }
-_STREAMS = {"multimodal": 0, "unimodal": 1, "of data": 2, "weak": 3}
+_STREAMS = {"multimodal": 0, "unimodal": 1, "of data": 2, "weak": 3, "bugs": 4}
 
 
 def make(suite: str, number: int) -> Target:
     """Return a target of a suite by its number."""
+    if suite == "examples":
+        return bugs_targets.an_example(number)
     families = SUITES[suite]
     return families[number % len(families)](np.random.default_rng([number, _STREAMS[suite]]))
 
@@ -661,10 +659,11 @@ def model_numbers(model: Any) -> np.ndarray:
     return np.asarray(model.domains.numbers, float)
 
 
-def moments(result: gs.Result) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and standard deviations of all numbers of a model."""
+def moments(model: Any, result: gs.Result) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and standard deviations of all numbers of a model, or of those that are monitored."""
     table = result.marginals
-    names = [name for name in result.domains.names.all() if "sd" in table[name]]
+    sites = model.monitored_sites if isinstance(model, BugsModel) else result.domains.names.all()
+    names = [name for name in sites if "sd" in table[name]]
     return np.array([table[name]["mean"] for name in names]), np.array([table[name]["sd"] for name in names])
 
 
@@ -675,6 +674,8 @@ def run(target: Target, kernel: Any, seed: int, sweeps: int) -> gs.Result:
         how = {"start": np.add(target.home, 0.3 * model_numbers(target.model))}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if isinstance(target.model, BugsModel):
+            return target.model.sample(sweeps=sweeps, rng=seed, progress=False, threads=1, **how)
         return gs.sample(target.model, kernel, sweeps=sweeps, rng=seed, progress=False, threads=1, **how)
 
 
@@ -690,7 +691,7 @@ def try_target(suite: str, number: int, seeds: range, done: set[tuple[Any, ...]]
                 continue
             if truth is None:
                 first = next(iter(target.kernels.values()))
-                truth = moments(run(target, first, 1_000_000 + number, 8 * target.sweeps))
+                truth = moments(target.model, run(target, first, 1_000_000 + number, 8 * target.sweeps))
             begun = time.monotonic()
             about = {"suite": suite, "number": number, "target": target.name, "kernel": name, "seed": seed}
             try:
@@ -698,7 +699,7 @@ def try_target(suite: str, number: int, seeds: range, done: set[tuple[Any, ...]]
             except gs.GibbsiteError as error:
                 yield {**about, "failed": str(error)[:300]}
                 continue
-            mean, sd = moments(result)
+            mean, sd = moments(target.model, result)
             off = float(np.max(np.abs(mean - truth[0]) / truth[1]))
             wide = float(np.max(np.abs(sd / truth[1] - 1.0)))
             verdict = result.diagnostics
@@ -725,7 +726,7 @@ def report(rows: list[dict[str, Any]]) -> str:
         "| suite | target | runs | right | converged | false | alarms | too short |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    totals = [((suite, "all"), [row for row in rows if row["suite"] == suite]) for suite in SUITES]
+    totals = [((suite, "all"), [row for row in rows if row["suite"] == suite]) for suite in [*SUITES, "examples"]]
     for (suite, target), all_of in [*sorted(families.items()), *totals]:
         some = [row for row in all_of if "failed" not in row]
         right = [row for row in some if is_right(row)]
@@ -742,7 +743,7 @@ def report(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--suite", choices=sorted(SUITES))
+    parser.add_argument("--suite", choices=sorted([*SUITES, "examples"]))
     parser.add_argument("--targets", default="0:40")
     parser.add_argument("--seeds", default="0:1")
     parser.add_argument("--only", default="")
@@ -755,7 +756,7 @@ def main() -> None:
         done = {(row["suite"], row["number"], row["kernel"], row["seed"]) for row in rows}
         numbers, seeds = (range(*map(int, text.split(":"))) for text in (given.targets, given.seeds))
         with out.open("a") as file:
-            for suite in [given.suite] if given.suite else sorted(SUITES):
+            for suite in [given.suite] if given.suite else sorted([*SUITES, "examples"]):
                 for number in numbers:
                     for row in try_target(suite, number, seeds, done, given.only):
                         rows.append(row)

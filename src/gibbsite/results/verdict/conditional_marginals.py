@@ -23,6 +23,7 @@ from gibbsite._common.arrays import Array, Bools, Floats, Positions
 from gibbsite.graphs.elimination.given import Plan, distances, plan_elimination, solve_given
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.measure.measurement import measure_errors, times_for_errors
+from gibbsite.results.verdict.carried_errors import carry_errors
 from gibbsite.results.verdict.convergence import StartCheck
 from gibbsite.results.verdict.known_marginals import Parts, cells_of, name_cell
 from gibbsite.results.verdict.rows import Rows
@@ -89,7 +90,9 @@ def compare_given(recording: Recording, result: Result, parts: Parts | None, acc
 
 def _explain(recording: Recording, result: Result, wanted: Floats) -> Floats:
     """Return the times of visits with which the standard errors of a run are at least those that are wanted."""
-    errors = result.measure(np.arange(wanted.size)).error
+    numbers = result.measure(np.arange(wanted.size))
+    errors = numbers.error
+    wanted = carry_errors(result._trace[:, :, : wanted.size], numbers.mean, np.maximum(errors, wanted))
     times = result.visit_times if result.visit_times.size else np.ones(wanted.size)
     sweeps = float(result.chains * result.n_draws * recording.setup.plan.thin)
     return times_for_errors(times, errors, wanted, sweeps) if (wanted > errors).any() else result.visit_times
