@@ -297,8 +297,21 @@ class _Compiler:
             function = FUNCTIONS[name]
             if len(expression.arguments) != function.arity:
                 raise wrong_count(expression, function.arity)
-            return self.emit(function.operation, *[self.register(as_expression(each)) for each in expression.arguments])
+            given_registers = [self.register(as_expression(each)) for each in expression.arguments]
+            if function.operation == Operation.DISTRIBUTION:
+                return self.emit(
+                    function.operation, given_registers[0], self._side_by_side(given_registers[1:]), function.number
+                )
+            return self.emit(function.operation, *given_registers)
         raise fail(expression.at, f"{expression.function!r} gives an array, and a number is needed here")
+
+    def _side_by_side(self, registers: list[int]) -> int:
+        """Copy values to neighbouring registers, four of them; return the first one."""
+        first = self.registers
+        for each in (*registers, *(registers[-1],) * (4 - len(registers))):
+            self.compiled.code.append(Instruction(Operation.LOWER, self.registers, (each, each, 0)))
+            self.registers += 1
+        return first
 
     def _total(self, name: str, expression: Expression) -> int:
         return (

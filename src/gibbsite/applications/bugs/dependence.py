@@ -255,7 +255,9 @@ class Dependence:
             form = self._slice(each, a, forms)
             moving_one = self._varies(each.slice_reads.get(a))
             return (replace(form, power=None, copies=0, link=0) if form.level else NONE), moving_one
-        lead = what in (_O.INTERPOLATE, _O.RANKED)
+        if what == _O.DISTRIBUTION:
+            return (OTHER if any(forms[k].level for k in (a, b, b + 1, b + 2, b + 3)) else NONE), True
+        lead = what in (_O.INTERPOLATE, _O.RANKED, _O.RANK, _O.ORDER)
         arrays = [b, c] if what == _O.INTERPOLATE else [b] if lead else [a]
         level = any(self._slice(each, k, forms).level for k in arrays) or (lead and forms[a].level > 0)
         return (OTHER if level else NONE), True

@@ -144,7 +144,8 @@ DISTRIBUTIONS = {each.name: each for each in _ALL}
 #: Distributions by code.
 BY_CODE = {each.code: each for each in _ALL}
 
-_OTHER_NAMES = {
+#: Other names of distributions.
+OTHER_NAMES = {
     "dbinom": "dbin",
     "dnegbinom": "dnegbin",
     "dchisq": "dchisqr",
@@ -163,4 +164,4 @@ def find_distribution(name: str) -> Distribution | None:
     >>> find_distribution("dbinom").name, find_distribution("dnothing")
     ('dbin', None)
     """
-    return DISTRIBUTIONS.get(_OTHER_NAMES.get(name, name))
+    return DISTRIBUTIONS.get(OTHER_NAMES.get(name, name))

@@ -273,7 +273,7 @@ def _check_relation(relation: Logical | Stochastic) -> None:
         _check_functions(relation.value)
 
 
-_OTHERS = (":", "c", "length", "inverse", "mexp", "t", "%*%", "rep", "seq", "sort", "rank", "order")
+_OTHERS = (":", "c", "length", "inverse", "mexp", "t", "%*%", "rep", "seq", "sort", "rank", "order", "dim")
 
 
 def _check_functions(expression: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arrays import Array, Floats
+from gibbsite.applications.bugs.distributions import DISTRIBUTIONS, OTHER_NAMES
 
 
 class Operation(IntEnum):
@@ -79,15 +80,22 @@ class Operation(IntEnum):
     LOGDET = 57
     INTERPOLATE = 58
     RANKED = 59
+    RANK = 60
+    ORDER = 61
+    DISTRIBUTION = 62
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of numbers: its number of arguments, its operation, and its NumPy version."""
+    """A function of numbers: its number of arguments, its operation, and its NumPy version.
+
+    ``number`` says which one it is of the operations that are functions of a distribution.
+    """
 
     arity: int
     operation: Operation
     compute: Callable[..., Any]
+    number: int = -1
 
 
 def _special(name: str) -> Callable[..., Any]:
@@ -121,6 +129,30 @@ def _equal(x: Any, y: Any) -> Array:
     x, y = np.asarray(x, float), np.asarray(y, float)
     same: Array = np.abs(x - y) <= 1e-14 * np.maximum(np.abs(x), np.abs(y))
     return same
+
+
+def _of_distribution(number: int) -> Callable[..., Any]:
+    def compute(*arguments: Any) -> Any:
+        from gibbsite.applications.bugs.compiled.quantiles import value_of
+
+        given = np.broadcast_arrays(*(np.asarray(each, float) for each in arguments))
+        rows = zip(*(each.ravel().tolist() for each in given), strict=True)
+        found = [value_of(number, *row, *(0.0,) * (5 - len(row))) for row in rows]
+        return np.array(found).reshape(given[0].shape)
+
+    return compute
+
+
+def _distribution_functions() -> dict[str, Function]:
+    """Return the densities (d), distribution functions (p) and quantiles (q) of distributions of numbers."""
+    found = {}
+    for name, each in {**DISTRIBUTIONS, **{other: DISTRIBUTIONS[name] for other, name in OTHER_NAMES.items()}}.items():
+        if each.scalar and each.parameters:
+            for which, letter in enumerate("dpq"):
+                number = 3 * each.code + which
+                compute = _of_distribution(number)
+                found[letter + name[1:]] = Function(1 + len(each.shapes), Operation.DISTRIBUTION, compute, number)
+    return found
 
 
 _O = Operation
@@ -175,6 +207,7 @@ _TWO: dict[str, tuple[Operation, Callable[..., Any]]] = {
 FUNCTIONS: dict[str, Function] = {
     **{name: Function(1, *given) for name, given in _ONE.items()},
     **{name: Function(2, *given) for name, given in _TWO.items()},
+    **_distribution_functions(),
     "ifelse": Function(3, _O.CHOOSE, lambda c, a, b: np.where(np.asarray(c) != 0.0, a, b)),
 }
 
@@ -235,8 +268,10 @@ REDUCTIONS: dict[str, Reduction] = {
     "sd": Reduction(1, _O.SD, lambda a: a.std(axis=1, ddof=1)),
     "logdet": Reduction(1, _O.LOGDET, _logdet),
     "interp.lin": Reduction(2, _O.INTERPOLATE, _over(np.interp), leading=1),
-    "ranked": Reduction(1, _O.RANKED, _over(lambda k, a: np.sort(a)[int(k) - 1]), leading=1),
+    "sort.at": Reduction(1, _O.RANKED, _over(lambda k, a: np.sort(a)[int(k) - 1]), leading=1),
+    "rank.at": Reduction(1, _O.RANK, _over(lambda k, a: np.argsort(np.argsort(a, kind="stable"))[int(k) - 1] + 1), 1),
+    "order.at": Reduction(1, _O.ORDER, _over(lambda k, a: np.argsort(a, kind="stable")[int(k) - 1] + 1), leading=1),
 }
 
 #: Functions whose value is an array, which variables on the left side of a relation take.
-ARRAY_FUNCTIONS = ("inverse", "t", "%*%", "c", "rep", "sort", "rank", "order", "mexp", "seq")
+ARRAY_FUNCTIONS = ("inverse", "t", "%*%", "c", "rep", "sort", "rank", "order", "mexp", "seq", "dim")

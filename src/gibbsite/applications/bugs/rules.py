@@ -11,7 +11,7 @@ from gibbsite._common.arrays import Ints
 from gibbsite.applications.bugs.distributions import Distribution, find_distribution
 from gibbsite.applications.bugs.functions import FUNCTIONS, INVERSE_LINKS, SYNONYMS
 from gibbsite.applications.bugs.language.syntax import Call, Empty, Expression, Logical, Number, Stochastic, Variable
-from gibbsite.applications.bugs.values import Scope, as_expression, fail
+from gibbsite.applications.bugs.values import NotKnown, Scope, as_expression, fail
 
 _ROW, _COLUMN = ".row", ".column"  # hidden counters of the entries of an array on the left side
 MATRIX_FUNCTIONS = ("inverse", "mexp")
@@ -136,13 +136,50 @@ def entry_of(expression: Expression, scope: Scope, places: list[Expression]) -> 
         return entry_of(arguments[0], scope, turned)
     if name == "%*%":
         return _product(arguments, scope, places, expression)
-    if name == "sort":
-        return Call("ranked", (places[0], arguments[0]), expression.at)
+    if name in ("sort", "rank", "order"):
+        return Call(f"{name}.at", (places[0], arguments[0]), expression.at)
     if name in FUNCTIONS:
         return Call(expression.function, tuple(entry_of(each, scope, places) for each in arguments), expression.at)
+    if name in ("c", "rep"):
+        return _chosen(_listed(name, arguments, scope), places[0], expression)
+    try:
+        found = scope.entries(expression)
+    except NotKnown:
+        found = np.zeros((0, 0))
+    if len(found) == 1:  # the value is known
+        hidden = f".{len(scope.values.arrays)}"
+        scope.values.declare(hidden, shape, fixed=True)
+        scope.values.arrays[hidden] = found.reshape(shape, order="F")
+        return Variable(hidden, tuple(places), expression.at)
     raise fail(
         expression.at, f"{expression.function!r} cannot be used inside an expression of unknowns; assign it first"
     )
+
+
+def _listed(name: str, arguments: tuple[Expression, ...], scope: Scope) -> list[Expression]:
+    """Return the entries of ``c(...)`` or ``rep(...)``."""
+    found: list[Expression] = []
+    for each in arguments if name == "c" else arguments[:1]:
+        size = int(np.prod(scope.shape(each), dtype=np.int64))
+        found += [entry_of(each, scope, [Number(k + 1.0)]) for k in range(size)] if scope.shape(each) else [each]
+    if name == "c":
+        return found
+    times = scope.entries(arguments[1])[0].astype(int).tolist()
+    return (
+        found * times[0]
+        if len(times) == 1
+        else [one for one, many in zip(found, times, strict=True) for _ in range(many)]
+    )
+
+
+def _chosen(parts: list[Expression], place: Expression, whole: Call) -> Expression:
+    """Return the expression at a place of a list, which may be a counter."""
+    if isinstance(place, Number):
+        return parts[int(place.value) - 1]
+    found = parts[-1]
+    for k in range(len(parts) - 2, -1, -1):
+        found = Call("ifelse", (Call("equals", (place, Number(k + 1.0)), whole.at), parts[k], found), whole.at)
+    return found
 
 
 def _product(arguments: tuple[Expression, ...], scope: Scope, places: list[Expression], whole: Call) -> Expression:
@@ -151,9 +188,17 @@ def _product(arguments: tuple[Expression, ...], scope: Scope, places: list[Expre
     shapes = [scope.shape(each) for each in arguments]
     if not all(shapes) or shapes[0][-1] != shapes[1][0]:
         raise fail(whole.at, f"a product of arrays of the shapes {shapes[0]} and {shapes[1]} is not defined")
-    if not isinstance(left, Variable) or not isinstance(right, Variable):
-        raise fail(whole.at, "a matrix product needs variables on both sides; assign the factors first")
     here = list(places)
+    if not isinstance(left, Variable) or not isinstance(right, Variable):
+        first = [here.pop(0)] if len(shapes[0]) == 2 else []
+        terms = [
+            Call("*", (entry_of(left, scope, [*first, k]), entry_of(right, scope, [k, *here])), whole.at)
+            for k in (Number(k + 1.0) for k in range(shapes[0][-1]))
+        ]
+        total: Expression = terms[0]
+        for term in terms[1:]:
+            total = Call("+", (total, term), whole.at)
+        return total
     row = _slice(left, scope, [here.pop(0), Empty()] if len(shapes[0]) == 2 else [Empty()])
     column = _slice(right, scope, [Empty(), here.pop(0)] if len(shapes[1]) == 2 else [Empty()])
     return Call("inprod", (row, column), whole.at)

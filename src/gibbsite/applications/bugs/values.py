@@ -126,7 +126,7 @@ class Scope:
                 given = [self.number(as_expression(each)) for each in call.arguments]
                 return np.asarray(function.compute(*given), float)
         if name == "length":
-            return np.array([float(self.entries(as_expression(call.arguments[0])).shape[1])])
+            return np.array([float(_size(self.shape(as_expression(call.arguments[0]))))])
         if name in ("min", "max", "sum") and len(call.arguments) > 1:
             parts = [self.entries(as_expression(each)) for each in call.arguments]
             rows = max(map(len, parts))
@@ -182,6 +182,8 @@ class Scope:
                 parts = [self.entries(as_expression(each)) for each in expression.arguments]
                 rows = max(map(len, parts))
                 return np.concatenate([np.broadcast_to(part, (rows, part.shape[1])) for part in parts], axis=1)
+            if name == "dim":
+                return np.array([self.shape(as_expression(expression.arguments[0])) or (1,)], float)
             if name in ARRAY_FUNCTIONS:
                 return self._array(name, expression)
             if name in FUNCTIONS and not any(isinstance(each, Empty) for each in expression.arguments):
@@ -239,8 +241,13 @@ class Scope:
             return shapes[0][::-1] if len(shapes[0]) == 2 else (1, *shapes[0])
         if name in ("inverse", "mexp", "sort", "rank", "order"):
             return shapes[0]
-        if name in ("c", ":", "rep", "seq"):
-            return (self.entries(expression).shape[1],) if name != "c" else (sum(map(_size, shapes)),)
+        if name in ("c", "dim"):
+            return (sum(map(_size, shapes)) if name == "c" else max(len(shapes[0]), 1),)
+        if name == "rep":
+            times = self.entries(as_expression(expression.arguments[1]))[0]
+            return (int(times.sum()) * (_size(shapes[0]) if times.size == 1 else 1),)
+        if name in (":", "seq"):
+            return (self.entries(expression).shape[1],)
         if name in FUNCTIONS:
             return max(shapes, key=len)
         return ()

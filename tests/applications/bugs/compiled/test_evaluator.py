@@ -28,7 +28,7 @@ def arguments(name: str, seed: int) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name, each in FUNCTIONS.items() if each.arity == 1])
+@pytest.mark.parametrize("name", [name for name, each in FUNCTIONS.items() if each.arity == 1 and each.number < 0])
 def test_functions_of_one_number(name: str) -> None:
     call = "-x[i]" if name == "neg" else f"{name}(x[i])"
     text = f"model {{ for (i in 1:{N}) {{ x[i] ~ dnorm(0, 0.001)  y[i] <- {call} }} }}"
@@ -37,7 +37,7 @@ def test_functions_of_one_number(name: str) -> None:
     np.testing.assert_allclose(found, FUNCTIONS[name].compute(x), rtol=2e-13, atol=1e-300)
 
 
-@pytest.mark.parametrize("name", [name for name, each in FUNCTIONS.items() if each.arity == 2])
+@pytest.mark.parametrize("name", [name for name, each in FUNCTIONS.items() if each.arity == 2 and each.number < 0])
 def test_functions_of_two_numbers(name: str) -> None:
     call = f"x[i] {name} z[i]" if name in OPERATORS else f"{name}(x[i], z[i])"
     text = f"model {{ for (i in 1:{N}) {{ x[i] ~ dnorm(0, 0.001)  z[i] ~ dnorm(0, 0.001)  y[i] <- {call} }} }}"

@@ -14,6 +14,7 @@ import numpy as np
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite._numba.book import array_in
 from gibbsite._numba.jit import Integer, called, inlined
+from gibbsite.applications.bugs.compiled.quantiles import distribution_value
 from gibbsite.applications.bugs.compiled.special import normal_cdf, normal_quantile
 from gibbsite.applications.bugs.functions import Operation
 from gibbsite.applications.bugs.tables import AFFINE, CODE_BEGIN, CODE_END, SINGLE
@@ -42,7 +43,12 @@ _ARCSINH, _ARCCOSH, _ARCTANH = int(_O.ARCSINH), int(_O.ARCCOSH), int(_O.ARCTANH)
 _LOGGAM, _LOGFACT, _ROUND, _TRUNC, _STEP = (int(_O.LOGGAM), int(_O.LOGFACT), int(_O.ROUND), int(_O.TRUNC), int(_O.STEP))
 _SUM, _MEAN, _PRODUCT, _INNER = int(_O.SUM), int(_O.MEAN), int(_O.PRODUCT), int(_O.INNER)
 _LEAST, _MOST, _SD, _LOGDET = int(_O.LEAST), int(_O.MOST), int(_O.SD), int(_O.LOGDET)
-_INTERPOLATE, _RANKED = int(_O.INTERPOLATE), int(_O.RANKED)
+_INTERPOLATE, _RANKED, _ORDER, _DISTRIBUTION = (
+    int(_O.INTERPOLATE),
+    int(_O.RANKED),
+    int(_O.ORDER),
+    int(_O.DISTRIBUTION),
+)
 
 
 @inlined
@@ -266,7 +272,13 @@ def _reduce(
     )
     for j in range(m):
         k = instance_at(lists, listed, first, j)
-        one = b if what in (_INTERPOLATE, _RANKED) else a
+        if what == _DISTRIBUTION:
+            first_of = b * LANES + j
+            r[out + j] = distribution_value(
+                c, r[a * LANES + j], r[first_of], r[first_of + LANES], r[first_of + 2 * LANES], r[first_of + 3 * LANES]
+            )
+            continue
+        one = b if _INTERPOLATE <= what <= _ORDER else a
         size = slice_size(slices, leaf, index, one, k)
         begin = r[slices[4 * one] * LANES + j]
         if not begin >= 0.0:
@@ -314,8 +326,8 @@ def _reduce(
             below, above = v[start + index[other + e - 1]], v[start + index[other + e]]
             share = min(1.0, max(0.0, (x - low) / (high - low)))
             total = below + share * (above - below)
-        elif what == _RANKED:
-            total = _ranked(v, index, place, relative, size, r[a * LANES + j])
+        elif _RANKED <= what <= _ORDER:
+            total = _ranked(v, index, place, relative, size, r[a * LANES + j], what)
         else:
             work = array_in(chain, C_WORK, np.float64)
             side = np.int64(math.sqrt(size) + 0.5)
@@ -326,16 +338,26 @@ def _reduce(
 
 
 @called
-def _ranked(v: Floats, index: Array, place: Integer, relative: Integer, size: Integer, rank: float) -> float:
-    """Return the entry of a rank, counted from the smallest."""
+def _ranked(
+    v: Floats, index: Array, place: Integer, relative: Integer, size: Integer, number: float, what: Integer
+) -> float:
+    """Return the entry of a rank, counted from the smallest; the rank of an entry; or which entry has a rank.
+
+    Equal entries are ranked in their order.
+    """
     for e in range(size):
-        mine, below, same = v[place + index[relative + e]], 0, 0
+        if what != _RANKED and what != _ORDER and e + 1 != number:
+            continue
+        mine, rank = v[place + index[relative + e]], 1
         for other in range(size):
             value = v[place + index[relative + other]]
-            below += value < mine
-            same += value == mine
-        if below < rank <= below + same:
+            rank += value < mine or (value == mine and other < e)
+        if what == _RANKED and rank == number:
             return float(mine)
+        if what == _ORDER and rank == number:
+            return e + 1.0
+        if what != _RANKED and what != _ORDER:
+            return float(rank)
     return math.nan
 
 
