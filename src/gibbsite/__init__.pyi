@@ -55,6 +55,7 @@ from gibbsite.kernels.herded.herded import HerdedGibbs as HerdedGibbs
 from gibbsite.kernels.minibatch.poisson import PoissonGibbs as PoissonGibbs
 from gibbsite.kernels.tempered.tempered import Tempered as Tempered
 from gibbsite.models import Angle as Angle
+from gibbsite.models import BayesianNetwork as BayesianNetwork
 from gibbsite.models import Conditionals as Conditionals
 from gibbsite.models import ContinuousModel as ContinuousModel
 from gibbsite.models import DataDensity as DataDensity

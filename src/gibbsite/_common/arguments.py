@@ -173,6 +173,7 @@ def checked(function: F) -> F:
     rules: dict[str, tuple[set[type], list[Callable[[Any], bool]], str]] = {}
     places: list[str] = []
     of_class: set[str] = set()  # arguments that can be checked by their type alone
+    models: set[str] = set()  # arguments that can be networks, which have a model
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             places.append(parameter.name)
@@ -182,6 +183,8 @@ def checked(function: F) -> F:
         items = dict(re.findall(r"(?:^|\| *)(\w+)\[(?:\w+\.)*(\w+)\]", text))
         found = [_rule(name, items.get(name, "")) for name in names if not (name == "str" and "Path" in names)]
         known = [one for one in found if one is not None]
+        if any(_CLASSES.get(name.rpartition(".")[2], ("",))[0] == "Model" for name in (*names, *items.values())):
+            models.add(parameter.name)
         if len(known) == len(found) and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             words = " or ".join(dict.fromkeys(word for _, _, word in known))
             if all(name.rpartition(".")[2] in _CLASSES for name in names):
@@ -194,6 +197,12 @@ def checked(function: F) -> F:
 
     @wraps(function)
     def call(*args: Any, **given: Any) -> Any:
+        if models:
+            args = (
+                *(as_model(v) if k in models else v for k, v in zip(places, args, strict=False)),
+                *args[len(places) :],
+            )
+            given = {name: as_model(value) if name in models else value for name, value in given.items()}
         for name, value in (*zip(places, args, strict=False), *given.items()):
             if name in rules:
                 types, tests, words = rules[name]
@@ -205,6 +214,15 @@ def checked(function: F) -> F:
         return function(*args, **given)
 
     return call  # type: ignore[return-value]
+
+
+def as_model(value: Any) -> Any:
+    """Return the model of a network, and of each network in a list; other values as they are."""
+    if hasattr(type(value), "to_model"):
+        return value.to_model()
+    if isinstance(value, list | tuple) and any(hasattr(type(each), "to_model") for each in value):
+        return [as_model(each) for each in value]
+    return value
 
 
 def checked_constructor(kind: K) -> K:

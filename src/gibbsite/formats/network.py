@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,21 +15,11 @@ from gibbsite.errors import FormatError, IncompatibleError, ModelError
 from gibbsite.models.domain import Label, make_domains
 from gibbsite.models.factor import gather_tables
 from gibbsite.models.factorgraph import FactorGraph
-from gibbsite.models.network import find_cycle
-
-ROW_TOLERANCE = 1e-2 - 1e-9
-"""How far a row may be from the sum one: published tables are rounded."""
-
+from gibbsite.models.networks.acyclic import find_cycle
+from gibbsite.models.networks.conditionals import ROW_TOLERANCE, Table, conditional_tables
 
 MOST_MEMBERS = 31
 """Most sites of one table; older versions of NumPy allow 32 dimensions, one of which counts the factors."""
-
-
-class Table(NamedTuple):
-    """The conditional table of a site: its parents and it, and log-potentials of that shape."""
-
-    scope: tuple[int, ...]
-    logs: Floats
 
 
 def build_network(
@@ -83,32 +72,8 @@ def read_table(values: Floats, shape: Sequence[int], fail: Callable[[str], Forma
 
 def network_tables(model: FactorGraph, wanted: str) -> list[Table]:
     """Return the conditional table of every site, in site order; refuse models that are not Bayesian networks."""
-    found: list[Table | None] = [None] * model.n_sites
 
     def refuse(reason: str) -> IncompatibleError:
         return IncompatibleError(f"{wanted} holds Bayesian networks, but {reason}; write UAI instead.")
 
-    if model.log_offset:
-        raise refuse("the model has a constant factor, as observed sites leave behind")
-    for group in model.groups:
-        if group.size == 0:
-            continue
-        tables = group.log_tables(model.cards)
-        sums = np.exp(tables).sum(axis=-1)
-        fits = ((np.abs(sums - 1.0) <= ROW_TOLERANCE) | (sums == 0.0)).reshape(len(tables), -1).all(axis=1)
-        for k, scope in enumerate(group.scopes.tolist()):
-            which = k if len(tables) > 1 else 0
-            text = model.domains.scope_text(scope)
-            if not fits[which]:
-                raise refuse(f"the factor over {text} is not a conditional table of its last site")
-            if found[scope[-1]] is not None:
-                raise refuse(f"two factors end in the site {model.sites[scope[-1]]!r}")
-            found[scope[-1]] = Table(tuple(scope), tables[which])
-    missing = [name for name, table in zip(model.sites, found, strict=True) if table is None]
-    if missing:
-        raise refuse(f"the site {missing[0]!r} has no conditional table")
-    complete = [table for table in found if table is not None]
-    cycle = find_cycle([table.scope[:-1] for table in complete])
-    if cycle is not None:
-        raise refuse(f"the site {model.sites[cycle[-1]]!r} is its own ancestor")
-    return complete
+    return conditional_tables(model, refuse)

@@ -15,14 +15,15 @@ import numpy as np
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Bools, Floats, Ints, Ints32, Positions
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.formats.network import MOST_MEMBERS, ROW_TOLERANCE
+from gibbsite.formats.network import MOST_MEMBERS
 from gibbsite.formats.parsing.numerals import HIGHEST, LOWEST, Numbers, decimals
 from gibbsite.formats.parsing.text import COMMENTS, PathLike, Source, load, save
 from gibbsite.formats.registry import register, sites_are_counted, states_are_counted
 from gibbsite.models.domain import MOST_STATES, Domains, SiteNames
 from gibbsite.models.factor import TableFactors
 from gibbsite.models.factorgraph import FactorGraph, _restore
-from gibbsite.models.network import check_network, find_cycle
+from gibbsite.models.networks.acyclic import check_network, find_cycle
+from gibbsite.models.networks.conditionals import ROW_TOLERANCE
 
 FREE_STATES = 100_000
 """Most states of variables without factors, in addition to twice the numbers of the file."""

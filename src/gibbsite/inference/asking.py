@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from gibbsite._common.arguments import describe, is_number, read_query
+from gibbsite._common.arguments import as_model, describe, is_number, read_query
 from gibbsite._common.loading import load_for_threads
 from gibbsite._common.wording import Text, argument, unknown
 from gibbsite.errors import ArgumentError
@@ -142,6 +142,7 @@ def infer(
         raise ArgumentError(f"{argument('method')} must be a name or a kernel, got {describe(method)}.")
     if seconds is not None and not (is_number(seconds) and 0 < seconds < math.inf):
         raise ArgumentError(f"{argument('seconds')} must be a positive number, got {describe(seconds)}.")
+    model = as_model(model)
     check_model(model, task, method)
     model = cast("FactorGraph", model)  # arguments that stored models do not support were refused above
     begun = time.monotonic()

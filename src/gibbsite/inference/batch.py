@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, checked, is_iterable, read_query
+from gibbsite._common.arguments import as_model, check_integer, checked, is_iterable, read_query
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError
@@ -150,6 +150,7 @@ def sample_batch(model: FactorGraph, kernel: Kernel | None = None, *, rng: Any =
 
 def _reweighted(model: FactorGraph, weights: dict[str, Any]) -> Iterator[FactorGraph]:
     """Yield the model with each row of weights."""
+    model = as_model(model)
     check_parts(model, None, None)
     if not weights:
         raise ArgumentError("sample_batch needs weights with a row for each model, such as fields=array(batch, n).")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer
+from gibbsite._common.arguments import as_model, check_integer
 from gibbsite._common.arrays import Array, Floats, Ints32
 from gibbsite.errors import ArgumentError
 from gibbsite.graphs.support.start import start_states
@@ -90,6 +90,7 @@ class PersistentChains:
         record: Any = None,
         threads: int | None = None,
     ) -> None:
+        model = as_model(model)
         check_parts(model, kernel, scan)
         record = Marginals(batches=False) if record is None and (kernel is None or kernel.estimates) else record
         self._threads = read_threads(threads)

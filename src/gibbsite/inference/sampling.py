@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gibbsite._common.arguments import check_integer, read_query
+from gibbsite._common.arguments import as_model, check_integer, read_query
 from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import argument
 from gibbsite._numba.jit import announcing, clock
@@ -126,7 +126,7 @@ def sample(
     >>> 0.5 < result.marginals["0"][1] < 0.7
     True
     """
-    begun = clock()
+    begun, model = clock(), as_model(model)
     check_parts(model, kernel, scan)
     chains = check_integer("chains", chains, 1)
     criteria = NO_CRITERIA if criteria is None else read_criteria(criteria)

@@ -28,6 +28,7 @@ from gibbsite.models.functions.forms import product_factors as product_factors
 from gibbsite.models.gaussian import Gaussian as Gaussian
 from gibbsite.models.lattice import FieldFactors as FieldFactors
 from gibbsite.models.lattice import LatticeFactors as LatticeFactors
+from gibbsite.models.networks.network import BayesianNetwork as BayesianNetwork
 from gibbsite.models.stored import StoredPairs as StoredPairs
 from gibbsite.models.stored import StoredPotts as StoredPotts
 from gibbsite.models.stored import open_model as open_model

@@ -18,7 +18,7 @@ from gibbsite.models.base import Digest, Model
 from gibbsite.models.domain import Domains, Label, Scope, SiteKey, make_domains
 from gibbsite.models.evidence import Finding, Folding, fold_groups, merge_tables, read_evidence, soft_factors
 from gibbsite.models.factor import FactorGroup, gather_tables
-from gibbsite.models.network import check_network
+from gibbsite.models.networks.acyclic import check_network
 
 History: TypeAlias = "tuple[FactorGraph, tuple[tuple[dict[int, int], dict[int, Floats]], ...]]"
 """The model before any evidence, and the evidence step by step: codes and likelihoods by position."""

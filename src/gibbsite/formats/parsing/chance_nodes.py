@@ -17,10 +17,11 @@ from gibbsite._common.arrays import Floats
 from gibbsite._common.notice import warn_user
 from gibbsite._common.wording import escaped
 from gibbsite.errors import FormatError
-from gibbsite.formats.network import MOST_MEMBERS, Table, build_network, read_table
+from gibbsite.formats.network import MOST_MEMBERS, build_network, read_table
 from gibbsite.formats.parsing.text import Source, shortened
 from gibbsite.models.domain import MOST_STATES
 from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.networks.conditionals import Table
 
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _MADE_ENTRIES = 1 << 22  # most entries of tables that are made from fewer numbers of the file

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gibbsite.results.verdict.settling import Settling
     from gibbsite.results.verdict.visits import Visits
 
-    Examiner = DispersedStarts | ModeSearch | Settling | KnownMean
+    Examiner: TypeAlias = DispersedStarts | ModeSearch | Settling | KnownMean
 
 _RESERVE = 0.2  # of a time limit, for diagnostics and the dispersed-start check
 _SMALL_RESERVE = 0.05  # of a time limit, for diagnostics alone

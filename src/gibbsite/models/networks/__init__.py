@@ -1,0 +1,1 @@
+"""Bayesian networks as people write them: named nodes with their parents and their conditional tables."""
