@@ -29,11 +29,12 @@ def models(folder: Path) -> dict[str, gs.Model]:
         "normal": gs.Gaussian(np.zeros(2), precision=np.array([[2.0, 0.5], [0.5, 1.0]])),
         "density": gs.LogDensity(log_normal, dim=1),
         "conditionals": gs.Conditionals({"a": draw}),
+        "bugs": gs.bugs("model { for (i in 1:2) { y[i] ~ dnorm(m, 1) }  m ~ dnorm(0, 1) }", {"y": [1, 2]}),
         "stored": gs.formats.store_edges([([0, 1], [1, 2], 0.3)], folder / "stored", sites=3),
     }
 
 
-NAMES = ("tables", "lattice", "distance", "normal", "density", "conditionals", "stored")
+NAMES = ("tables", "lattice", "distance", "normal", "density", "conditionals", "bugs", "stored")
 
 
 @pytest.mark.parametrize("name", NAMES)

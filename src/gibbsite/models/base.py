@@ -109,6 +109,10 @@ class Model:
         ]
         return ", ".join(parts) + (", ..." if self.n_sites > most else "")
 
+    def arviz_groups(self, result: Any) -> dict[str, dict[str, Floats]]:
+        """Return further groups for ArviZ that follow from a run of the model: arrays by group and variable."""
+        return {}
+
     def draw_start(self, rng: np.random.Generator) -> Floats:
         """Return a random start of a chain, for models some sites of which are numbers.
 

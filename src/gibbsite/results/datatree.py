@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from gibbsite._common.arrays import Array, Floats, Positions
 from gibbsite._common.wording import missing
 from gibbsite.errors import ArgumentError, GibbsiteError
 from gibbsite.models.domain import Angle, Interval
+from gibbsite.results.dimensions import plain_group, rename_dims
 from gibbsite.results.joint import numeric
 from gibbsite.results.save import write_kind
 from gibbsite.results.teach_arviz import load_arviz, make_inference_data, takes_trees, teach_arviz
@@ -33,7 +34,13 @@ _ELEMENT = re.compile(r"([^\[\]]+)\[([0-9]+(?:,[0-9]+)*)\]")
 _TAKEN = ("chain", "draw", "site", "label_set")
 
 
-def make_datatree(result: Result) -> xarray.DataTree:
+def make_datatree(
+    result: Result,
+    *,
+    dims: Mapping[str, Sequence[str]] | None = None,
+    coords: Mapping[str, Sequence[Any]] | None = None,
+    **groups: Mapping[str, Any],
+) -> xarray.DataTree:
     """Turn a result into a DataTree; equal results give equal trees (no time of creation).
 
     Groups are present if there is something to put into them:
@@ -77,6 +84,10 @@ def make_datatree(result: Result) -> xarray.DataTree:
     ----------
     result : Result
         The result.
+    dims, coords : dict, optional
+        Names of the dimensions of arrays by variable, and of the entries along dimensions.
+    **groups
+        Further groups: arrays (chains, draws, ...) by the name of the variable.
 
     Returns
     -------
@@ -109,30 +120,34 @@ def make_datatree(result: Result) -> xarray.DataTree:
         "converged": int(bool(result.diagnostics.converged)),
         "errors": result.diagnostics.errors,
     }
-    groups: dict[str, Group] = {}
+    further = ({} if result._model is None else result._model.arviz_groups(result)) | groups
+    found: dict[str, Group] = {}
     numbers = result.domains.numbers
     series = _series(result)
     if result.draw_sites.size or series:
-        groups["posterior"] = _posterior(result, series)
+        found["posterior"] = _posterior(result, series)
     if not result.draw_sites.size and result._n_marginal and result._trace.shape[1]:
-        groups["batch_means"] = _batch_means(result)
+        found["batch_means"] = _batch_means(result)
     if result.energy.size:
         lp = {"lp": (("chain", "draw"), 0.0 - result.energy), "energy": (("chain", "draw"), result.energy)}
-        groups["sample_stats"] = (lp, _counted(result.energy), {})
+        found["sample_stats"] = (lp, _counted(result.energy), {})
     if result._open and result.observables:
-        groups["observables"] = _observables(result)
+        found["observables"] = _observables(result)
     if result._n_marginal and not numbers.all():
         wanted = ("probability", "mcse", "ess", "rhat")
-        groups["marginals"] = _marginals(result, result.domains, np.flatnonzero(~numbers), wanted)
+        found["marginals"] = _marginals(result, result.domains, np.flatnonzero(~numbers), wanted)
     if result._n_marginal and numbers.any():
-        groups["moments"] = _moments(result, np.flatnonzero(numbers))
+        found["moments"] = _moments(result, np.flatnonzero(numbers))
     if result.evidence:
-        groups["observed_data"] = _states(result.evidence, result.evidence_labels)
+        found["observed_data"] = _states(result.evidence, result.evidence_labels)
+    for name, arrays in further.items():
+        found[name] = plain_group(arrays, () if name.endswith("_data") else ("chain", "draw"))
     library = {key: attrs[key] for key in ("inference_library", "inference_library_version")}
     datasets = {
-        name: xarray.Dataset(variables, coords, {**library, **more})
-        for name, (variables, coords, more) in groups.items()
+        name: xarray.Dataset(variables, known, {**library, **more}) for name, (variables, known, more) in found.items()
     }
+    if dims or coords:
+        datasets = {name: rename_dims(group, dims or {}, coords or {}) for name, group in datasets.items()}
     return xarray.DataTree.from_dict({"/": xarray.Dataset(attrs=attrs), **datasets})
 
 
@@ -167,13 +182,21 @@ def make_answer_tree(answer: Answer) -> xarray.DataTree:
     return xarray.DataTree.from_dict({"/": xarray.Dataset(attrs=attrs), **datasets})
 
 
-def make_arviz(result: Result) -> Any:
+def make_arviz(
+    result: Result,
+    *,
+    dims: Mapping[str, Sequence[str]] | None = None,
+    coords: Mapping[str, Sequence[Any]] | None = None,
+    **groups: Mapping[str, Any],
+) -> Any:
     """Return what the installed ArviZ works with: a DataTree, or InferenceData before ArviZ 1.
 
     Parameters
     ----------
     result : Result
         A run with recorded draws, or at least energies.
+    dims, coords, **groups
+        See :func:`make_datatree`.
 
     Raises
     ------
@@ -194,7 +217,7 @@ def make_arviz(result: Result) -> Any:
     arviz = load_arviz()
     if arviz is None:
         raise GibbsiteError(missing("to_arviz needs", "ArviZ", "arviz"))
-    tree = make_datatree(result)
+    tree = make_datatree(result, dims=dims, coords=coords, **groups)
     return tree if takes_trees(arviz) else make_inference_data(arviz, tree)
 
 

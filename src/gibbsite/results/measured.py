@@ -73,6 +73,7 @@ class Measured(Answer):
     accuracy: float | None = None
     check: Check | None = None
     seconds: float = field(default=float("nan"), compare=False)
+    _model: Any = field(default=None, compare=False)  # if it has further groups for ArviZ; not saved
 
     @property
     def chains(self) -> int:

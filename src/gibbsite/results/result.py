@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -374,17 +374,35 @@ class Result(Measured):
             f"{self.plan.kernel['name']} x {self.plan.scan['name']})"
         )
 
-    def to_datatree(self) -> xarray.DataTree:
+    def to_datatree(self, **given: Any) -> xarray.DataTree:
         """Return draws, marginals and run data as an xarray DataTree, the form ArviZ 1 reads.
 
-        Each named site is a variable of its own; see :func:`gibbsite.results.datatree.make_datatree`.
+        See :func:`gibbsite.results.datatree.make_datatree`; the arguments are those of :meth:`to_arviz`.
         """
         from gibbsite.results.datatree import make_datatree
 
-        return make_datatree(self)
+        return make_datatree(self, **given)
 
-    def to_arviz(self) -> Any:
+    def to_arviz(
+        self,
+        *,
+        dims: Mapping[str, Sequence[str]] | None = None,
+        coords: Mapping[str, Sequence[Any]] | None = None,
+        **groups: Mapping[str, Any],
+    ) -> Any:
         """Return what the installed ArviZ works with: a DataTree, or InferenceData before ArviZ 1.
+
+        Runs of models in BUGS language come with the observations and, if they follow from recorded draws and
+        are at most 10^8 numbers, their log-likelihoods, which ``arviz.loo`` and ``arviz.waic`` need.
+
+        Parameters
+        ----------
+        dims : dict, optional
+            Names of the dimensions of arrays, such as ``{"theta": ["school"]}``.
+        coords : dict, optional
+            Names of the entries along dimensions, such as ``{"school": ["A", "B"]}``.
+        **groups
+            Further groups of arrays (chains, draws, ...), such as ``posterior_predictive=model.predict(result)``.
 
         Examples
         --------
@@ -392,7 +410,7 @@ class Result(Measured):
         """
         from gibbsite.results.datatree import make_arviz
 
-        return make_arviz(self)
+        return make_arviz(self, dims=dims, coords=coords, **groups)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """Return a pandas table with one row for each state of each site, and one for each number.

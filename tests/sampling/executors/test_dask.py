@@ -41,6 +41,10 @@ KERNELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "herded": (gs.ising_grid((5, 5), coupling=0.3), {"kernel": gs.HerdedGibbs()}),
     "blocks": (gs.ising_grid((5, 5), coupling=0.6), {"kernel": gs.BlockGibbs()}),
     "tempered": (gs.ising_grid((4, 4), coupling=0.7), {"kernel": gs.Tempered(ladder=(0.0, 0.5, 1.0))}),
+    "bugs": (
+        gs.bugs("model { for (i in 1:2) { y[i] ~ dnorm(m, t) }  m ~ dnorm(0, 1)  t ~ dexp(1) }", {"y": [1, 2]}),
+        {"record": ["marginals", "draws"]},
+    ),
     "minibatch": (gs.potts_grid((4, 4), 3, 0.5), {"kernel": gs.PoissonGibbs()}),
 }
 

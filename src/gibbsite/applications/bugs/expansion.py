@@ -41,7 +41,7 @@ def expand(program: Program, data: dict[str, Floats]) -> tuple[Values, list[Rule
     values = Values()
     for name, array in data.items():
         values.declare(name, array.shape, fixed=True)
-        values.arrays[name] = np.array(array, float)
+        values.arrays[name] = array
     for declared in program.declarations:
         shape = tuple(int(Scope(values).whole(each)[0]) for each in declared.dimensions)
         if declared.name in values.fixed and values.arrays[declared.name].shape != shape:

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import describe, is_iterable
+from gibbsite._common.arguments import check_integer, describe
 from gibbsite._common.arrays import Bools, Floats, Ints
-from gibbsite._common.wording import argument, unknown
+from gibbsite._common.wording import argument
 from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.assembly import Assembly
 from gibbsite.applications.bugs.compiled.evaluator import LANES
 from gibbsite.applications.bugs.derivation import Derived, derive, refuse_without_unknowns
-from gibbsite.applications.bugs.elements import check_values, element_name, element_of
+from gibbsite.applications.bugs.elements import (
+    check_values,
+    element_of,
+    find_elements,
+    find_monitors,
+    names_of,
+    read_names,
+)
 from gibbsite.applications.bugs.expansion import expand
 from gibbsite.applications.bugs.language.data import read_inits, read_values
 from gibbsite.applications.bugs.language.parser import parse
 from gibbsite.applications.bugs.network import Network, Reach
-from gibbsite.errors import ArgumentError, ModelError
+from gibbsite.errors import ArgumentError, GibbsiteError, ModelError
 from gibbsite.models.base import Model
 from gibbsite.models.domain import Interval, make_domains
 
 if TYPE_CHECKING:
     from gibbsite.applications.bugs.explain import Conditional
+    from gibbsite.applications.bugs.simulation.predictions import Arrays, InformationCriterion, Prior
     from gibbsite.results.result import Result
 
+_MOST_LIKELIHOODS = 10**8  # numbers that ArviZ gets without being asked
 _TRIES = 200  # random starts that are tried
 _MOST_DEFAULT = 2000  # entries of a deterministic variable that is monitored by default
 
@@ -49,19 +58,20 @@ class BugsModel(Model):
         The update of every unknown.
     """
 
-    __slots__ = ("assembly", "derived", "monitored", "network", "places", "registers", "start_values", "text")
+    __slots__ = ("assembly", "data", "derived", "monitored", "network", "places", "registers", "start_values", "text")
 
     def __init__(
         self, text: str, data: Any = None, monitor: str | Sequence[str] | None = None, source: str = ""
     ) -> None:
         program = parse(text, source)
-        values, rules = expand(program, read_values({} if data is None else data))
+        self.data = read_values({} if data is None else data)
+        values, rules = expand(program, self.data)
         self.text = text
         self.assembly = Assembly(values, rules)
-        given: Any = () if monitor is None else monitor
-        wanted = [given] if isinstance(given, str) or not is_iterable(given) else list(given)
-        asked = any(isinstance(each, str) and each == "deviance" for each in wanted)
-        if asked and "deviance" not in values.arrays:  # minus twice the log-likelihood of the data
+        wanted = read_names(monitor)
+        if (
+            "deviance" in (wanted or ()) and "deviance" not in values.arrays
+        ):  # minus twice the log-likelihood of the data
             values.declare("deviance", ())
             self.assembly.place("deviance")
         start = self.assembly.tables()[1]
@@ -70,7 +80,7 @@ class BugsModel(Model):
         check_values(self.network)
         refuse_without_unknowns(self.network)
         self.registers = max(self.assembly.registers, 64) * LANES
-        self.monitored = self._read_monitors(monitor)
+        self.monitored = find_monitors(self.network, wanted)
         self.places = self._find_places()
         site = np.full(start.size, -1, np.int64)
         site[self.places] = np.arange(self.places.size)
@@ -81,56 +91,6 @@ class BugsModel(Model):
 
     # ---- sites
 
-    def _read_monitors(self, monitor: str | Sequence[str] | None) -> tuple[str, ...]:
-        """Return the variables that are monitored."""
-        variables = {name: array for name, array in self.assembly.values.arrays.items() if not name.startswith(".")}
-        if monitor is not None:
-            given: Any = monitor
-            listed: list[str] = [given] if isinstance(given, str) or not is_iterable(given) else list(given)
-            if not all(isinstance(each, str) for each in listed):
-                raise ArgumentError(f"{argument('monitor')} must be names of variables, got {describe(monitor)}.")
-            for each in listed:
-                self.elements(each)
-            return tuple(dict.fromkeys(listed))
-        found = []
-        varies = np.isnan(self.start_values)
-        for name in variables:
-            if name not in self.assembly.offset:
-                continue
-            mine = self._range(name)
-            unknown_here = self.network.unknown[mine]
-            computed = varies[mine] & ~unknown_here
-            observed = ~varies[mine] & (self.network.owner[mine] >= 0)
-            if (unknown_here.any() and not observed.any()) or (computed.any() and mine.stop - mine.start == 1):
-                found.append(name)
-        return tuple(found)
-
-    def _range(self, name: str) -> slice:
-        begin = self.assembly.offset[name]
-        return slice(begin, begin + self.assembly.values.arrays[name].size)
-
-    def elements(self, name: str) -> dict[str, int]:
-        """Return the unknown and computed elements of a variable, or an element, with their places."""
-        plain, _, rest = name.replace(" ", "").partition("[")
-        known = [each for each in self.assembly.offset if not each.startswith(".")]
-        if plain not in self.assembly.offset or plain.startswith("."):
-            raise ArgumentError(unknown("Variable", plain, known))
-        shape = self.assembly.values.arrays[plain].shape
-        begin = self.assembly.offset[plain]
-        chosen = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape, order="F")
-        if rest:
-            try:
-                indices = tuple(_read_index(part) for part in rest.rstrip("]").split(","))
-                chosen = chosen[indices if chosen.ndim else ()]
-            except (ValueError, IndexError):
-                raise ArgumentError(f"{name!r} is no element of {plain!r}, whose shape is {list(shape)}.") from None
-        flat = np.atleast_1d(chosen).ravel(order="F")
-        varies = np.isnan(self.start_values[begin + flat])
-        varies &= (self.network.owner[begin + flat] >= 0) | (plain == "deviance")
-        if not varies.any():
-            raise ArgumentError(f"{name!r} is data, so there is nothing to monitor.")
-        return {element_name(plain, int(k), shape): begin + int(k) for k in flat[varies]}
-
     def _find_places(self) -> Ints:
         """Return the places of the sites: all unknowns, then what is monitored besides them."""
         first = np.flatnonzero(self.network.unknown)
@@ -138,26 +98,23 @@ class BugsModel(Model):
         added = np.setdiff1d(np.array(more, np.int64), first)
         return np.concatenate([first, added]).astype(np.int64)
 
-    def _kinds(self) -> dict[str, Any]:
-        names: dict[int, str] = {}
-        for name, begin in self.assembly.offset.items():
-            if name.startswith("."):
-                continue
-            shape = self.assembly.values.arrays[name].shape
-            mine = self.places[(self.places >= begin) & (self.places < begin + int(np.prod(shape, dtype=np.int64)))]
-            names.update({int(place): element_name(name, int(place) - begin, shape) for place in mine})
-        found: dict[str, Any] = {}
+    def _kinds(self) -> dict[str, Interval]:
+        """Return the range of each site by its name."""
+        found: dict[str, Interval] = {}
         bounds: dict[tuple[float, float], Interval] = {}
-        for place in self.places.tolist():
+        names = names_of(self.assembly, self.places)
+        for name, place in zip(names, self.places.tolist(), strict=True):
             low, high = -np.inf, np.inf
             if self.network.unknown[place]:
                 distribution = self.assembly.compiled[int(self.network.owner[place])].rule.distribution
                 assert distribution is not None
                 low, high = distribution.low, distribution.high
-            found[names.get(place) or element_of(self.assembly, place)[1]] = bounds.setdefault(
-                (low, high), Interval(low, high)
-            )
+            found[name] = bounds.setdefault((low, high), Interval(low, high))
         return found
+
+    def elements(self, name: str) -> dict[str, int]:
+        """Return the unknown and computed elements of a variable, or an element, with their places."""
+        return find_elements(self.network, name)
 
     @property
     def monitored_sites(self) -> list[str]:
@@ -171,12 +128,7 @@ class BugsModel(Model):
         yield np.ascontiguousarray(self.derived.tables.places).tobytes()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.text, dict(self._data()), self.monitored)
-
-    def _data(self) -> dict[str, Floats]:
-        arrays = self.assembly.values.arrays
-        defined = {self.assembly.compiled[k].rule.name for k in range(len(self.assembly.compiled))}
-        return {name: array for name, array in arrays.items() if not name.startswith(".") and name not in defined}
+        return BugsModel, (self.text, self.data, self.monitored)
 
     def conditionals(self) -> list[Conditional]:
         """Return the conditional distribution of all unknowns as formulas, with their updates.
@@ -301,6 +253,125 @@ class BugsModel(Model):
             f"{values[place]:g} and the current values of the others; check priors and initial values."
         )
 
+    # ---- after a run
+
+    def log_likelihood(self, result: Result) -> Arrays:
+        """Return the log-likelihood of each observation at each draw of a run.
+
+        Parameters
+        ----------
+        result : Result
+            A run of this model, or of an equal one, that has recorded all unknowns on which observations depend.
+
+        Returns
+        -------
+        dict of str to array (chains, draws, ...)
+            For each observed variable, an axis for each of its indices; a single axis where some elements have no
+            likelihood, or where it has vectors as values. What ``dinterval`` observes has none.
+
+        Examples
+        --------
+        >>> text = "model { for (i in 1:3) { x[i] ~ dpois(rate) }  rate ~ dgamma(0.1, 0.1) }"
+        >>> model = read_bugs(text, {"x": [3, 1, 4]})
+        >>> result = model.sample(sweeps=1000, rng=1, progress=False)
+        >>> model.log_likelihood(result)["x"].shape
+        (4, 1000, 3)
+        """
+        from gibbsite.applications.bugs.simulation.predictions import log_likelihoods
+
+        return log_likelihoods(self, result)
+
+    def predict(self, result: Result, *, rng: Any = None) -> Arrays:
+        """Draw the observations again at each draw of a run: the posterior predictive distribution.
+
+        Each number is drawn from its distribution given the unknowns of that draw, and given the observed values of
+        other data that it depends on. Missing elements of these variables are drawn, too.
+
+        Parameters
+        ----------
+        result : Result
+            A run of this model, or of an equal one, that has recorded all unknowns on which observations depend.
+        rng : int, Generator or SeedSequence, optional
+            Seed.
+
+        Returns
+        -------
+        dict of str to array (chains, draws, ...)
+            An array for each observed variable.
+
+        Examples
+        --------
+        >>> text = "model { for (i in 1:3) { x[i] ~ dpois(rate) }  rate ~ dgamma(0.1, 0.1) }"
+        >>> model = read_bugs(text, {"x": [3, 1, 4]})
+        >>> result = model.sample(sweeps=1000, rng=1, progress=False)
+        >>> abs(model.predict(result, rng=1)["x"].mean() - 8.1 / 3.1) < 0.1
+        np.True_
+        """
+        from gibbsite.applications.bugs.simulation.predictions import predict
+
+        return predict(self, result, np.random.default_rng(rng))
+
+    def sample_prior(self, draws: int = 1000, *, rng: Any = None) -> Prior:
+        """Draw from the model before it has seen its observations; the draws are independent.
+
+        Parameters
+        ----------
+        draws : int
+            How many.
+        rng : int, Generator or SeedSequence, optional
+            Seed.
+
+        Returns
+        -------
+        Prior
+            ``parameters`` and ``predictive``: arrays (1, draws, ...) of unknown and of observed variables, by name.
+
+        Examples
+        --------
+        >>> text = "model { for (i in 1:3) { x[i] ~ dpois(rate) }  rate ~ dgamma(4, 2) }"
+        >>> prior = read_bugs(text, {"x": [3, 1, 4]}).sample_prior(1000, rng=1)
+        >>> abs(prior.parameters["rate"].mean() - 2.0) < 0.15, prior.predictive["x"].shape
+        (np.True_, (1, 1000, 3))
+        """
+        from gibbsite.applications.bugs.simulation.predictions import draw_prior
+
+        return draw_prior(self, check_integer("draws", draws, 1), np.random.default_rng(rng))
+
+    def dic(self, result: Result) -> InformationCriterion:
+        """Return the deviance information criterion: the mean deviance plus half the variance of the deviance.
+
+        Half the variance estimates the number of parameters [1]_. ``arviz.loo`` is the better guide where some
+        observations have much influence.
+
+        References
+        ----------
+        .. [1] Gelman, A., Carlin, J. B., Stern, H. S., Rubin, D. B. (2004). Bayesian Data Analysis, second edition,
+           section 6.7.
+
+        Examples
+        --------
+        >>> text = "model { for (i in 1:3) { x[i] ~ dnorm(mu, 1) }  mu ~ dnorm(0, 0.01) }"
+        >>> model = read_bugs(text, {"x": [3, 1, 4]})
+        >>> found = model.dic(model.sample(sweeps=2000, rng=1, progress=False))
+        >>> abs(found.parameters - 1.0) < 0.1
+        True
+        """
+        from gibbsite.applications.bugs.simulation.predictions import information_criterion
+
+        return information_criterion(self, result)
+
+    def arviz_groups(self, result: Result) -> dict[str, Arrays]:
+        """Return the observations and their log-likelihoods, if the draws tell them and they fit in memory."""
+        from gibbsite.applications.bugs.simulation.predictions import log_likelihoods, observations
+
+        data = observations(self)
+        if result.chains * result.n_draws * sum(each.size for each in data.values()) > _MOST_LIKELIHOODS or not data:
+            return {"observed_data": data} if data else {}
+        try:
+            return {"log_likelihood": log_likelihoods(self, result), "observed_data": data}
+        except GibbsiteError:
+            return {"observed_data": data}
+
     def check_updates(self, seed: int) -> Iterator[tuple[str, str, bool, str]]:
         """Check the updates for :func:`gibbsite.testing.check_model`."""
         from gibbsite.applications.bugs.checks.updates import check_updates
@@ -309,16 +380,6 @@ class BugsModel(Model):
 
     def __repr__(self) -> str:
         return f"BugsModel({int(self.network.unknown.sum()):,} unknowns, {', '.join(self.monitored[:6])})"
-
-
-def _read_index(part: str) -> Any:
-    if not part:
-        return slice(None)
-    low, colon, high = part.partition(":")
-    first = int(low) - 1
-    if first < 0:
-        raise IndexError(part)
-    return slice(first, int(high)) if colon else first
 
 
 class _Measure:
@@ -331,10 +392,6 @@ class _Measure:
         from gibbsite.applications.bugs.starts import measure
 
         return measure(self.model, reach, members, size)
-
-
-def _rebuild(text: str, data: Mapping[str, Floats], monitor: Sequence[str]) -> BugsModel:
-    return BugsModel(text, data, monitor)
 
 
 def read_bugs(model: str | os.PathLike[str], data: Any = None, monitor: str | Sequence[str] | None = None) -> BugsModel:

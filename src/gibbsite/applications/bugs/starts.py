@@ -9,76 +9,44 @@ import numpy as np
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.notice import warn_user
 from gibbsite.applications.bugs import distributions as dist
-from gibbsite.applications.bugs.compiled import units
-from gibbsite.applications.bugs.compiled.machine import ADD_UP, MEASURE, Chain, call, flat_tables, static_book
+from gibbsite.applications.bugs.compiled.machine import MEASURE
 from gibbsite.applications.bugs.elements import element_of
 from gibbsite.applications.bugs.network import Reach
-from gibbsite.applications.bugs.tables import Tables
+from gibbsite.applications.bugs.simulation.evaluation import Evaluation
 from gibbsite.errors import ModelError, SupportError
 
 if TYPE_CHECKING:
     from gibbsite.applications.bugs.model import BugsModel
 
 
-def _chain(model: BugsModel, work: int) -> Chain:
-    return Chain(
-        values=model.start_values.copy(),
-        registers=np.zeros(model.registers),
-        words=np.ones(4, np.uint64),
-        widths=np.zeros(1),
-        counts=np.zeros(8, np.int64),
-        work=np.zeros(max(work, 4096)),
-        book=np.zeros(14, np.int64),
-    )
-
-
 def measure(model: BugsModel, reach: Reach, members: Ints, size: int) -> Floats:
     """Return how the residuals of normal variables change with each of some unknowns."""
-    tables = flat_tables(model.assembly.tables()[0])
-    unit = np.zeros((members.size, units.UNIT_WIDTH), np.int64)
-    unit[:, units.PLACE] = members
-    unit[:, units.BEGIN], unit[:, units.MIDDLE], unit[:, units.END] = reach.begin, reach.middle, reach.end
-    lists = np.append(reach.listed, np.int32(0)).astype(np.int32)
-    segment = np.append(reach.segment.ravel(), 0).astype(np.int64)
-    flat = unit.ravel()
-    numbers = np.zeros(1)
-    static = static_book(tables, lists, segment, flat, numbers)
-    chain = _chain(model, size + 8)
+    whole, part = (Evaluation(model.network, model.registers) for _ in range(2))
+    part.values, everything = whole.values, whole.add_everything()
+    part.add_segments(reach.segment)
+    part.add_list(reach.listed)
+    for place, begin, middle, end in zip(members, reach.begin, reach.middle, reach.end, strict=True):
+        part.add_unit(size=size, PLACE=place, BEGIN=begin, MIDDLE=middle, END=end)
     found = np.zeros(0)
     for step in (1.0, 1e-3, 1e-6):  # probabilities may be rounded to 0 or 1 far away
-        _fill(model, chain.values, np.random.default_rng(0), step)
-        chain.values[members] = 0.0
-        _compute_all(model, chain, tables)
-        call(static, chain, np.zeros(1), MEASURE, step)
-        found = chain.work[:size].copy()
+        _fill(model, whole.values, np.random.default_rng(0), step)
+        whole.values[members] = 0.0
+        whole.call(everything)
+        found = part.call(MEASURE, step)[:size].copy()
         if np.isfinite(found).all():
             break
-        chain.values[model.network.unknown] = np.nan
+        whole.values[model.network.unknown] = np.nan
     return found
-
-
-def _compute_all(model: BugsModel, chain: Chain, tables: Tables) -> None:
-    """Compute all deterministic variables."""
-    segment = np.append(model.network.everything().ravel(), 0).astype(np.int64)
-    row = np.zeros(units.UNIT_WIDTH, np.int64)
-    row[units.UPDATE], row[units.MIDDLE] = units.COMPUTE, segment.size // 4
-    lists, numbers = np.zeros(1, np.int32), np.zeros(1)
-    static = static_book(tables, lists, segment, row, numbers)
-    call(static, chain, np.zeros(1), 0)
 
 
 def log_density(model: BugsModel, values: Floats) -> float:
     """Return the joint log-density at the values of all places, after computing the deterministic ones in place."""
-    tables = flat_tables(model.assembly.tables()[0])
-    biggest = max(each.targets.shape[1] for each in model.assembly.compiled)
-    chain = _chain(model, 8 * biggest + 4 * int(model.assembly.tables()[0].slices[:, 2].max(initial=1)))
-    chain.values[:] = values
-    _compute_all(model, chain, tables)
-    values[:] = chain.values
-    nothing = np.zeros(1, np.int64)
-    static = static_book(tables, np.zeros(1, np.int32), nothing, nothing, np.zeros(1))
-    call(static, chain, np.zeros(1), ADD_UP)
-    return float(chain.work[0])
+    at = Evaluation(model.network, model.registers)
+    everything = at.add_everything()
+    at.values[:] = values
+    at.call(everything)
+    values[:] = at.values
+    return at.density()
 
 
 def _fill(model: BugsModel, values: Floats, rng: np.random.Generator, scale: float) -> None:

@@ -21,6 +21,7 @@ from gibbsite.graphs.support.possible import find_support, has_zeros
 from gibbsite.graphs.support.start import find_start, find_state_with
 from gibbsite.kernels.base import Kernel, connects, sites_of
 from gibbsite.kernels.protocols import Finite, Independent, Replicated
+from gibbsite.models.base import Model
 from gibbsite.results.measure.agreement import count_round_trips
 from gibbsite.results.measure.measurement import measure_cells
 from gibbsite.results.measured import JointSets
@@ -115,6 +116,7 @@ def make_result(recording: Recording) -> Result:
         _blocks=(*map(np.stack, blocks), *recording.meetings),
         interrupted=recording.interrupted,
         seconds=recording.seconds,
+        _model=None if type(model).arviz_groups is Model.arviz_groups else model,
     )
 
 

@@ -12,6 +12,7 @@ from gibbsite._numba.book import address_of, array_in
 from gibbsite._numba.jit import Integer, called, compiled
 from gibbsite._numba.pointer import call_pointer, point_at, pointed
 from gibbsite.applications.bugs.compiled import units
+from gibbsite.applications.bugs.compiled.array_densities import array_density
 from gibbsite.applications.bugs.compiled.chain_block import update_chain
 from gibbsite.applications.bugs.compiled.conjugate import update_beta, update_gamma, update_normal
 from gibbsite.applications.bugs.compiled.conjugate_arrays import update_dirichlet, update_wishart
@@ -21,6 +22,7 @@ from gibbsite.applications.bugs.compiled.evaluator import (
     C_WORK,
     LANES,
     S_INDEX,
+    S_LIST,
     S_RULE,
     S_SEGMENT,
     S_SLICES,
@@ -29,7 +31,7 @@ from gibbsite.applications.bugs.compiled.evaluator import (
 )
 from gibbsite.applications.bugs.compiled.glm_block import predictor_of, update_predictors
 from gibbsite.applications.bugs.compiled.normal_block import update_block
-from gibbsite.applications.bugs.compiled.segments import segment_density
+from gibbsite.applications.bugs.compiled.segments import scalar_density, segment_density
 from gibbsite.applications.bugs.compiled.updates import (
     accept,
     log_likelihood,
@@ -55,7 +57,7 @@ from gibbsite.applications.bugs.tables import (
 from gibbsite.sampling.sweep import entries
 
 # What can be asked besides an update of a unit.
-ADD_UP, MEASURE = -1, -2
+ADD_UP, MEASURE, POINTWISE, PARAMETERS = -1, -2, -3, -4
 
 
 class Chain(NamedTuple):
@@ -77,12 +79,18 @@ class Chain(NamedTuple):
 
 @pointed
 def run(static: Ints, chain: Ints, number: float, what: int) -> None:
-    """Make the update of a unit, or add up log-densities, or measure coefficients."""
+    """Make the update of a unit, or evaluate the model."""
     if what == ADD_UP:
         array_in(chain, C_WORK, np.float64)[0] = _total(static, chain)
         return
     if what == MEASURE:
         _measure(static, chain, number)
+        return
+    if what == POINTWISE:
+        _pointwise(static, chain, np.int64(number))
+        return
+    if what == PARAMETERS:
+        _parameters(static, chain, np.int64(number))
         return
     row = array_in(static, S_UNIT, np.int64)
     kind = row[units.UNIT_WIDTH * what + units.UPDATE]
@@ -130,6 +138,41 @@ def _total(static: Ints, chain: Ints) -> float:
             if not total > -math.inf:
                 return -math.inf
     return total
+
+
+@called
+def _pointwise(static: Ints, chain: Ints, rule: Integer) -> None:
+    """Write the log-density of each instance of a stochastic rule to the end of the work array."""
+    rules = array_in(static, S_RULE, np.int64)
+    many, scalar = rules[16 * rule + INSTANCES], rules[16 * rule + KIND] == STOCHASTIC
+    work = array_in(chain, C_WORK, np.float64)
+    out = work.size - many
+    for begin in range(0, many, LANES):
+        m = min(LANES, many - begin)
+        run_rule(static, chain, rule, False, begin, m)
+        for j in range(m):
+            if scalar:
+                work[out + begin + j] = scalar_density(static, chain, rule, j)
+            else:
+                work[out + begin + j] = array_density(static, chain, rule, False, begin, j)
+
+
+@called
+def _parameters(static: Ints, chain: Ints, unit: Integer) -> None:
+    """Write registers of listed instances of a rule to the end of the work array, one register after another."""
+    row = array_in(static, S_UNIT, np.int64)
+    lists = array_in(static, S_LIST, np.int32)
+    r = array_in(chain, C_REGISTERS, np.float64)
+    work = array_in(chain, C_WORK, np.float64)
+    at = units.UNIT_WIDTH * unit
+    count, many, registers = row[at + units.COUNT], row[at + units.EXTRA_A], row[at + units.EXTRA_B]
+    out = work.size - many * count
+    for begin in range(0, count, LANES):
+        m = min(LANES, count - begin)
+        run_rule(static, chain, row[at + units.OWN], True, row[at + units.EXTRA_C] + begin, m)
+        for q in range(many):
+            for j in range(m):
+                work[out + q * count + begin + j] = r[lists[registers + q] * LANES + j]
 
 
 @called
@@ -184,7 +227,8 @@ def _means(static: Ints, chain: Ints, unit: Integer, kept: Integer, step: float)
 
 
 @compiled
-def _call(address: int, static: Ints, chain: Ints, number: float, what: int) -> None:
+def call_at(address: int, static: Ints, chain: Ints, number: float, what: int) -> None:
+    """Call the function at an address, with pointer tables that are filled."""
     call_pointer(address, static, chain, number, what)
 
 
@@ -218,4 +262,4 @@ def fill_book(chain: Any, x: Floats) -> None:
 def call(static: Ints, chain: Chain, x: Floats, what: int, number: float = 0.0) -> None:
     """Call the function for a unit, or for one of the other tasks, from Python."""
     fill_book(chain, x)
-    _call(address(), static, chain.book, number, what)
+    call_at(address(), static, chain.book, number, what)
