@@ -2,8 +2,8 @@
 
 FOLDER is what ``gibbsite reproduce all -o FOLDER`` has written, or a part of it. Its tables are kept in
 ``docs/lab/NAME.json``, without the curves of the figures; without a FOLDER, the kept ones are written again. In the
-page they stand between ``<!-- findings of NAME -->`` and ``<!-- end of findings -->``. A quick run does not replace a
-full one.
+page they stand between ``<!-- findings of NAME -->`` and ``<!-- end of findings -->``. A run does not replace a
+longer one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def keep(folder: Path) -> list[str]:
         if name is None or path.stem != name:
             continue
         target = KEPT / f"{name}.json"
-        if found["quick"] and target.exists() and not json.loads(target.read_text(encoding="utf-8"))["quick"]:
+        if target.exists() and _length(found) < _length(json.loads(target.read_text(encoding="utf-8"))):
             continue
         del found["arrays"]
         found["data"] = re.sub(r", from .*", ", from the data folder.", found["data"])
@@ -40,10 +40,15 @@ def keep(folder: Path) -> list[str]:
     return names
 
 
+def _length(found: dict[str, Any]) -> int:
+    """Return 0 for a quick run, 1 for a full one, and 2 for one with as many draws as in the paper."""
+    return 2 if found.get("long") else 0 if found["quick"] else 1
+
+
 def show(found: dict[str, Any]) -> str:
     """Return the tables of a run as Markdown."""
-    options = " --quick" if found["quick"] else ""
-    lines = [f"`gibbsite reproduce {found['experiment']}{options} --rng {found['rng']}`. {found['data']}"]
+    options = ("--quick ", "", "--long ")[_length(found)]
+    lines = [f"`gibbsite reproduce {found['experiment']} {options}--rng {found['rng']}`. {found['data']}"]
     for given in found["tables"]:
         table = Table(given["title"], given["columns"], given["rows"])
         rows = [list(table.columns), ["---"] * len(table.columns), *table.shown()]

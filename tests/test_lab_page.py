@@ -60,7 +60,7 @@ def test_other_text_has_only_figures_of_the_run_or_of_its_settings(name: str) ->
     assert [figure for figure in FIGURE.findall(BLOCK.sub("", text)) if float(figure) not in numbers] == []
 
 
-def test_a_run_is_kept_without_curves_and_a_quick_one_does_not_replace_a_full_one(
+def test_a_run_is_kept_without_curves_and_does_not_replace_a_longer_one(
     figures: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "KEPT", tmp_path / "kept")
@@ -69,8 +69,12 @@ def test_a_run_is_kept_without_curves_and_a_quick_one_does_not_replace_a_full_on
     runs.mkdir(parents=True)
     (runs / "other.json").write_text("[1]")
     path = tmp_path / "kept" / "herded-moments.json"
-    for quick, title in ((True, "first"), (False, "second"), (True, "third")):
-        made |= {"quick": quick, "tables": [{"title": title, "columns": ["a|b", "c"], "rows": [["x*", 0.5]]}]}
+    for quick, long, title in ((True, False, "first"), (False, True, "second"), (False, False, "third")):
+        made |= {
+            "quick": quick,
+            "long": long,
+            "tables": [{"title": title, "columns": ["a|b", "c"], "rows": [["x*", 0.5]]}],
+        }
         (runs / "herded-moments.json").write_text(json.dumps(made))
         figures.keep(tmp_path / "runs")
     kept = json.loads(path.read_text(encoding="utf-8"))
@@ -78,5 +82,5 @@ def test_a_run_is_kept_without_curves_and_a_quick_one_does_not_replace_a_full_on
     assert "arrays" not in kept
     text = figures.write_findings("a\n<!-- findings of herded-moments -->\nold\n<!-- end of findings -->\nb")
     assert text.endswith("*second*\n\n| a\\|b | c |\n| --- | --- |\n| x\\* | 0.5 |\n<!-- end of findings -->\nb")
-    assert "`gibbsite reproduce herded-moments --rng 1`." in text
+    assert "`gibbsite reproduce herded-moments --long --rng 1`." in text
     assert "old" not in text

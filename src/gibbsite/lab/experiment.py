@@ -251,7 +251,8 @@ def run(
     finally:
         display.close()
     seconds = time.monotonic() - begun
-    return replace(findings, name=name, data=used, quick=bool(quick), rng=rng, seconds=seconds)
+    findings = replace(findings, quick=bool(quick), long=long is not None, rng=rng)
+    return replace(findings, name=name, data=used, seconds=seconds)
 
 
 def make_folder(folder: PathLike) -> Path:

@@ -133,7 +133,7 @@ class Findings:
         Images of the figure, which are not saved in the JSON file because of their size.
     data : str
         Which data were used, in a sentence.
-    name, quick, rng, seconds
+    name, quick, long, rng, seconds
         Filled in by :func:`gibbsite.lab.run`.
     """
 
@@ -145,6 +145,7 @@ class Findings:
     data: str = ""
     name: str = ""
     quick: bool = False
+    long: bool = False
     rng: int = 0
     seconds: float = 0.0
 
@@ -180,6 +181,7 @@ class Findings:
             "experiment": self.name,
             "data": self.data,
             "quick": self.quick,
+            "long": self.long,
             "rng": self.rng,
             "seconds": round(self.seconds, 3),
             "settings": as_plain(dict(self.settings)),
