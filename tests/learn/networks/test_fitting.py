@@ -53,6 +53,7 @@ def test_tables_are_recovered_within_their_errors(name: str, prior: str | None) 
     assert np.abs(z).max() < 6.5
     assert np.square(z).mean() == pytest.approx(1.0, abs=6.0 * np.sqrt(2.0 / z.size) * np.sqrt(2.0))
     assert fit.model.n_sites == model.n_sites
+    assert fit.network.parents(fit.sites[0]) == fit.parents[fit.sites[0]]
 
 
 def test_errors_of_maximum_likelihood_and_of_the_posterior() -> None:
@@ -200,3 +201,11 @@ def test_questions_that_cannot_be_answered() -> None:
         sure.infer("aa")
     with pytest.raises(ArgumentError, match="state of b"):
         sure.infer("a", {"b": 7})
+
+
+def test_a_network_without_tables_is_a_structure() -> None:
+    net = gs.BayesianNetwork()
+    net.add("a", ["no", "yes"])
+    net.add("b", ["no", "yes"], given=["a"])
+    fit = fit_tables({"a": ["no", "yes", "yes"], "b": ["no", "no", "yes"]}, net)
+    assert fit.network.table("b")["yes"] == {"no": 0.5, "yes": 0.5}

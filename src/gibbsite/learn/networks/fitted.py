@@ -17,7 +17,7 @@ from gibbsite.learn.networks.augmentation import draw_tables
 from gibbsite.learn.networks.expectation import make_model
 from gibbsite.learn.networks.layout import Layout, row_of_entries
 from gibbsite.learn.networks.structure import Parents
-from gibbsite.models import FactorGraph
+from gibbsite.models import BayesianNetwork, FactorGraph
 from gibbsite.models.domain import Label, make_domains
 from gibbsite.results.answer import Diagnostics
 from gibbsite.results.dataframe import load_pandas
@@ -110,6 +110,11 @@ class TableFit:
     def model(self) -> FactorGraph:
         """The network with the learned tables: their posterior means, or those of maximum likelihood."""
         return make_model(self.layout, self.tables, self.sites, self.states)
+
+    @property
+    def network(self) -> BayesianNetwork:
+        """The same as a network that can be looked at, changed and written to a file."""
+        return BayesianNetwork.from_model(self.model)
 
     @property
     def converged(self) -> bool | None:

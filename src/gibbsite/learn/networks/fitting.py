@@ -76,7 +76,7 @@ def fit_tables(
     starts : int, optional
         Number of starts of EM, by default 5 if a site is hidden, otherwise 1.
     iterations, tolerance
-        EM ends after so many steps, or when the objective rises by less than the tolerance for each case.
+        EM ends after this number of steps, or when the objective rises by less than the tolerance for each case.
     sweeps, warmup, chains : int
         Recorded sweeps of each chain of "gibbs", sweeps before (by default a quarter of them), and number of chains.
     rng : int, Generator or SeedSequence

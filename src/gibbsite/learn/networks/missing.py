@@ -71,7 +71,7 @@ def find_groups(layout: Layout, codes: Ints16) -> Groups:
 
 
 def make_scratch(layout: Layout, groups: Groups, most: int) -> Scratch:
-    """Allocate memory for groups of at most so many states, and for single sites."""
+    """Allocate memory for groups of at most this number of states, and for single sites."""
     small = groups.states[groups.states <= most]
     wide = int(np.diff(groups.begin).max(initial=1))
     reach = int(np.diff(groups.first).max(initial=1))

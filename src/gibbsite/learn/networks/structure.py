@@ -7,7 +7,7 @@ from typing import Any
 
 from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError, ModelError
-from gibbsite.models import FactorGraph
+from gibbsite.models import BayesianNetwork, FactorGraph
 from gibbsite.models.domain import Label
 
 #: The parents of each site, by name.
@@ -25,13 +25,12 @@ def read_structure(structure: Any) -> tuple[Parents, dict[str, tuple[Label, ...]
     >>> read_structure([("rain", "grass")])
     ({'rain': (), 'grass': ('rain',)}, {})
     """
-    found = getattr(structure, "parents", None)
-    if isinstance(found, Mapping):
-        structure = found
-    elif hasattr(structure, "to_model"):
-        structure = structure.to_model()
+    if isinstance(structure, BayesianNetwork):
+        names = structure.nodes
+        return {name: structure.parents(name) for name in names}, {name: structure.states(name) for name in names}
     if isinstance(structure, FactorGraph):
         return _of_model(structure), {name: structure.labels(k) for k, name in enumerate(structure.sites)}
+    structure = getattr(structure, "parents", structure)
     if isinstance(structure, Mapping):
         parents = {str(child): _names(child, given) for child, given in structure.items()}
     else:
