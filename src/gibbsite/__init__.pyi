@@ -27,6 +27,7 @@ from gibbsite.inference import importance as importance
 from gibbsite.inference import infer as infer
 from gibbsite.inference import influence as influence
 from gibbsite.inference import log_z as log_z
+from gibbsite.inference import questions as questions
 from gibbsite.inference.advice import recommend as recommend
 from gibbsite.inference.batch import sample_batch as sample_batch
 from gibbsite.inference.belief import belief_propagation as belief_propagation

@@ -4,6 +4,7 @@ from gibbsite.inference import exact as exact
 from gibbsite.inference import importance as importance
 from gibbsite.inference import influence as influence
 from gibbsite.inference import log_z as log_z
+from gibbsite.inference import questions as questions
 from gibbsite.inference.advice import Advice as Advice
 from gibbsite.inference.advice import recommend as recommend
 from gibbsite.inference.answer import Inference as Inference

@@ -23,7 +23,7 @@ from gibbsite.inference.exact.propagate import propagate
 from gibbsite.inference.exact.result import ExactResult
 from gibbsite.inference.exact.states import make_slate, rank_states, trace_draws
 from gibbsite.models import FactorGraph
-from gibbsite.models.factor import TableFactors
+from gibbsite.models.extension import extend_model, fresh_name
 from gibbsite.results.table import SiteTable
 
 TASKS = ("MAR", "MAP", "PR")
@@ -156,17 +156,12 @@ def add_configuration(model: FactorGraph, sites: Sequence[int]) -> FactorGraph:
     """
     cards = [int(model.cards[site]) for site in sites]
     codes = np.indices(cards).reshape(len(cards), -1)
-    name = "configuration"
-    while name in model.domains.names.all():
-        name += "_"
-    domains = {each: model.labels(k) for k, each in enumerate(model.sites)}
+    name = fresh_name(model, "configuration")
     ties = [
-        ((site, name), (np.arange(card)[:, None] == codes[k]).astype(float))
+        ((model.sites[site], name), (np.arange(card)[:, None] == codes[k]).astype(float))
         for k, (site, card) in enumerate(zip(sites, cards, strict=True))
     ]
-    # as tables, because lattices require all sites of a model
-    tables = [TableFactors(group.scopes, group.log_tables(model.cards)) for group in model.groups if group.size]
-    return FactorGraph({**domains, name: codes.shape[1]}, ties, groups=tables)
+    return extend_model(model, {name: codes.shape[1]}, ties)
 
 
 def _impossible() -> SupportError:
