@@ -85,8 +85,8 @@ def test_a_run_is_kept_without_curves_and_does_not_replace_a_longer_one(
     kept = json.loads(path.read_text(encoding="utf-8"))
     assert kept["tables"][0]["title"] == "second"
     assert "arrays" not in kept
-    text = figures.write_findings("a\n<!-- findings of herded-moments -->\nold\n<!-- end of findings -->\nb")
+    text = figures.write_findings("a\n<!-- findings of herded-moments -->\nbefore\n<!-- end of findings -->\nb")
     assert text.endswith("*second*\n\n| a\\|b | c |\n| --- | --- |\n| x\\* | 0.5 |\n<!-- end of findings -->\nb")
     assert "`gibbsite reproduce herded-moments --long --rng 1`." in text
     assert "Data: drawn shapes, from the data folder." in text
-    assert "old" not in text
+    assert "before" not in text
