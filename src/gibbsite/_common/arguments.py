@@ -173,7 +173,7 @@ def checked(function: F) -> F:
     rules: dict[str, tuple[set[type], list[Callable[[Any], bool]], str]] = {}
     places: list[str] = []
     of_class: set[str] = set()  # arguments that can be checked by their type alone
-    models: set[str] = set()  # arguments that can be networks, which have a model
+    models: list[tuple[int, str]] = []  # places and names of arguments that can be networks, which have a model
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is not parameter.KEYWORD_ONLY:
             places.append(parameter.name)
@@ -184,7 +184,7 @@ def checked(function: F) -> F:
         found = [_rule(name, items.get(name, "")) for name in names if not (name == "str" and "Path" in names)]
         known = [one for one in found if one is not None]
         if any(_CLASSES.get(name.rpartition(".")[2], ("",))[0] == "Model" for name in (*names, *items.values())):
-            models.add(parameter.name)
+            models.append((len(places) - 1 if parameter.name in places else sys.maxsize, parameter.name))
         if len(known) == len(found) and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             words = " or ".join(dict.fromkeys(word for _, _, word in known))
             if all(name.rpartition(".")[2] in _CLASSES for name in names):
@@ -197,12 +197,11 @@ def checked(function: F) -> F:
 
     @wraps(function)
     def call(*args: Any, **given: Any) -> Any:
-        if models:
-            args = (
-                *(as_model(v) if k in models else v for k, v in zip(places, args, strict=False)),
-                *args[len(places) :],
-            )
-            given = {name: as_model(value) if name in models else value for name, value in given.items()}
+        for place, name in models:
+            if name in given:
+                given[name] = as_model(given[name])
+            elif place < len(args):
+                args = (*args[:place], as_model(args[place]), *args[place + 1 :])
         for name, value in (*zip(places, args, strict=False), *given.items()):
             if name in rules:
                 types, tests, words = rules[name]
