@@ -16,6 +16,7 @@ from gibbsite.models.functions.forms import (
     product_factors,
 )
 from gibbsite.models.lattice import FieldFactors, LatticeFactors
+from gibbsite.models.networks.noisy import Logistic, NoisyMax, NoisyOr
 from gibbsite.models.weighted import AgreementFactors, SpinFactors
 
 __all__ = [
@@ -25,6 +26,9 @@ __all__ = [
     "FieldFactors",
     "FunctionFactors",
     "LatticeFactors",
+    "Logistic",
+    "NoisyMax",
+    "NoisyOr",
     "SpinFactors",
     "TableFactors",
     "difference_factors",

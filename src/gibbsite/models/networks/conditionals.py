@@ -10,6 +10,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.networks.acyclic import find_cycle
+from gibbsite.models.networks.causes import CauseFactors
 
 ROW_TOLERANCE = 1e-2 - 1e-9
 """How far a row of a published table may be from the sum one: such tables are rounded."""
@@ -22,16 +23,23 @@ class Table(NamedTuple):
     logs: Floats
 
 
-def conditional_tables(model: FactorGraph, refuse: Callable[[str], Exception]) -> list[Table]:
+def conditional_tables(
+    model: FactorGraph, refuse: Callable[[str], Exception], noisy: dict[int, CauseFactors] | None = None
+) -> list[Table]:
     """Return the conditional table of every site, in site order.
 
-    ``refuse`` makes an error of the reason why a model is no Bayesian network.
+    ``refuse`` makes an error of the reason why a model is no Bayesian network. Noisy nodes that are not stored as
+    tables are put into ``noisy``, and their table is empty; by default, tables are made of them.
     """
     found: list[Table | None] = [None] * model.n_sites
     if model.log_offset:
         raise refuse("the model has a constant factor, as observed sites leave behind")
     for group in model.groups:
         if group.size == 0:
+            continue
+        if noisy is not None and isinstance(group, CauseFactors) and group.directed:
+            scope = tuple(group.scopes[0].tolist())
+            noisy[scope[-1]], found[scope[-1]] = group, Table(scope, np.zeros(0))
             continue
         tables = group.log_tables(model.cards)
         sums = np.exp(tables).sum(axis=-1)

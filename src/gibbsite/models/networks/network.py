@@ -15,11 +15,11 @@ from gibbsite._common.html import card, grid
 from gibbsite._common.loading import import_downwards
 from gibbsite._common.wording import nearest
 from gibbsite.errors import IncompatibleError, ModelError
-from gibbsite.models.domain import Domains, Label, frozen, make_domains, read_labels
-from gibbsite.models.factor import gather_tables
+from gibbsite.models.domain import Domains, Label, make_domains, read_labels
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.networks.acyclic import find_cycle
-from gibbsite.models.networks.conditionals import conditional_tables
+from gibbsite.models.networks.building import build_model, read_nodes
+from gibbsite.models.networks.noisy import Causes, Noisy, describe_causes, full_table
 from gibbsite.models.networks.reading import read_probabilities
 from gibbsite.models.networks.relations import reach
 from gibbsite.models.networks.structure import Node, Structure
@@ -89,6 +89,8 @@ class BayesianNetwork(Structure):
               wide, with a column for each parent and each state of the node;
             * a function of the states of the parents, in the order of ``given``, that returns a row, or the state of a
               node that is determined by its parents;
+            * `gs.factors.NoisyOr`, `NoisyMax` or `Logistic`, which have numbers for each parent alone, and make a node
+              with many parents possible; without ``given``, the parents are those that they name;
             * a table of another network.
 
             Without a table, the network has no model before `set_table`.
@@ -111,7 +113,7 @@ class BayesianNetwork(Structure):
         name = str(name)
         if name in self._nodes:
             raise ModelError(f"the node {name!r} is already in the network; change its table with set_table.")
-        parents = self._read_parents(name, given)
+        parents = self._read_parents(name, _parents_in(table) if not len(given) else given)
         node = Node(read_labels(states, f"node {name!r}"), parents, None)
         self._put(name, node if table is None else replace(node, table=self._read_table(name, node, table)))
 
@@ -142,6 +144,8 @@ class BayesianNetwork(Structure):
               0.7  0.3
         """
         node = self._node(name)
+        if given is None and isinstance(table, Noisy):
+            given = _parents_in(table) if {*table.effects} != {*node.parents} else None
         if given is not None:
             parents = self._read_parents(name, given)
             names = list(self._nodes)
@@ -220,7 +224,24 @@ class BayesianNetwork(Structure):
         if node.table is None:
             raise ModelError(f"the node {name!r} has no table yet; give it one with set_table.")
         states = tuple(self._nodes[parent].states for parent in node.parents)
-        return ConditionalTable(name, node.states, node.parents, states, node.table)
+        made = node.table
+        values = full_table(made, self._domains(name, node)) if isinstance(made, Causes) else made
+        return ConditionalTable(name, node.states, node.parents, states, values)
+
+    def noisy(self, name: str) -> Noisy | None:
+        """Return what a noisy node is made of, None for a node with a table.
+
+        Examples
+        --------
+        >>> import gibbsite as gs
+        >>> net = gs.BayesianNetwork()
+        >>> net.add("flu", ["no", "yes"], table=[0.9, 0.1])
+        >>> net.add("fever", ["no", "yes"], table=gs.factors.NoisyOr({"flu": 0.7}, leak=0.1))
+        >>> net.noisy("fever")
+        NoisyOr(causes={'flu': {'no': 0.0, 'yes': 0.7}}, leak=0.1, descending=False)
+        """
+        node = self._node(name)
+        return describe_causes(node.table, self._domains(name, node)) if isinstance(node.table, Causes) else None
 
     def has_table(self, name: str) -> bool:
         """Return whether a node has a table already."""
@@ -229,8 +250,8 @@ class BayesianNetwork(Structure):
     # ---- other networks
 
     def copy(self) -> BayesianNetwork:
-        """Return a network with the same nodes, which can be changed on its own."""
-        return self._with(self._nodes)
+        """Return a network with the same nodes."""
+        return _restore(dict(self._nodes))
 
     def subnetwork(self, names: str | Iterable[str]) -> BayesianNetwork:
         """Return the network of some nodes and all of their ancestors.
@@ -244,7 +265,7 @@ class BayesianNetwork(Structure):
         ('smoke', 'lung')
         """
         kept = self._ordered(reach(self._names(names), self._parents()))
-        return self._with({name: self._nodes[name] for name in kept})
+        return _restore({name: self._nodes[name] for name in kept})
 
     def intervene(self, values: Mapping[str, Any]) -> BayesianNetwork:
         """Return the network after an intervention: these nodes are set from outside and do not depend on parents.
@@ -290,15 +311,7 @@ class BayesianNetwork(Structure):
             without = [name for name, node in self._nodes.items() if node.table is None]
             if without:
                 raise ModelError(f"the nodes {_listed(without)} have no table yet; give them one with set_table.")
-            sites = {name: node.states for name, node in self._nodes.items()}
-            proper: list[tuple[tuple[str, ...], Floats]] = []
-            partial: list[tuple[tuple[str, ...], Floats]] = []
-            for name, node in self._nodes.items():
-                assert node.table is not None
-                rows = node.table.any(axis=-1).all()  # zero where the parents cannot be in these states
-                (proper if rows else partial).append(((*node.parents, name), node.table))
-            groups, _ = gather_tables(make_domains(sites), proper, (), directed=True)
-            self._model = FactorGraph(sites, partial, groups=groups)
+            self._model = build_model(self._nodes)
         return self._model
 
     def observe(self, evidence: Mapping[str, Any]) -> FactorGraph:
@@ -325,29 +338,15 @@ class BayesianNetwork(Structure):
         >>> gs.BayesianNetwork.from_model(gs.example("asia"))
         BayesianNetwork(8 nodes, 8 edges)
         """
-
-        def refuse(reason: str) -> IncompatibleError:
-            return IncompatibleError(f"this model is not a Bayesian network: {reason}.")
-
         if not isinstance(model, FactorGraph):
             raise IncompatibleError(f"from_model takes a gs.FactorGraph, got {type(model).__name__}.")
-        if model.evidence:
-            raise refuse(f"the site {next(iter(model.evidence))!r} is observed")
-        found = cls()
-        for name, (scope, logs) in zip(model.sites, conditional_tables(model, refuse), strict=True):
-            parents = tuple(model.sites[k] for k in scope[:-1])
-            found._nodes[name] = Node(model.labels(name), parents, frozen(np.exp(logs), np.float64))
+        found = _restore(read_nodes(model))
         found._model = model
         return found
 
     @classmethod
     def read(cls, path: str | PathLike[str], format: str | None = None) -> BayesianNetwork:
-        """Read a network from a file; see `read_model`.
-
-        Examples
-        --------
-        >>> net = BayesianNetwork.read("asia.bif")  # doctest: +SKIP
-        """
+        """Read a network from a file; see `read_model`."""
         return cls.from_model(_files().read_model(path, format))
 
     def write(self, path: str | PathLike[str], format: str | None = None) -> None:
@@ -399,9 +398,6 @@ class BayesianNetwork(Structure):
 
     # ---- parts
 
-    def _with(self, nodes: Mapping[str, Node]) -> BayesianNetwork:
-        return _restore(dict(nodes))
-
     def _put(self, name: str, node: Node) -> None:
         self._nodes[name] = node
         self._model = None
@@ -424,14 +420,25 @@ class BayesianNetwork(Structure):
         """Return the parents of a node and, last, itself as sites."""
         return make_domains({**{each: self._nodes[each].states for each in node.parents}, name: node.states})
 
-    def _read_table(self, name: str, node: Node, table: Any) -> Floats:
-        return read_probabilities(table, self._domains(name, node))
+    def _read_table(self, name: str, node: Node, table: Any) -> Floats | Causes:
+        if not isinstance(table, Noisy):
+            return read_probabilities(table, self._domains(name, node))
+        if {*table.effects} != {*node.parents}:
+            raise ModelError(
+                f"the noisy node {name!r} has numbers for ({', '.join(map(str, table.effects))}), and its parents are "
+                f"({', '.join(node.parents)})."
+            )
+        return table.read(self._domains(name, node))
 
 
 def _restore(nodes: dict[str, Node]) -> BayesianNetwork:
     network = BayesianNetwork()
     network._nodes = nodes
     return network
+
+
+def _parents_in(table: Any) -> Sequence[str]:
+    return tuple(table.effects) if isinstance(table, Noisy) else ()
 
 
 def _files() -> Any:

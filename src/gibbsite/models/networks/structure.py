@@ -12,6 +12,7 @@ from gibbsite._common.arrays import Floats
 from gibbsite._common.wording import nearest, unknown
 from gibbsite.errors import ArgumentError
 from gibbsite.models.domain import Label
+from gibbsite.models.networks.noisy import Causes
 from gibbsite.models.networks.relations import children_of, connected, reach
 
 _MOST_NAMES = 12  # of all nodes, in a message
@@ -19,17 +20,19 @@ _MOST_NAMES = 12  # of all nodes, in a message
 
 @dataclass(frozen=True)
 class Node:
-    """The states of a node, its parents, and its conditional table, None if that is not known yet."""
+    """The states of a node, its parents, and its conditional table or what it is made of, None if not known yet."""
 
     states: tuple[Label, ...]
     parents: tuple[str, ...]
-    table: Floats | None
+    table: Floats | Causes | None
 
     def same(self, other: Node) -> bool:
         """Return whether two nodes are equal."""
         if (self.states, self.parents) != (other.states, other.parents):
             return False
-        if self.table is None or other.table is None:
+        if isinstance(self.table, Causes):
+            return self.table.same(other.table)
+        if self.table is None or not isinstance(other.table, np.ndarray):
             return self.table is other.table
         return np.array_equal(self.table, other.table)
 
