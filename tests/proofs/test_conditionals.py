@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -401,10 +402,11 @@ def test_the_check_says_how_far_it_is() -> None:
     assert {(status.phase, status.total, status.unit) for status in seen} == {("checking conditionals", 6, "function")}
 
 
-def test_a_check_of_many_python_functions_is_short() -> None:
-    """Sixty-five functions that are not compiled need at most 400 densities a site and place."""
+def test_a_check_of_many_python_functions_is_short_and_says_how_far_it_is() -> None:
+    """Sixty-five functions that are not compiled need at most 400 densities a site and place, and are not silent."""
     n, places = 65, 2
     calls = 0
+    said: list[tuple[int, int]] = []
 
     def log_density(x: Floats) -> float:
         nonlocal calls
@@ -414,7 +416,14 @@ def test_a_check_of_many_python_functions_is_short() -> None:
     def standard(x: Floats, rng: np.random.Generator) -> float:
         return float(rng.normal())
 
+    def progress(status: Any) -> None:
+        assert status.total == n * places
+        said.append((status.done, calls))
+
     model = gs.Conditionals({f"x{k}": standard for k in range(n)}, log_density=log_density)
-    found = compatibility.check_conditionals(model, places=places, draws=200, progress=False)
+    found = compatibility.check_conditionals(model, places=places, draws=200, progress=progress)
     assert found.verdict != "incompatible"
     assert calls < 400 * n * places
+    assert [done for done, _ in said] == list(range(n * places))
+    spoken = [*(number for _, number in said), calls]
+    assert max(after - before for before, after in pairwise(spoken)) < 800

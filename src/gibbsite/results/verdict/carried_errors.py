@@ -4,8 +4,8 @@ A site that is tied to a slow one moves with it, but only a little. Its own draw
 slow part is hard to see, so that its own standard error leaves that part out. The slow site shows it: if the mean of
 the slow site is off by e, that of the other one is off by b e, where b is the slope of the batch means of one on those
 of the other. So the standard error of every cell is at least the one that its batch means without the slow part have,
-and b times that of the slow cell, together. Some slow cells, which hardly depend on each other, are taken in turn, each
-for the cells that are faster.
+and b times that of the slow cell, together; what b squared is by chance is taken away. Some slow cells, which hardly
+depend on each other, are taken in turn, each for the cells that are faster.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def carry_errors(trace: Array, mean: Floats, errors: Floats) -> Floats:
     >>> slow, fast = np.repeat(rng.random((4, 16)), 4, axis=1), rng.random((4, 64))
     >>> trace = np.stack([slow, 0.9 * fast + 0.1 * slow], axis=2)
     >>> carry_errors(trace, np.full(2, 0.5), np.array([0.1, 0.001])).round(3).tolist()
-    [0.1, 0.018]
+    [0.1, 0.017]
     """
     coarse = _coarsen(trace)
     around = coarse - coarse.mean(axis=(0, 1))
@@ -48,7 +48,9 @@ def carry_errors(trace: Array, mean: Floats, errors: Floats) -> Floats:
     for cell in _slowest(around, sizes, np.where(moving, slowness, 0.0)):
         slope = np.einsum("cb,cbk->k", around[:, :, cell], around) / sizes[cell] ** 2
         rest = measure_errors(around - around[:, :, cell, None] * slope)
-        carried = np.hypot(rest, slope * errors[cell])
+        by_chance = np.maximum(np.square(sizes / sizes[cell]) - np.square(slope), 0.0) / coarse[:, :, cell].size
+        known = np.sqrt(np.maximum(np.square(slope) - by_chance, 0.0))
+        carried = np.hypot(rest, known * errors[cell])
         found = np.where(slowness < slowness[cell], np.maximum(found, carried), found)
     return found
 

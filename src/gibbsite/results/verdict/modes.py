@@ -121,8 +121,8 @@ def run_deviations(recording: Recording, result: Result) -> Floats:
 def count_evaluations(n_sites: int, sweeps: int, pace: float) -> int:
     """Return how often a search may evaluate the density: a share of the run's own evaluations, or a least number.
 
-    The least number is one of three, by the measured seconds ``pace`` of an evaluation: the same run gets the
-    same number again unless that time is very close to one of two limits.
+    The least number is one of three, by the seconds ``pace`` of an evaluation, which are measured once for a model:
+    the same run gets the same number again, in another process unless that time is very close to one of two limits.
     """
     least = next((number for number in reversed(_EVALUATIONS) if number * pace <= _SECONDS), _EVALUATIONS[0])
     return int(np.clip(_SHARE * _EACH_UPDATE * n_sites * sweeps, least, _EVALUATIONS[-1]))
