@@ -35,6 +35,7 @@ CROSSING = {
     "results/test_kernel_counts_in_every_view.py": "Every view of a result shows what its kernel counted.",
     "results/test_kernel_warnings_in_every_view.py": "Every view of a result shows the warnings of its kernel.",
     "results/verdict/test_heavy_tails.py": "Runs whose numbers have heavy tails are judged by ranks, and wrong ones are refused.",
+    "results/verdict/test_same_seed.py": "The same seeds give the same verdict, whatever clocks say.",
     "results/verdict/test_unreached.py": "Runs on models with zeros report states and regions that chains could not enter.",
     "sampling/executors/test_dask_partitions.py": "Partitions run on workers of Dask as they do on threads.",
     "sampling/executors/test_failures.py": "Runs survive failing workers, or end with a checkpoint and a sentence.",

@@ -6,6 +6,9 @@ import sys
 def main() -> None:
     """Run the command line; an interrupt while it is still being loaded ends it as any other does."""
     try:
+        from gibbsite._common.leaving import leave_at_once
+
+        leave_at_once()
         from gibbsite.cli import main as run
 
         run()

@@ -157,3 +157,28 @@ def test_an_interrupt_while_the_command_line_is_loaded_ends_it_in_good_order(ins
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "gibbsite: interrupted\n")
+
+
+def test_an_interrupt_before_anything_is_loaded_leaves_no_traceback() -> None:
+    """The interrupt comes with the first module of the package, before the entry point can catch it."""
+    code = (
+        "import runpy, signal, sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'gibbsite._common': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "sys.argv = ['gibbsite', 'infer', 'asia']\n"
+        "runpy.run_module('gibbsite', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_loading_the_library_leaves_interrupts_alone() -> None:
+    code = (
+        "import signal\n"
+        "import gibbsite as gs\n"
+        "gs.ising_grid((2, 2))\n"
+        "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

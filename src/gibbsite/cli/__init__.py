@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from gibbsite._common.leaving import raise_again
 from gibbsite.cli.help import write_examples
 from gibbsite.cli.outputs import ReaderGone, drop_stdout, echo, open_streams, say_what_failed, tell
 from gibbsite.cli.wording import SpellingGroup
@@ -75,6 +76,7 @@ class _Lazy(SpellingGroup):
             return None
         place, attribute = _ELSEWHERE.get(name, (name, "command"))
         command: click.Command = getattr(importlib.import_module(f"gibbsite.cli.{place}"), attribute)
+        raise_again()  # from here on, an interrupted command may have something to save
         return command
 
     def resolve_command(
