@@ -12,7 +12,8 @@ from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.compiled.machine import MEASURE
 from gibbsite.applications.bugs.elements import element_of
 from gibbsite.applications.bugs.network import Reach
-from gibbsite.applications.bugs.simulation.evaluation import Evaluation
+from gibbsite.applications.bugs.simulation.evaluation import Evaluation, Law
+from gibbsite.applications.bugs.tables import CODE
 from gibbsite.errors import ModelError, SupportError
 
 if TYPE_CHECKING:
@@ -104,6 +105,39 @@ def _simple(
     return np.asarray(scale * rng.normal(size=shape))
 
 
+def _enter_intervals(model: BugsModel, values: Floats, rng: np.random.Generator) -> None:
+    """Move unknowns into the intervals in which they were observed to lie by ``dinterval``."""
+    network = model.network
+    for number, compiled in enumerate(model.assembly.compiled):
+        first = (
+            compiled.code[compiled.parameters[0]]
+            if network.stochastic[number] and compiled.row[CODE] == dist.INTERVAL
+            else None
+        )
+        if first is None or first.reads is None or first.reads.shape[1] != 1:
+            continue
+        rows = np.arange(compiled.rule.n)
+        at = Evaluation(network, model.registers)
+        everything, law = at.add_everything(), Law(at, number, rows)
+        at.values[:] = values
+        at.call(everything)
+        cuts = law.parameters()[0][1]
+        seen = values[compiled.targets[:, 0]]
+        places = np.broadcast_to(first.reads[:, 0], rows.shape)
+        edges = np.concatenate([np.full((rows.size, 1), -np.inf), cuts, np.full((rows.size, 1), np.inf)], axis=1)
+        which = np.where((seen >= 0) & (seen <= cuts.shape[1]), seen, 0).astype(np.int64)
+        low, high = edges[rows, which], edges[rows, which + 1]
+        wrong = network.unknown[places] & (seen == which) & ~((values[places] > low) & (values[places] <= high))
+        for place, least, most in zip(places[wrong], low[wrong], high[wrong], strict=True):
+            size, u = np.exp(rng.normal()), rng.uniform(0.1, 0.9)
+            if np.isfinite(least) and np.isfinite(most):
+                values[place] = least + u * (most - least)
+            elif np.isfinite(least):
+                values[place] = least + size * max(0.2 * abs(least), 0.1)
+            else:
+                values[place] = most * u if most > 0.0 else most - size * max(0.2 * abs(most), 0.1)
+
+
 def _constant(model: BugsModel, compiled: Any, parameter: int) -> float:
     from gibbsite.applications.bugs.functions import Operation
 
@@ -121,6 +155,7 @@ def draw_start(model: BugsModel, given: dict[str, Floats], rng: np.random.Genera
     for attempt in range(tries):
         values = fixed.copy()
         _fill(model, values, rng, (0.5, 0.1, 1.0, 2.0)[attempt % 4])
+        _enter_intervals(model, values, rng)
         if log_density(model, values) > -np.inf:
             x: Floats = values[model.places]
             x[model.network.owner[model.places] < 0] = 0.0  # the deviance, computed at the end of a sweep
