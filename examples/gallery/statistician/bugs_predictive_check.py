@@ -41,6 +41,7 @@ for name, model in models.items():
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layout="constrained")
 values = np.arange(0, 20)
 for ax, (name, model) in zip(axes, models.items(), strict=True):
+    title = {"Poisson": "Poisson distribution", "mixed": "negative binomial distribution"}[name]
     again = model.predict(results[name], rng=1)["y"].reshape(-1, y.size)[::10]
     counts = (again[:, :, None] == values).sum(axis=1)
     low, high = np.quantile(counts, [0.025, 0.975], axis=0)
@@ -50,7 +51,7 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     ax.set(
         xlabel="count",
         xticks=range(0, 20, 5),
-        title={"Poisson": "Poisson distribution", "mixed": "negative binomial distribution"}[name],
+        title=title,
     )
 axes[0].set_ylabel("how often")
 axes[0].legend(frameon=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gibbsite as gs
@@ -25,7 +26,7 @@ def test_starts_lie_in_the_intervals_that_were_observed() -> None:
        m ~ dnorm(0, 1)
     }"""
     cut = [[5.0, 9.0], [20.0, 20.5], [-30.0, 0.0], [3.0, 4.0]]
-    model = read_bugs(text, {"cut": cut, "seen": [2, 1, 0, 1]}, "t")
+    model = gs.bugs(text, {"cut": cut, "seen": [2, 1, 0, 1]}, "t")
     for seed in range(20):
         start = model.draw_start(np.random.default_rng(seed))
         t = start[[model.index(f"t[{k}]") for k in (1, 2, 3, 4)]]

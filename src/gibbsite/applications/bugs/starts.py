@@ -109,12 +109,10 @@ def _enter_intervals(model: BugsModel, values: Floats, rng: np.random.Generator)
     """Move unknowns into the intervals in which they were observed to lie by ``dinterval``."""
     network = model.network
     for number, compiled in enumerate(model.assembly.compiled):
-        first = (
-            compiled.code[compiled.parameters[0]]
-            if network.stochastic[number] and compiled.row[CODE] == dist.INTERVAL
-            else None
-        )
-        if first is None or first.reads is None or first.reads.shape[1] != 1:
+        if not network.stochastic[number] or compiled.row[CODE] != dist.INTERVAL:
+            continue
+        first = compiled.code[compiled.parameters[0]]
+        if first.reads is None or first.reads.shape[1] != 1:
             continue
         rows = np.arange(compiled.rule.n)
         at = Evaluation(network, model.registers)
