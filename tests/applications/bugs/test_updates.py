@@ -152,7 +152,7 @@ def precision(rng: np.random.Generator) -> Drawn:
     """for (i in 1:6) { y[i] ~ dnorm(a[g[i]] + b * x[i], t)  z[i] ~ dnorm(y[i] - b, 2)
       v[i, 1:2] ~ dmnorm(c[i, ], T[,])  c[i, 1] <- b * x[i] + mu  c[i, 2] <- mu - 2 * b }
     for (j in 1:3) { a[j] ~ dnorm(mu, ta) }  mu ~ dnorm(0, 1)  b ~ dnorm(0.5, 2)  t ~ dgamma(3, 2)  ta ~ dgamma(3, 1)""",
-    {units.NORMAL_BLOCK, units.SCALED_GAMMA},
+    {units.NORMAL_BLOCK, units.SCALED_GAMMA, units.SCALE},
     x=X,
     g=GROUP,
     T=[[2.0, 0.5], [0.5, 1.0]],
@@ -173,13 +173,44 @@ MISSING = {"hierarchical regression with missing data": {"y": [1, 4]}}
     "Poisson regression with random effects",
     """for (i in 1:6) { y[i] ~ dpois(l[i])  log(l[i]) <- a + b * x[i] + e[i]  e[i] ~ dnorm(0, t) }
     a ~ dnorm(1, 2)  b ~ ddexp(0, 3)  t ~ dgamma(3, 1)""",
-    {units.SLICE, units.SCALED_GAMMA, units.PREDICTOR_BLOCK},
+    {units.SLICE, units.SCALED_GAMMA, units.PREDICTOR_BLOCK, units.SCALE, units.SHIFT},
     x=X,
 )
 def poisson(rng: np.random.Generator) -> Drawn:
     a, b, t = rng.normal(1.0, 0.5**0.5), rng.laplace(0.0, 1 / 3), rng.gamma(3.0)
     e = rng.normal(0.0, t**-0.5, N)
     return {"a": a, "b": b, "t": t, "e": e, "y": rng.poisson(np.exp(a + b * X + e))}
+
+
+@program(
+    "survival with random effects",
+    """for (i in 1:6) { c[i] ~ dinterval(t[i], 2)  t[i] ~ dweib(r, m[i])  log(m[i]) <- a + b[i]  b[i] ~ dnorm(0, u)
+      y[i] ~ dexp(w[i])  z[i] ~ dgamma(1.5, v[i])  log(w[i]) <- a + x[i] * d  log(v[i]) <- 1 + d }
+    r ~ dgamma(4, 2)  a ~ dnorm(0, 2)  d ~ dnorm(0, 2)  u ~ dgamma(3, 1)""",
+    {units.SLICE, units.SCALED_GAMMA, units.PREDICTOR_BLOCK, units.SCALE},
+    x=X,
+)
+def survival(rng: np.random.Generator) -> Drawn:
+    r, a, d, u = rng.gamma(4.0) / 2.0, rng.normal(0.0, 0.5**0.5), rng.normal(0.0, 0.5**0.5), rng.gamma(3.0)
+    b = rng.normal(0.0, u**-0.5, N)
+    t = (rng.exponential(size=N) / np.exp(a + b)) ** (1 / r)
+    y, z = rng.exponential(1 / np.exp(a + X * d)), rng.gamma(1.5, 1 / np.exp(1 + d), N)
+    return {"r": r, "a": a, "d": d, "u": u, "b": b, "t": t, "c": (t > 2).astype(int), "y": y, "z": z}
+
+
+@program(
+    "hidden Markov model",
+    """k[1] ~ dcat(p[1, ])  for (i in 2:6) { k[i] ~ dcat(p[k[i - 1], ]) }  for (i in 1:6) { y[i] ~ dnorm(m[k[i]], 1) }
+    m[1] ~ dnorm(0, 1)  m[2] ~ dnorm(2, 1)""",
+    {units.CHAIN, units.CONJUGATE_NORMAL},
+    p=[[0.8, 0.2], [0.4, 0.6]],
+)
+def markov(rng: np.random.Generator) -> Drawn:
+    p, k, m = np.array([[0.8, 0.2], [0.4, 0.6]]), [0], rng.normal([0.0, 2.0])
+    k[0] = rng.choice(2, p=p[0])
+    for _ in range(N - 1):
+        k.append(rng.choice(2, p=p[k[-1]]))
+    return {"m": m, "k": np.array(k) + 1, "y": rng.normal(m[k])}
 
 
 @program(
@@ -312,9 +343,8 @@ def test_ranks_are_uniform(name: str) -> None:
 
 
 def test_programs_cover_every_kind_of_update() -> None:
-    assert set.union(*(kinds for _, _, _, kinds in PROGRAMS.values())) == set(range(units.COMPUTE)) | {
-        units.PREDICTOR_BLOCK
-    }
+    covered = set.union(*(kinds for _, _, _, kinds in PROGRAMS.values()))
+    assert covered == set(range(units.COMPUTE)) | {units.PREDICTOR_BLOCK, units.CHAIN, units.SCALE, units.SHIFT}
 
 
 def test_probabilities_in_the_wrong_order_are_seen() -> None:

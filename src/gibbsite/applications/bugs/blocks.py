@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
+from gibbsite.applications.bugs import distributions as dist
+from gibbsite.applications.bugs.choices import Choice
 from gibbsite.applications.bugs.compiled import units
+from gibbsite.applications.bugs.dependence import COPY
 from gibbsite.applications.bugs.network import Network, distinct
+from gibbsite.applications.bugs.tables import BOUNDED, CODE
 from gibbsite.graphs.elimination.order import find_order
 
 #: Largest number of entries of the factor of a block, compared with its members.
 _MOST_ENTRIES_PER_MEMBER = 60
 _MOST_SMALL = 20_000
+_FEW = 10  # unknowns of a relation that may be scales
+_SELDOM = 4  # every how many sweeps unknowns are moved with their scale that are drawn jointly in any case
 
 
 @dataclass
@@ -189,3 +195,148 @@ def block_extra(block: Block, lists: Any, numbers: Any, segments: Any) -> tuple[
         rows.append(row)
     first_group = segments.add(np.array(rows, np.int64).ravel())
     return block.entries, structure, first_group, len(rows)
+
+
+@dataclass
+class Shift:
+    """A block whose members take others along, so that all predictors stay as they are.
+
+    ``ties`` are triples: which of the others, the member, by its number in the block, and how much of its change the
+    other one gives back.
+    """
+
+    block: Block
+    others: Ints
+    ties: list[tuple[int, int, float]]
+
+    @property
+    def places(self) -> Ints:
+        """Everything that moves."""
+        return np.concatenate([self.block.members, self.others])
+
+
+def find_shift(network: Network, terms: Terms, others: Ints) -> Shift | None:
+    """Return the members whose effect on all predictors others can make up for, which are those of one relation."""
+    own = network.first[network.owner] + network.instance
+    members = distinct(terms.member)
+    prior = np.isin(terms.node, own[members])
+    seen = terms.some(~prior & (terms.coefficient != 0.0))
+    mine = np.isin(seen.member, others)
+    anchor, pull = seen.node[mine], seen.coefficient[mine]
+    if distinct(anchor).size < anchor.size:  # two of the others in one predictor
+        return None
+    other_of = dict(zip(anchor.tolist(), zip(seen.member[mine].tolist(), pull.tolist(), strict=True), strict=True))
+    reached = dict(zip(*(each.tolist() for each in np.unique(seen.member[mine], return_counts=True)), strict=True))
+    ratios: dict[int, dict[int, list[float]]] = {}
+    unfit: set[int] = set()
+    for node, member, coefficient in zip(
+        seen.node.tolist(), seen.member.tolist(), seen.coefficient.tolist(), strict=True
+    ):
+        other = other_of.get(node)
+        if other is None:
+            unfit.add(member)
+        elif other[0] != member:
+            ratios.setdefault(member, {}).setdefault(other[0], []).append(coefficient / other[1])
+    free = []
+    for member in members[~np.isin(members, others)].tolist():
+        mates = ratios.get(member, {})
+        alike = all(
+            len(many) == reached[other] and np.ptp(many) <= 1e-9 * max(map(abs, many)) for other, many in mates.items()
+        )
+        if mates and alike and member not in unfit:
+            free.append(member)
+    if not free:
+        return None
+    weight = {member: {other: float(np.mean(many)) for other, many in ratios[member].items()} for member in free}
+    # the factors that are left: prior distributions, whose residuals change with members and with those they take along
+    inner = terms.some(prior)
+    total: dict[tuple[int, int], float] = {}
+    by_other: dict[int, list[tuple[int, float]]] = {}
+    for node, member, coefficient in zip(
+        inner.node.tolist(), inner.member.tolist(), inner.coefficient.tolist(), strict=True
+    ):
+        if member in weight:
+            total[node, member] = total.get((node, member), 0.0) + coefficient
+        by_other.setdefault(member, []).append((node, coefficient))
+    for member in free:
+        for other, share in weight[member].items():
+            for node, coefficient in by_other.get(other, ()):
+                total[node, member] = total.get((node, member), 0.0) - share * coefficient
+    kept = [(node, member, value) for (node, member), value in total.items() if value != 0.0]
+    nodes, those, values = (np.array(each) for each in zip(*kept, strict=True))
+    block = build_block(network, Terms(nodes, np.zeros(nodes.size, np.int64), those, values), np.array(free))
+    if block is None:
+        return None
+    number = {member: k for k, member in enumerate(block.members.tolist())}
+    ties = [(other, number[member], share) for member in free for other, share in weight[member].items()]
+    return Shift(block, distinct(np.array([other for other, _, _ in ties], np.int64)), ties)
+
+
+def unknowns_of(network: Network, choice: Choice) -> Ints:
+    """Return the places of the unknowns of a relation."""
+    targets = network.assembly.compiled[choice.rule].targets
+    return np.asarray(targets[network.unknown[targets]])
+
+
+@dataclass
+class Scale:
+    """A move of unknowns away from their means, or from 0, or towards them, by powers of a common factor.
+
+    ``rule`` and ``instances`` are those of all unknowns but the first, for their means, or -1. The move is made every
+    so many sweeps, on average.
+    """
+
+    places: Ints
+    exponents: Floats
+    rule: int
+    instances: Ints
+    every: int
+
+
+def find_scales(network: Network, choices: list[Choice]) -> list[Scale]:
+    """Return the moves of normal unknowns with what scales their precision, and of Weibull shapes with predictors."""
+    found: list[Scale] = []
+    compiled, by_rule = network.assembly.compiled, {choice.rule: choice for choice in choices}
+    codes = [each.row[CODE] for each in compiled]
+    alone = [c for c in choices if c.update in (units.SCALED_GAMMA, units.SLICE) and compiled[c.rule].rule.n <= _FEW]
+    for choice in alone:
+        places = unknowns_of(network, choice)
+        for child, forms in choice.dependence.parameters.items():
+            other = by_rule.get(child)
+            power = forms[1].power if len(forms) == 2 else None
+            if codes[child] != dist.NORMAL or other is None or power is None or forms[1].selects or forms[0].level:
+                continue
+            reads = other.dependence.parameters
+            if not reads or child in reads or compiled[child].row[BOUNDED]:
+                continue
+            every = _SELDOM if other.update == units.NORMAL_BLOCK else 1
+            reach = network.reach(places, np.arange(places.size), places.size)
+            theirs = compiled[child].targets[:, 0]
+            for k, place in enumerate(places.tolist()):
+                nodes = reach.node[(reach.unit == k) & (network.rule_of[reach.node] == child)]
+                instances = nodes - network.first[child]
+                instances = instances[network.unknown[theirs[instances]]]
+                if instances.size > 1:
+                    exponents = np.append(-2.0 / power, np.ones(instances.size))
+                    found.append(Scale(np.append(place, theirs[instances]), exponents, child, instances, every))
+    for choice in alone:
+        place = unknowns_of(network, choice)
+        shaped = {
+            child
+            for child, forms in choice.dependence.parameters.items()
+            if codes[child] == dist.WEIBULL and forms[0].copies == COPY and not forms[1].level
+        }
+        predicting = [
+            each
+            for each in choices
+            if each.update == units.PREDICTOR_BLOCK and shaped.intersection(each.dependence.parameters)
+        ]
+        if place.size == 1 and predicting:
+            with_them = [scale for scale in found if any(scale.rule == each.rule for each in predicting)]
+            places = np.concatenate(
+                [place, *(unknowns_of(network, each) for each in predicting), *(each.places[:1] for each in with_them)]
+            )
+            exponents = np.ones(places.size)
+            exponents[places.size - len(with_them) :] = [each.exponents[0] for each in with_them]
+            found.append(Scale(places, exponents, -1, places[:0], 1))
+    return found

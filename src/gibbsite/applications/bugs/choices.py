@@ -17,7 +17,7 @@ from gibbsite.applications.bugs.functions import Operation
 from gibbsite.applications.bugs.network import Network
 from gibbsite.applications.bugs.nodes import Compiled
 from gibbsite.applications.bugs.tables import BOUNDED as BOUND_KIND
-from gibbsite.applications.bugs.tables import FOURTH, TRUNCATED
+from gibbsite.applications.bugs.tables import CODE, FOURTH, TRUNCATED
 from gibbsite.applications.bugs.values import fail
 
 SCALE = {
@@ -40,6 +40,10 @@ _GAMMA_PRIORS = {
 _POWER_PRIORS = (units.UNIFORM_PRIOR, units.PARETO_PRIOR)
 _PROBABILITIES = (Operation.ILOGIT, Operation.PHI, Operation.ICLOGLOG)
 _TRIALS = (dist.BERNOULLI, dist.BINOMIAL, dist.GEOMETRIC, dist.NEGATIVE_BINOMIAL)
+_PREDICTED = {
+    **dict.fromkeys((dist.BINOMIAL, dist.BERNOULLI), _PROBABILITIES),
+    **dict.fromkeys((dist.POISSON, dist.EXPONENTIAL, dist.WEIBULL, dist.GAMMA), (Operation.EXP,)),
+}
 _MOST_VALUES = 500  # of an unknown all of whose values are tried
 
 
@@ -80,7 +84,8 @@ def choose(network: Network) -> list[Choice]:
     for choice in found:
         if choice.update == units.PREDICTOR_BLOCK:
             for child, forms in choice.dependence.parameters.items():
-                network.assembly.compiled[child].row[FOURTH] = forms[0].link
+                row = network.assembly.compiled[child].row
+                row[FOURTH] = forms[1 if row[CODE] in (dist.WEIBULL, dist.GAMMA) else 0].link
     return found
 
 
@@ -177,15 +182,16 @@ def _of_normal(network: Network, code: int, forms: dict[int, list[Form]], codes:
 def _are_predicted(forms: dict[int, list[Form]], codes: dict[int, int]) -> bool:
     """Whether dependents are normal with linear means, or counts with a linear predictor."""
     counts = 0
-    for child, each in forms.items():
+    for child, every in forms.items():
+        k = 1 if codes[child] in (dist.WEIBULL, dist.GAMMA) else 0
+        each = [every[k], *every[:k], *every[k + 1 :]]
         if any(form.level for form in each[1:]):
             return False
         if codes[child] == dist.NORMAL:
             if each[0].level > 1 or not each[0].static or each[0].selects:
                 return False
             continue
-        links = {dist.POISSON: (Operation.EXP,), dist.BINOMIAL: _PROBABILITIES, dist.BERNOULLI: _PROBABILITIES}
-        if each[0].link not in map(int, links.get(codes[child], ())):
+        if each[0].link not in map(int, _PREDICTED.get(codes[child], ())):
             return False
         counts += 1
     return counts > 0

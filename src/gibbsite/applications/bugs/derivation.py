@@ -9,7 +9,17 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Floats, Ints
 from gibbsite.applications.bugs import distributions as dist
-from gibbsite.applications.bugs.blocks import Block, Terms, block_extra, build_block, components
+from gibbsite.applications.bugs.blocks import (
+    Block,
+    Scale,
+    Shift,
+    Terms,
+    block_extra,
+    build_block,
+    components,
+    find_scales,
+    find_shift,
+)
 from gibbsite.applications.bugs.chains import Chain, find_chains
 from gibbsite.applications.bugs.choices import Choice, choose
 from gibbsite.applications.bugs.compiled import units
@@ -92,7 +102,7 @@ def derive(network: Network, site: Ints, measure: Any) -> Derived:
     places: list[Ints] = [block.members for block in blocks]
     rules = [-1] * len(blocks)
     kinds: list[tuple[int, Choice | None]] = [(units.NORMAL_BLOCK, None) for _ in blocks]
-    predicted = _predictor_blocks(network, choices, measure)
+    predicted, shifts = _predictor_blocks(network, choices, measure)
     blocks += predicted
     places += [block.members for block in predicted]
     rules += [-1] * len(predicted)
@@ -131,7 +141,12 @@ def derive(network: Network, site: Ints, measure: Any) -> Derived:
         places += chosen
         rules += [choice.rule] * len(chosen)
         kinds += [(update, choice)] * len(chosen)
-    return _tabulate(network, tables, site, choices, blocks, chains, places, rules, kinds)
+    scales = find_scales(network, choices)
+    places += [shift.places for shift in shifts] + [scale.places for scale in scales]
+    rules += [-1] * (len(shifts) + len(scales))
+    kinds += [(units.SHIFT, None)] * len(shifts) + [(units.SCALE, None)] * len(scales)
+    moves = [*shifts, *scales]
+    return _tabulate(network, tables, site, choices, blocks, chains, moves, places, rules, kinds)
 
 
 def _tabulate(
@@ -141,6 +156,7 @@ def _tabulate(
     choices: list[Choice],
     blocks: list[Block],
     chains: list[Chain],
+    moves: list[Shift | Scale],
     places: list[Ints],
     rules: list[int],
     kinds: list[tuple[int, Choice | None]],
@@ -151,6 +167,12 @@ def _tabulate(
     flat = np.concatenate([*places, np.zeros(0, np.int64)]).astype(np.int64)
     reach = network.reach(flat, np.repeat(np.arange(n), sizes), n)
     _compare(network, reach, kinds)
+    own = network.first[network.owner[flat]] + network.instance[flat]
+    of = np.repeat(np.arange(n), sizes)
+    scaled = np.isin(of, [k for k, (kind, _) in enumerate(kinds) if kind == units.SCALE])
+    total = np.int64(network.first[-1]) + 1  # moves of scales look at the prior distributions, too
+    pairs = distinct(np.concatenate([reach.unit * total + reach.node, of[scaled] * total + own[scaled]]))
+    reach = network.segments(*np.divmod(pairs, total), n)
     lists, numbers, segment = Growing(np.int32), Growing(np.float64), Growing(np.int64)
     begin_lists = lists.add(reach.listed)
     assert begin_lists == 0
@@ -166,6 +188,8 @@ def _tabulate(
     unit = np.zeros((n + 1, units.UNIT_WIDTH), np.int64)
     widths: list[Floats] = []
     tuned, work, powers, inner = 0, 256, {}, 0
+    biggest = max((each.targets.shape[1] for each in network.assembly.compiled), default=1)
+    spare = 4 * biggest + 4 * int(tables.slices[:, 2].max(initial=1)) + 64  # behind what densities need
     alone: list[tuple[Ints, Reach | None]] = []
     unit[:n, units.COUNT] = sizes
     unit[:n, units.BEGIN], unit[:n, units.MIDDLE], unit[:n, units.END] = reach.begin, reach.middle, reach.end
@@ -194,6 +218,21 @@ def _tabulate(
             row[units.EXTRA_E] = n + 1 + inner
             inner += chain.members.size
             alone.append((chain.members, chain.alone))
+            continue
+        if kind in (units.SHIFT, units.SCALE):
+            move = moves[k - n + len(moves)]
+            if isinstance(move, Scale):
+                row[units.EXTRA_A], row[units.EXTRA_B] = move.rule, lists.add(move.instances)
+                row[units.EXTRA_C], row[units.EXTRA_D] = spare, numbers.add(move.exponents)
+                row[units.EXTRA_E] = move.every
+                work = max(work, spare + 2 * int(sizes[k]) + 8)
+                continue
+            row[units.EXTRA_A : units.EXTRA_E] = block_extra(move.block, lists, numbers, segment)
+            weights = numbers.add([share for _, _, share in move.ties])
+            row[units.TUNE] = move.block.members.size
+            row[units.EXTRA_E] = lists.add([len(move.ties), weights])
+            lists.add([number for other, member, _ in move.ties for number in (other, member)])
+            work = max(work, move.block.work + 2 * move.block.members.size + 64)
             continue
         if choice is None:
             block = blocks[k]
@@ -240,7 +279,6 @@ def _tabulate(
         singles.append(_single_units(network, members, site, lists, segment, tuned, reached))
         widths.append(np.ones(members.size))
         tuned += members.size
-    biggest = max((each.targets.shape[1] for each in network.assembly.compiled), default=1)
     slices = int(tables.slices[:, 2].max(initial=1))
     for k, (kind, _) in enumerate(kinds):
         if kind in (units.FINITE, units.CHAIN):  # work space for weights behind the widths
@@ -315,22 +353,29 @@ def _blocks(network: Network, choices: list[Choice], measure: Any) -> tuple[list
     return blocks, np.concatenate([*singles, np.zeros(0, np.int64)]).astype(np.int64)
 
 
-def _predictor_blocks(network: Network, choices: list[Choice], measure: Any) -> list[Block]:
-    """Return the blocks of unknowns with linear predictors; none where the predictors cannot be measured."""
+def _predictor_blocks(network: Network, choices: list[Choice], measure: Any) -> tuple[list[Block], list[Shift]]:
+    """Return the blocks of unknowns with linear predictors, and moves that leave predictors as they are."""
     chosen = [choice for choice in choices if choice.update == units.PREDICTOR_BLOCK]
     parts = _parts(network, chosen)
     if not parts:
-        return []
+        return [], []
     members = np.sort(np.concatenate(parts))
     terms = _terms(network, members, measure)
+    measured = np.isfinite(terms.coefficient)
+    shifts = []
+    if measured.all():
+        found = (find_shift(network, terms, part) for part in parts if 1 < part.size < members.size)
+        shifts = [shift for shift in found if shift is not None]
+    # where a predictor is minus infinity, nothing is known; proposals are accepted by the density in any case
+    terms = terms.some(measured | np.isin(_codes(network)[network.rule_of[terms.node]], (dist.NORMAL,)))
     if not np.isfinite(terms.coefficient).all():
-        return []
+        return [], []
     small = [part for part in parts if part.size <= _FEW]
     if members.size > _MOST_JOINT and small:
         parts = [np.sort(np.concatenate(small)), *(part for part in parts if part.size > _FEW)]
     elif members.size <= _MOST_JOINT:
         parts = [members]
-    return _smaller_blocks(network, terms, parts)[0]
+    return _smaller_blocks(network, terms, parts)[0], shifts
 
 
 def _smaller_blocks(network: Network, terms: Terms, parts: list[Ints]) -> tuple[list[Block], list[Ints]]:

@@ -11,9 +11,10 @@ from gibbsite._common.notice import warn_user
 from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.compiled.machine import MEASURE
 from gibbsite.applications.bugs.elements import element_of
+from gibbsite.applications.bugs.functions import Operation
 from gibbsite.applications.bugs.network import Reach
 from gibbsite.applications.bugs.simulation.evaluation import Evaluation, Law
-from gibbsite.applications.bugs.tables import CODE
+from gibbsite.applications.bugs.tables import BOUNDED, CODE, LOWER, TABLE, UNBOUNDED, UPPER
 from gibbsite.errors import ModelError, SupportError
 
 if TYPE_CHECKING:
@@ -137,12 +138,57 @@ def _enter_intervals(model: BugsModel, values: Floats, rng: np.random.Generator)
 
 
 def _constant(model: BugsModel, compiled: Any, parameter: int) -> float:
-    from gibbsite.applications.bugs.functions import Operation
-
     one = compiled.code[compiled.parameters[parameter]]
     if one.operation != Operation.CONSTANT:
         return float("nan")
     return float(list(model.assembly.constants)[one.operands[0]])
+
+
+def _held(model: BugsModel, compiled: Any, register: int) -> Floats:
+    """Return the values of a register of a rule that holds data or a number; otherwise NaN."""
+    one, turns = compiled.code[register], np.arange(compiled.rule.n)
+    if one.operation != Operation.LOAD:
+        known = list(model.assembly.constants)[one.operands[0]] if one.operation == Operation.CONSTANT else np.nan
+        return np.full(compiled.rule.n, known)
+    kind, first, distance, begin = model.assembly.leaf_rows[one.operands[0]]
+    table = kind == TABLE
+    places = np.concatenate(model.assembly.index_parts)[begin + turns] if table else first + distance * turns
+    return np.asarray(model.start_values[places])
+
+
+def _limits(model: BugsModel) -> tuple[Floats, Floats]:
+    """Return the bounds of all places: those of distributions, and of their truncation."""
+    low, high = np.full(model.start_values.size, -np.inf), np.full(model.start_values.size, np.inf)
+
+    def add(places: Ints, least: Floats, most: Floats) -> None:
+        np.fmax.at(low, places, least)
+        np.fmin.at(high, places, most)
+
+    for compiled in model.assembly.compiled:
+        distribution = compiled.rule.distribution
+        if distribution is None:
+            continue
+        places = compiled.targets[:, 0]
+        if distribution.scalar:
+            add(places, np.full(places.size, distribution.low), np.full(places.size, distribution.high))
+        for column, sign in ((LOWER, 1.0), (UPPER, -1.0)):
+            if compiled.row[BOUNDED] != UNBOUNDED and compiled.row[column] >= 0:
+                bound = _held(model, compiled, compiled.row[column])
+                add(places, bound if sign > 0 else np.full(bound.size, np.nan), bound if sign < 0 else bound * np.nan)
+    return low, high
+
+
+def _put_inside(model: BugsModel, values: Floats, limits: tuple[Floats, Floats], rng: np.random.Generator) -> None:
+    """Move unknowns that are outside their bounds to a random place between them."""
+    low, high = (each[model.network.unknown] for each in limits)
+    x = values[model.network.unknown]
+    away, share = np.abs(x - np.floor(x)) + rng.exponential(1.0, x.size), rng.uniform(0.1, 0.9, x.size)
+    with np.errstate(invalid="ignore"):
+        inside = np.where(np.isfinite(low), low * (1.0 + 0.2 * share * (low > 0.0)) + away * (low <= 0.0), high - away)
+        inside = np.where(np.isfinite(low) & np.isfinite(high), low + share * (high - low), inside)
+        moved = (x <= low) & (x != np.floor(x)) | (x < low) | (x > high)
+    whole = x == np.floor(x)
+    values[model.network.unknown] = np.where(moved, np.where(whole, np.ceil(inside), inside), x)
 
 
 def draw_start(model: BugsModel, given: dict[str, Floats], rng: np.random.Generator, tries: int) -> Floats:
@@ -150,9 +196,13 @@ def draw_start(model: BugsModel, given: dict[str, Floats], rng: np.random.Genera
     fixed = model.start_values.copy()
     for name, array in given.items():
         _put(model, fixed, name, array)
+    limits = _limits(model)
+    chosen = model.network.unknown & ~np.isnan(fixed)
+    limits[0][chosen], limits[1][chosen] = -np.inf, np.inf
     for attempt in range(tries):
         values = fixed.copy()
         _fill(model, values, rng, (0.5, 0.1, 1.0, 2.0)[attempt % 4])
+        _put_inside(model, values, limits, rng)
         _enter_intervals(model, values, rng)
         if log_density(model, values) > -np.inf:
             x: Floats = values[model.places]

@@ -35,6 +35,17 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any], set[int]]] = {
         {"y": COUNTS + 0.5},
         {units.SLICE},
     ),
+    "moves with others": (
+        """for (i in 1:8) { y[i] ~ dpois(exp(a + b[i]))  b[i] ~ dnorm(0, t)  z[i] ~ dweib(r, exp(d * x[i])) }
+        a ~ dnorm(0, 1)  t ~ dgamma(4, 2)  r ~ dgamma(4, 2)  d ~ dnorm(0, 4)""",
+        {"y": COUNTS, "x": X, "z": np.exp(0.3 * X)},
+        {units.PREDICTOR_BLOCK, units.SCALED_GAMMA, units.SLICE, units.SCALE, units.SHIFT},
+    ),
+    "chain": (
+        "for (i in 1:12) { y[i] ~ dnorm(k[i], 1) }  k[1] ~ dcat(p[1, ])  for (i in 2:12) { k[i] ~ dcat(p[k[i - 1], ]) }",
+        {"y": [*X, 1, 2, 3, 1], "p": [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.3, 0.3, 0.4]]},
+        {units.CHAIN},
+    ),
     "whole slice": ("y ~ dbin(0.4, n)  n ~ dpois(6)", {"y": 3}, {units.WHOLE_SLICE}),
     "finite": (
         OBSERVED % "dnorm(m[k[i]], 1)" + "for (i in 1:8) { k[i] ~ dcat(p[]) }  h ~ dbern(0.3)  s ~ dnorm(h, 1)",
@@ -76,6 +87,16 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any], set[int]]] = {
         {units.CONJUGATE_DIRICHLET, units.FINITE},
     ),
     "simplex slice": ("p[1:2] ~ ddirch(a[])  y ~ dbin(p[1] * p[1], 9)", {"a": [1.5, 2], "y": 4}, {units.SIMPLEX_SLICE}),
+    "longer simplex slice": (
+        "p[1:3] ~ ddirch(a[])  y ~ dbin(p[1] * p[2], 9)",
+        {"a": [1.5, 2, 1], "y": 2},
+        {units.SIMPLEX_SLICE},
+    ),
+    "gamma between narrow bounds": (
+        OBSERVED % "dexp(r)" + "r ~ dgamma(2, 1) T(2, 2.1)",
+        {"y": COUNTS + 0.1},
+        {units.SCALED_GAMMA},
+    ),
     "wishart": (
         """for (i in 1:8) { v[i, 1:2] ~ dmnorm(m[], T[,]) }  m[1:2] ~ dmnorm(o[], I2[,])  T[1:2, 1:2] ~ dwish(R[,], 3)
         S[1:2, 1:2] <- inverse(T[,])""",
@@ -126,16 +147,15 @@ def test_updates_are_correct(name: str) -> None:
     assert report.checks
 
 
-BREAKABLE = [name for name in PROGRAMS if name not in ("forward", "predictor block")]
+BREAKABLE = [name for name in PROGRAMS if name not in ("forward", "predictor block", "chain")]
 
 
 @pytest.mark.parametrize("name", BREAKABLE)
 def test_a_dependent_that_is_left_out_is_seen(name: str) -> None:
     model = model_of(name)
     rows = model.derived.unit.reshape(-1, units.UNIT_WIDTH)
-    plain = np.isin(
-        rows[:, units.UPDATE], [units.NORMAL_BLOCK, units.PREDICTOR_BLOCK, units.COMPUTE, units.FORWARD], invert=True
-    )
+    others = [units.NORMAL_BLOCK, units.PREDICTOR_BLOCK, units.COMPUTE, units.FORWARD, units.SHIFT]
+    plain = np.isin(rows[:, units.UPDATE], others, invert=True)
     rows[plain & (rows[:, units.END] > rows[:, units.MIDDLE]), units.END] -= 1
     blocks = rows[:, units.UPDATE] == units.NORMAL_BLOCK
     rows[blocks, units.EXTRA_D] -= 1  # the last group of factors

@@ -41,6 +41,31 @@ def test_draws_have_the_exact_joint_distribution() -> None:
     assert stats.chi2.sf(statistic, many.sum() - 1) > 1e-7
 
 
+def test_marginals_of_a_long_chain_are_those_of_forward_and_backward_sums() -> None:
+    """Of 60 states, with missing observations; the largest of 180 scores exceeds 6 by chance with probability 4e-7."""
+    text = TEXT.replace("2:4", "2:60").replace("1:4", "1:60")
+    rng = np.random.default_rng(2)
+    y = rng.choice(MEANS, 60) + rng.normal(size=60)
+    y[rng.random(60) < 0.3] = np.nan
+    model = read_bugs(text, {"first": FIRST, "moves": MOVES, "mean": MEANS, "y": y}, ["z"])
+    seen = np.where(np.isnan(y)[:, None], 1.0, stats.norm.pdf(y[:, None], MEANS))
+    forward, backward = np.zeros((60, 3)), np.ones((60, 3))
+    for t in range(60):
+        forward[t] = (forward[t - 1] @ MOVES if t else FIRST) * seen[t]
+        forward[t] /= forward[t].sum()
+    for t in range(58, -1, -1):
+        backward[t] = MOVES @ (seen[t + 1] * backward[t + 1])
+        backward[t] /= backward[t].sum()
+    exact = forward * backward
+    exact /= exact.sum(axis=1, keepdims=True)
+    draws = model.sample(sweeps=4000, rng=1, chains=2, progress=False).draws.reshape(-1, 60)
+    found = np.stack([(draws == k).mean(axis=0) for k in (1, 2, 3)], axis=1)
+    # unknown observations hold the states to them, so that draws are not independent
+    score = np.abs(found - exact) / np.sqrt(exact * (1.0 - exact) / len(draws))
+    assert score[~np.isnan(y)].max() < 8.0
+    assert score.max() < 12.0
+
+
 def test_unknowns_with_shared_dependents_are_drawn_one_by_one() -> None:
     text = """model {
         a ~ dbern(0.3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _CLOSE = 1e-8
 _DRAWS, _ALARM = 2000, 1e-10
 _LARGEST_Z = 6.5
+_MOST_JOINT = 1000  # joint values of discrete unknowns
 _LEAST = 900.0  # log-densities this far below the largest are not compared
 NAMES = {
     units.FORWARD: "forward draw",
@@ -37,6 +39,9 @@ NAMES = {
     units.NORMAL_BLOCK: "normal block",
     units.SIMPLEX_SLICE: "slice of probabilities",
     units.PREDICTOR_BLOCK: "block with proposals",
+    units.CHAIN: "chain",
+    units.SCALE: "move with a scale",
+    units.SHIFT: "move that keeps predictors",
 }
 
 
@@ -94,17 +99,19 @@ def _check_unit(bench: Bench, unit: int) -> Iterator[Outcome]:
         claimed, points, p_value = claim(bench, unit, before)
         joint = bench.along(bench.places(unit), points)
         yield _compare(subject, claimed(points), joint)
-        if p_value is not None:
-            p = p_value(bench.draws(unit, _DRAWS))
-            yield Outcome("draws", subject, p > _ALARM, f"p = {p:.2g} with {_DRAWS} draws")
+        # draws between narrow bounds depend on the value before
+        p, many = (p_value(bench.draws(unit, _DRAWS)), _DRAWS) if p_value else _invariance(bench, unit, kind)
+        yield Outcome("draws", subject, p > _ALARM, f"p = {p:.2g} with {many} draws")
         return
-    if kind == units.SIMPLEX_SLICE and before.size > 2:
-        return
-    if kind == units.PREDICTOR_BLOCK:
-        z = weighted_drift(bench, unit)
+    drifting = (units.PREDICTOR_BLOCK, units.SCALE, units.SHIFT)
+    if kind in drifting or (kind == units.SIMPLEX_SLICE and before.size > 2):
+        z = weighted_drift(bench, unit, kind == units.SIMPLEX_SLICE)
         yield Outcome("draws", subject, z < _LARGEST_Z, f"moments drift by {z:.1f} standard errors")
         return
-    p, many = _invariance(bench, unit, kind)
+    if kind == units.CHAIN:
+        p, many = _joint(bench, unit)
+    else:
+        p, many = _invariance(bench, unit, kind)
     yield Outcome("draws", subject, p > _ALARM, f"p = {p:.2g} with {many} draws")
 
 
@@ -163,6 +170,25 @@ def _invariance(bench: Bench, unit: int, kind: int) -> tuple[float, int]:
             return 0.0, _DRAWS
         return multinomial_p(np.bincount(seen, minlength=grid.size), weights / weights.sum()), _DRAWS
     return float(stats.kstest(ends, lambda at: np.interp(at, grid, np.append(0.0, cdf))).pvalue), _DRAWS
+
+
+def _joint(bench: Bench, unit: int) -> tuple[float, int]:
+    """Return a p-value for joint draws of discrete unknowns, of as many as can be enumerated; the others are data."""
+    row = bench.rows[unit]
+    low, high, places = int(row[units.EXTRA_A]), int(row[units.EXTRA_B]), bench.places(unit)
+    many = max(1, int(np.log(_MOST_JOINT) / np.log(high - low + 1)))
+    first = int(bench.rng.integers(0, max(1, places.size - many + 1)))
+    some = places[first : first + many]
+    points = np.array(list(itertools.product(range(low, high + 1), repeat=some.size)), float)
+    logs = bench.along(some, points)
+    weights = np.exp(logs - logs.max())
+    draws = bench.draws(unit, _DRAWS * (1 if some.size == places.size else 20))
+    others = np.ones(places.size, np.bool_)
+    others[first : first + many] = False
+    fixed = bench.values[places[others]]
+    draws = draws[(draws[:, others] == fixed).all(axis=1)][:, ~others]
+    seen = np.ravel_multi_index(tuple((draws - low).astype(int).T), (high - low + 1,) * some.size)
+    return multinomial_p(np.bincount(seen, minlength=len(points)), weights / weights.sum()), len(draws)
 
 
 def _is_discrete(bench: Bench, place: int) -> bool:

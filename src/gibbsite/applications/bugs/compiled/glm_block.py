@@ -45,6 +45,14 @@ _ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
 _EARLY, _LATE = 0.5, 0.05
 _TINY = 1e-12
 _DEGREES = 8.0  # of freedom of proposals
+#: Distributions of positive numbers whose rate may have a linear predictor.
+RATES = (dist.EXPONENTIAL, dist.WEIBULL, dist.GAMMA)
+
+
+@called
+def mean_column(code: Integer) -> Integer:
+    """Return the column of the parameter that may have a linear predictor."""
+    return SECOND if code == dist.WEIBULL or code == dist.GAMMA else FIRST
 
 
 @called
@@ -64,6 +72,8 @@ def score_and_weight(code: Integer, link: Integer, y: float, mean: float, size: 
     """Return the derivative of a log-likelihood in its linear predictor, and the expected information."""
     if code == dist.POISSON:
         return y - mean, mean
+    if code in RATES:  # of "size" events, of which the mean number is expected
+        return size - mean, size
     p = min(max(mean, _TINY), 1.0 - _TINY)
     if link == _ILOGIT:
         return y - size * p, size * p * (1.0 - p)
@@ -189,8 +199,14 @@ def _add_factors(static: Ints, chain: Ints, groups: Ints, at: Integer, gradient:
                 weight = r[second + j]
                 score = -weight * (r[value + j] - r[first + j])
             else:  # residuals decrease where the predictor increases, so that coefficients have the other sign
-                trials = r[second + j] if code == dist.BINOMIAL else 1.0
-                score, weight = score_and_weight(code, link, r[value + j], r[first + j], trials)
+                trials, mean = r[second + j] if code == dist.BINOMIAL else 1.0, r[first + j]
+                if code == dist.EXPONENTIAL:
+                    mean *= r[value + j]
+                elif code == dist.WEIBULL:
+                    mean = r[second + j] * r[value + j] ** r[first + j]
+                elif code == dist.GAMMA:
+                    trials, mean = r[first + j], r[second + j] * r[value + j]
+                score, weight = score_and_weight(code, link, r[value + j], mean, trials)
                 score = -score
             position = positions + f * pairs
             for s in range(size):

@@ -29,7 +29,8 @@ from gibbsite.applications.bugs.compiled.evaluator import (
     S_UNIT,
     run_rule,
 )
-from gibbsite.applications.bugs.compiled.glm_block import predictor_of, update_predictors
+from gibbsite.applications.bugs.compiled.glm_block import RATES, mean_column, predictor_of, update_predictors
+from gibbsite.applications.bugs.compiled.moves import update_scale, update_shift
 from gibbsite.applications.bugs.compiled.normal_block import update_block
 from gibbsite.applications.bugs.compiled.segments import scalar_density, segment_density
 from gibbsite.applications.bugs.compiled.updates import (
@@ -42,18 +43,7 @@ from gibbsite.applications.bugs.compiled.updates import (
     update_slice,
 )
 from gibbsite.applications.bugs.distributions import BERNOULLI
-from gibbsite.applications.bugs.tables import (
-    CODE,
-    FIRST,
-    FOURTH,
-    INSTANCES,
-    KIND,
-    LOGICAL,
-    MATRIX,
-    STOCHASTIC,
-    WIDTH,
-    Tables,
-)
+from gibbsite.applications.bugs.tables import CODE, FOURTH, INSTANCES, KIND, LOGICAL, MATRIX, STOCHASTIC, WIDTH, Tables
 from gibbsite.sampling.sweep import entries
 
 # What can be asked besides an update of a unit.
@@ -118,6 +108,10 @@ def run(static: Ints, chain: Ints, number: float, what: int) -> None:
         update_simplex(static, chain, what)
     elif kind == units.CONJUGATE_WISHART:
         update_wishart(static, chain, what)
+    elif kind == units.SCALE:
+        update_scale(static, chain, what)
+    elif kind == units.SHIFT:
+        update_shift(static, chain, what)
     else:
         recompute(static, chain, what)
         deviance = row[units.UNIT_WIDTH * what + units.EXTRA_A]
@@ -208,7 +202,7 @@ def _means(static: Ints, chain: Ints, unit: Integer, kept: Integer, step: float)
         rule, listed = segment[4 * s], bool(segment[4 * s + 1])
         first, count = segment[4 * s + 2], segment[4 * s + 3]
         scalar, width = rules[16 * rule + KIND] == STOCHASTIC, rules[16 * rule + WIDTH]
-        mean = rules[16 * rule + FIRST]
+        mean = rules[16 * rule + mean_column(rules[16 * rule + CODE])]
         for begin in range(first, first + count, LANES):
             m = min(LANES, first + count - begin)
             run_rule(static, chain, rule, listed, begin, m)
@@ -216,7 +210,7 @@ def _means(static: Ints, chain: Ints, unit: Integer, kept: Integer, step: float)
                 for e in range(width):
                     if scalar:
                         found = r[mean * LANES + j]
-                        if rules[16 * rule + CODE] >= BERNOULLI:
+                        if rules[16 * rule + CODE] >= BERNOULLI or rules[16 * rule + CODE] in RATES:
                             found = predictor_of(rules[16 * rule + FOURTH], found)
                     else:
                         place = np.int64(r[slices[4 * mean] * LANES + j])

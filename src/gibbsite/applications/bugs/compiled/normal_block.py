@@ -57,7 +57,7 @@ def update_block(static: Ints, chain: Ints, unit: Integer) -> None:
         work[k] = 0.0
     first = row[at + units.EXTRA_C]
     for group in range(row[at + units.EXTRA_D]):
-        _add_group(static, chain, groups, first + units.GROUP_WIDTH * group, gradient)
+        add_group(static, chain, groups, first + units.GROUP_WIDTH * group, gradient)
     if not factorise(lists, work, structure, size, entries):
         fail(chain, unit)
         return
@@ -78,7 +78,7 @@ def update_block(static: Ints, chain: Ints, unit: Integer) -> None:
 
 
 @called
-def _add_group(static: Ints, chain: Ints, groups: Ints, at: Integer, gradient: Integer) -> None:
+def add_group(static: Ints, chain: Ints, groups: Ints, at: Integer, gradient: Integer) -> None:
     """Add the factors of a group to the precision and the gradient."""
     rules = array_in(static, S_RULE, np.int64)
     lists = array_in(static, S_LIST, np.int32)

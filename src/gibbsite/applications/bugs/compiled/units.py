@@ -39,7 +39,9 @@ UNIT_WIDTH = 16
     COMPUTE,
     PREDICTOR_BLOCK,
     CHAIN,
-) = range(14)
+    SCALE,
+    SHIFT,
+) = range(16)
 
 # Columns of the table of groups of factors of a block of normal variables.
 (GROUP_RULE, GROUP_LISTED, GROUP_FIRST, GROUP_COUNT, GROUP_SIZE, GROUP_MEMBERS, GROUP_COEFFICIENTS, GROUP_POSITIONS) = (
