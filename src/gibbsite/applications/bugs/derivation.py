@@ -145,7 +145,7 @@ def derive(network: Network, site: Ints, measure: Any) -> Derived:
     places += [shift.places for shift in shifts] + [scale.places for scale in scales]
     rules += [-1] * (len(shifts) + len(scales))
     kinds += [(units.SHIFT, None)] * len(shifts) + [(units.SCALE, None)] * len(scales)
-    moves: list[Shift | _Scale] = [*shifts, *scales]
+    moves: list[Shift | Scale] = [*shifts, *scales]
     return _tabulate(network, tables, site, choices, blocks, chains, moves, places, rules, kinds)
 
 
