@@ -282,8 +282,8 @@ def unknowns_of(network: Network, choice: Choice) -> Ints:
 class Scale:
     """A move of unknowns away from their means, or from 0, or towards them, by powers of a common factor.
 
-    ``rule`` and ``instances`` are those of all unknowns but the first, for their means, or -1. The move is made every
-    so many sweeps, on average.
+    ``rule`` and ``instances`` are those of all unknowns but the first, for their means, or -1. On average, the move is
+    made in one of ``every`` sweeps.
     """
 
     places: Ints
