@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gibbsite.applications.bugs import read_bugs
@@ -71,4 +72,17 @@ def test_a_mode_far_from_the_initial_values_is_found() -> None:
     """The conditional of mu has modes at 5 and -5, a thousand standard deviations apart."""
     text = "model { y ~ dnorm(m, 100)  m <- mu * mu  mu ~ dnorm(0, 0.01) }"
     result = read_bugs(text, {"y": 25.0}).sample(inits={"mu": 5.0}, sweeps=2000, rng=1, progress=False)
+    assert not result.diagnostics.converged
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::gibbsite.errors.ConvergenceWarning")
+@pytest.mark.parametrize("seed", [11, 16])
+def test_switched_labels_of_many_data_are_found(seed: int) -> None:
+    """A state for each datum: few other chains can be followed, and only those that start at random change the labels."""
+    rng = np.random.default_rng(6)
+    y = np.concatenate([rng.normal(8.0 * k, 1.0, 150) for k in range(2)])
+    text = "for (i in 1:300) { z[i] ~ dcat(p[])  y[i] ~ dnorm(mu[z[i]], 1) }  for (k in 1:2) { mu[k] ~ dnorm(5, 0.01) }"
+    model = read_bugs(f"model {{ {text} }}", {"y": y.tolist(), "p": [0.5, 0.5]}, ["mu"])
+    result = model.sample(inits={"mu": [0.0, 8.0]}, sweeps=800, rng=seed, progress=False)
     assert not result.diagnostics.converged

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 MOST_SITES = 4096
 # Chains; the larger number where their first sweeps are a small part of all that may be made, the smaller one where
 # each of more chains could be looked at once or twice only, which does not tell whether it is approaching.
-CHAINS, _MANY, _FEW = 32, 160, 8
+CHAINS, _MANY, _FEW = 32, 160, 16
 _SHARE = 0.1  # of the sweeps of a run, for these chains
 # Sweeps that are made in any case; the larger number where functions are compiled, up to a number of updates.
 _SWEEPS, _CHEAP = (16, 256), 1 << 18
 _FIRST = 16
 _RADII = (3.0, 10.0, 30.0, 100.0, 300.0)
-_NEARBY = 4  # one of this number of chains starts as any run would
+_NEARBY = 4  # one of this number of chains starts as any run would; one of two, where there are few
 _LEAST = 3.0  # standard deviations from the run that are near in any case
 _NEARER = 0.8  # of its distance: how much nearer a chain must have come to be approaching
 _LIGHT = -7.0  # logarithm of a weight, compared with that of the run, that is next to nothing
@@ -196,10 +196,11 @@ class _Settlers:
         run = self.picture.reshape(-1, graph.n_sites)
         rng = np.random.default_rng(np.random.SeedSequence(setup.plan.entropy, spawn_key=(0, 4)))
         found: list[Floats] = []
+        nearby = _NEARBY if many >= CHAINS else 2
         for number in range(4 * many):
-            x = run[rng.integers(len(run))].copy() if given or (possible and number % _NEARBY) else self._draw(rng, run)
-            if given or number % _NEARBY:
-                turn, radius = divmod(number - number // _NEARBY, len(_RADII))
+            x = run[rng.integers(len(run))].copy() if given or (possible and number % nearby) else self._draw(rng, run)
+            if given or number % nearby:
+                turn, radius = divmod(number - number // nearby, len(_RADII))
                 far = run.mean(axis=0) + _RADII[radius] * self.deviations * _direction(turn, x.size, rng)
                 far = np.where(far < low, 2.0 * np.where(np.isfinite(low), low, 0.0) - far, far)
                 far = np.where(far > high, 2.0 * np.where(np.isfinite(high), high, 0.0) - far, far)
