@@ -8,6 +8,8 @@ import numpy as np
 
 from gibbsite.models.factor import FactorGroup, TableFactors
 from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.networks.causes import make_factors
+from gibbsite.models.networks.noisy import Causes
 from gibbsite.models.weighted import AgreementFactors
 from gibbsite.models.zoo import distance_potts, ising, ising_grid, potts
 
@@ -44,6 +46,17 @@ def tiny_models() -> dict[str, FactorGraph]:
         AgreementFactors([[0, 1], [1, 0], [1, 2]], [0.4, 0.3, -400.0]),
         TableFactors([[0], [2], [3]], [[0.0, 0.5, -np.inf], [0.1, 0.0, 0.3], [-np.inf, 0.0, 0.2]]),
     ]
+    effects = (
+        np.array([[1.0, 0.0, 0.0], [0.3, 0.5, 0.2]]),
+        np.array([[0.6, 0.2, 0.2], [0.1, 0.9, 0.0], [1.0, 0.0, 0.0]]),
+    )
+    noisy = [
+        make_factors([0, 1, 2], Causes("max", effects, np.array([0.8, 0.2, 0.0]))),
+        make_factors([2, 0, 3], Causes("logistic", (np.array([0.0, 1.0, -2.0]), np.array([0.5, 0.0])), np.array(0.3))),
+        make_factors([3, 4], Causes("max", (np.array([[0.5, 0.5], [0.0, 1.0]]),), np.array([0.1, 0.9]), True)),
+    ]
+    sites = {"a": 2, "b": 3, "y": 3, "z": 2, "v": 2}
+    causes = FactorGraph(sites, [("a", [0.6, 0.4]), ("b", [1, 2, 1])], groups=noisy)
     return {
         "glass": ising(glass, rng.normal(size=4)),
         "grid": grid,
@@ -53,5 +66,6 @@ def tiny_models() -> dict[str, FactorGraph]:
         "distance": distance_potts([[0.0, 0.0], [1.0, 0.2], [0.4, 0.9], [4.0, 4.0]], 2, 0.5, 0.8, [0.0, 0.3]),
         "agreements": FactorGraph(4, groups=agreements, states=3),
         "mixed": mixed,
+        "causes": causes,
         "tables": tables,
     }

@@ -21,6 +21,7 @@ from gibbsite._numba.jit import clock
 from gibbsite.errors import ConvergenceWarning, GibbsiteError
 from gibbsite.inference.methods import is_weighted
 from gibbsite.inference.solving import Question, solve
+from gibbsite.models.networks.expansion import has_causes
 from gibbsite.results.verdict.criteria import STANDARD_ERRORS
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def plan_attempts(model: FactorGraph, task: str = "MAR") -> tuple[Attempt, ...]:
     ['gibbs', 'mini-bucket', 'tempered']
     """
     last = Attempt("tempered", 1.0, "several modes are possible")
-    if model.n_sites > _MOST_SITES:
+    if model.n_sites > _MOST_SITES or has_causes(model):
         return (last if task == "PR" else Attempt("gibbs", 1.0, "large"),)
     if task == "PR":
         return Attempt("mini-bucket", 0.5, "bounds come with it"), last

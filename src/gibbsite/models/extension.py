@@ -10,6 +10,7 @@ import numpy as np
 from gibbsite.models.domain import Label, Scope
 from gibbsite.models.factor import FactorGroup, TableFactors
 from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.networks.causes import CauseFactors
 
 
 def extend_model(
@@ -33,7 +34,9 @@ def extend_model(
     domains = {name: model.labels(k) for k, name in enumerate(model.sites)}
     groups: list[FactorGroup] = []
     for group in model.groups:
-        if isinstance(group, TableFactors):
+        if isinstance(group, CauseFactors):
+            groups.append(group)
+        elif isinstance(group, TableFactors):
             groups.append(TableFactors(group.scopes, group.weights, group.directed))
         elif group.size:
             groups.append(TableFactors(group.scopes, group.log_tables(model.cards)))

@@ -49,15 +49,15 @@ class TableGraph(NamedTuple):
 
 
 @register(name="table", rank=5)
-def build_table(model: FactorGraph) -> tuple[TableGraph, float]:
-    """Build the graph of any discrete model."""
+def build_table(model: FactorGraph, without: type | None = None) -> tuple[TableGraph, float]:
+    """Build the graph of any discrete model; groups of a class that another kind holds can be left out."""
     cells, tables = Cells.collect(model), Tables()
     starts: list[Ints] = []
     members: list[Ints32] = []
     strides: list[Ints] = []
     widths: list[Ints] = []
     for group in groups_of(model):
-        if group.arity >= 2:
+        if group.arity >= 2 and not (without is not None and isinstance(group, without)):
             shifted = tables.add(group, model.cards)
             starts.append(tables.keep(shifted, group.size))
             members.append(group.scopes.ravel())

@@ -65,6 +65,11 @@ def check_support(model: FactorGraph, graph: Graph, codes: Codes, advice: str) -
     """Refuse states of probability zero; the message names a site or factor and ends with the advice."""
     if not has_zeros(graph):
         return
+    if graph.kind == "causes":
+        for x in codes:
+            if model.log_potential(x.astype(np.int64)) == -math.inf:
+                raise SupportError(f"The start has probability zero; {advice}.")
+        return
     arrays: Any = graph.arrays
     c = find_constraints(graph)
     for chain, x in enumerate(codes):

@@ -18,9 +18,10 @@ import numpy as np
 from gibbsite._common.arrays import Array, Bools, Codes, Ints, Positions
 from gibbsite._numba.jit import called, compiled_loop, interpreted
 from gibbsite.errors import SupportError
-from gibbsite.graphs.graph import Graph, as_tables
+from gibbsite.graphs.graph import Graph, as_tables, compile_graph
 from gibbsite.graphs.rows import row_lengths, row_starts
 from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.networks.expansion import expand
 
 Whole: TypeAlias = int | np.int64  # an integer in compiled code
 
@@ -91,11 +92,18 @@ def has_zeros(graph: Graph) -> bool:
     if kept is None:
         found = False
         if not (graph.binary or graph.on_disk):  # neither can hold infinite numbers
-            arrays = _known(graph).arrays
+            arrays = graph.arrays.tables if graph.kind == "causes" else _known(graph).arrays
             logs = [arrays.log_unary, getattr(arrays, "log_value", np.zeros(0))]  # agreements have no zeros
             found = any(bool(part.size) and bool(np.isneginf(part.min())) for part in logs)
+        if graph.kind == "causes":
+            found = found or any(getattr(group, "has_zeros", False) for group in graph.require_model().groups)
         kept = graph.cache.put(_Zeros(found))
     return kept.found
+
+
+def with_hidden_sites(graph: Graph) -> Graph:
+    """Return the graph in which the noisy nodes of another one are tables; its further sites, the last, are hidden."""
+    return compile_graph(expand(graph.require_model()), "table")
 
 
 def _known(graph: Graph) -> Graph:
@@ -107,6 +115,9 @@ def alive_states(graph: Graph, model: FactorGraph | None = None) -> Bools:
     """Return which states survive propagation, by site and state; the model is used in messages."""
     if not has_zeros(graph):
         return np.ones(int(graph.cards.sum(dtype=np.int64)), np.bool_)
+    if graph.kind == "causes":
+        wide = with_hidden_sites(graph)
+        return find_support(wide, wide.model).board.alive[: graph.n_cells].copy()
     return find_support(graph, model).board.alive.copy()
 
 

@@ -28,6 +28,7 @@ from gibbsite.graphs.support.possible import (
     has_zeros,
     scope_text,
     tighten,
+    with_hidden_sites,
 )
 from gibbsite.models.factorgraph import FactorGraph
 
@@ -58,6 +59,9 @@ def find_start(model: FactorGraph, graph: Graph, rng: np.random.Generator, tries
     """Return a random state of positive probability, after at most ``tries`` rounds of repair and search."""
     if not has_zeros(graph):
         return _uniform_codes(graph, rng)
+    if graph.kind == "causes":
+        wide = with_hidden_sites(graph)
+        return find_start(wide.require_model(), wide, rng, tries)[: graph.n_sites]
     support = find_support(graph, model)
     x, proved, culprits = _solve(support, support.board, graph, rng, tries)
     if x is not None:
@@ -83,6 +87,10 @@ def find_state_with(
         x = _uniform_codes(graph, rng)
         x[site] = code
         return x, False
+    if graph.kind == "causes":
+        wide = with_hidden_sites(graph)
+        found, proved = find_state_with(wide.require_model(), wide, site, code, rng)
+        return None if found is None else found[: graph.n_sites], proved
     try:
         support = find_support(graph, model)
     except SupportError:
@@ -161,6 +169,9 @@ def start_states(model: Any, graph: Graph, chains: int, start: Any = None, entro
 
         return start_values(model, graph, [_chain_rng(entropy, c) for c in range(chains)], start)
     if start is None or (isinstance(start, str) and start == "auto"):
+        if graph.kind == "causes" and has_zeros(graph):
+            wide = with_hidden_sites(graph)
+            return [x[: graph.n_sites] for x in start_states(wide.model, wide, chains, entropy=entropy)]
         states: list[Codes] = []
         support = find_support(graph, model) if has_zeros(graph) else None
         for chain in range(chains):

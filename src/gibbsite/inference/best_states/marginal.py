@@ -20,6 +20,7 @@ from gibbsite.errors import ArgumentError, SupportError, TooLargeError
 from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.models import FactorGraph
+from gibbsite.models.networks.expansion import expand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +47,7 @@ def sum_out(model: FactorGraph, keep: Sequence[str]) -> FactorGraph:
 
     Raises :class:`TooLargeError` if a table would have more than :data:`MOST_ENTRIES` entries.
     """
+    model = expand(model)
     graph = compile_graph(model, "table")
     cards = [int(size) for size in graph.cards]
     kept = {model.index(site) for site in keep}

@@ -23,6 +23,7 @@ from gibbsite.inference.exact.states import Slate, choose_best, make_slate
 from gibbsite.inference.exact.sweep import SweepWorkspace
 from gibbsite.inference.exact.tree import CliqueTree
 from gibbsite.models import FactorGraph
+from gibbsite.models.networks.expansion import expand, tabulate
 
 _NEGLIGIBLE = 1e-20  # relative error of plain arithmetic above which a case is solved in logarithms
 _TOGETHER = 250  # cases of a thread between two looks at the others
@@ -62,8 +63,8 @@ class CaseTree:
     """
 
     def __init__(self, model: FactorGraph, limits: Limits | None = None, threads: int = 1) -> None:
-        self.model, self.threads = model, threads
-        self._plan = make_plan(outline(model), Limits() if limits is None else limits)
+        self._given, self.model, self.threads = model, expand(model), threads
+        self._plan = make_plan(outline(self.model), Limits() if limits is None else limits)
         self._place = _find_places(self._plan)
         self._memories: dict[type, list[tuple[ThreadMemory, Floats, float, bool]]] = {}
 
@@ -74,7 +75,8 @@ class CaseTree:
         is minus infinity, and its marginals are NaN. Without ``marginals`` these are an empty array.
         """
         reduction, problem = self._plan.reduction, self._plan.reduction.problem
-        free, possible = self._split(codes)
+        hidden = self.model.n_sites - codes.shape[1]
+        free, possible = self._split(np.pad(codes, ((0, 0), (0, hidden)), constant_values=-1) if hidden else codes)
         found = np.zeros((len(codes), problem.code.size if marginals else 0))
         log_sums = np.full(len(codes), -np.inf)
         rows = np.flatnonzero(possible)
@@ -96,13 +98,15 @@ class CaseTree:
         open_site[problem.origin] = True
         cells[:, np.repeat(open_site, self.model.cards) & reduction.alive] = found
         cells[np.isneginf(log_sums)] = np.nan
-        return log_sums, cells
+        return log_sums, cells[:, : int(self._given.cards.sum())]
 
     def maximise(self, codes: Ints) -> tuple[Ints, Floats]:
         """Return a most probable state of all sites for each case, as codes, and its log-potential.
 
         States of impossible cases are -1 throughout, with log-potential minus infinity.
         """
+        if self._given is not self.model:  # the most probable state of hidden sites, too, would be another one
+            return CaseTree(tabulate(self._given), threads=self.threads).maximise(codes)
         reduction, problem = self._plan.reduction, self._plan.reduction.problem
         free, possible = self._split(codes)
         best = np.zeros(free.shape, np.int64)

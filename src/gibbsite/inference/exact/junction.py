@@ -24,6 +24,7 @@ from gibbsite.inference.exact.result import ExactResult
 from gibbsite.inference.exact.states import make_slate, rank_states, trace_draws
 from gibbsite.models import FactorGraph
 from gibbsite.models.extension import extend_model, fresh_name
+from gibbsite.models.networks.expansion import expand, has_causes, tabulate
 from gibbsite.results.table import SiteTable
 
 TASKS = ("MAR", "MAP", "PR")
@@ -58,10 +59,11 @@ class Elimination(ExactResult):
         """Exact probabilities of the states of all sites, observed ones included."""
         reduction = self.outline.reduction
         cells = reduction.alive.astype(np.float64)  # correct for determined sites
-        free = np.zeros(self.model.n_sites, np.bool_)
+        cards = expand(self.model).cards
+        free = np.zeros(cards.size, np.bool_)
         free[reduction.problem.origin] = True
-        cells[np.repeat(free, self.model.cards) & reduction.alive] = self._calibrated[1]
-        return self._site_table(cells, False, 1.0)
+        cells[np.repeat(free, cards) & reduction.alive] = self._calibrated[1]
+        return self._site_table(cells[: int(self.model.cards.sum())], False, 1.0)
 
     @cached_property
     def assignment_codes(self) -> Ints:
@@ -78,7 +80,7 @@ class Elimination(ExactResult):
         return np.array(list(cells.values())).reshape(shape)
 
     def _solve(self, model: FactorGraph) -> Elimination:
-        return Elimination(model, outline(model), self.limits)
+        return Elimination(model, outline(expand(model)), self.limits)
 
     def rank(self, many: int) -> Ints:
         """Return the most probable states of the free sites in order, as codes; fewer if fewer states are possible."""
@@ -86,6 +88,8 @@ class Elimination(ExactResult):
 
     def _rank(self, many: int, most_own: float) -> Ints:
         """Pass maxima towards the roots of a clique tree, and read off the best states."""
+        if has_causes(self.model):  # the most probable state of hidden sites, too, would be another one
+            return self._solve(tabulate(self.model))._rank(many, most_own)
         with self._interpreted(many):
             plan, ring = make_plan(self.outline, self.limits, most_own=most_own), Max()
             loaded = plan.load(ring)
@@ -145,7 +149,7 @@ class Elimination(ExactResult):
         problem = reduction.problem
         codes = np.repeat(reduction.codes[None], len(found), axis=0)
         codes[:, problem.origin] = problem.code[problem.code_start[:-1] + found]
-        return codes
+        return codes[:, : self.model.n_sites]
 
 
 def add_configuration(model: FactorGraph, sites: Sequence[int]) -> FactorGraph:
@@ -234,7 +238,7 @@ def solve_exact(
     if task not in TASKS:
         raise ArgumentError(unknown("Task", task, TASKS))
     most = min(MOST_BYTES, usable_memory()) if limit_bytes is None else limit_bytes
-    result = Elimination(model, outline(model, rng), Limits(float(most), float(limit_entries), seconds))
+    result = Elimination(model, outline(expand(model), rng), Limits(float(most), float(limit_entries), seconds))
     _ = result.marginals if task == "MAR" else result.log_z if task == "PR" else result.assignment_codes
     return result
 
@@ -260,4 +264,4 @@ def predict_exact(model: FactorGraph, rng: int | None = None) -> ExactCost:
     >>> predict_exact(gs.ising_grid((100,))).largest
     4.0
     """
-    return outline(model, rng).cost()
+    return outline(expand(model), rng).cost()

@@ -80,6 +80,17 @@ class CauseFactors(WeightedGroup):
         """Entries of the table."""
         return math.prod(map(len, self.effects)) * (self.levels if self.directed else 1)
 
+    @property
+    def has_zeros(self) -> bool:
+        """Whether some state of the node is impossible in some states of its parents."""
+        if self.kind == "logistic":
+            return False
+        rows = [self.leak[None], *self.effects]
+        levels = range(self.levels) if self.seen < 0 else [self.seen]
+        if any(bool(np.isneginf(row[:, level]).any()) for row in rows for level in levels):
+            return True
+        return any(level and all((row[:, level] == row[:, level - 1]).any() for row in rows) for level in levels)
+
     def log_tables(self, cards: Ints32) -> Floats:
         """Return the table, shape (1, K1, ..., Kr); refuse one that is too large."""
         if self.n_entries > _MOST_ENTRIES or self.arity > 30:
@@ -149,7 +160,7 @@ class CauseFactors(WeightedGroup):
                 for site, each in zip(self.scopes[0].tolist(), self.effects, strict=True)
             ]
             return parts, float(self.leak[0])
-        if self.n_entries > MOST_TABLE:
+        if self.effects and self.n_entries > MOST_TABLE:
             return [self], 0.0
         logs = self.log_tables(np.zeros(0, np.int32))
         if not self.arity:

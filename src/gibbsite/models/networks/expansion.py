@@ -50,6 +50,18 @@ def expand(model: FactorGraph) -> FactorGraph:
     return kept[0]
 
 
+def tabulate(model: FactorGraph) -> FactorGraph:
+    """Return a model in which noisy nodes are whole tables; refuse those that are too large."""
+    groups = [
+        TableFactors(group.scopes, group.log_tables(model.cards), group.directed)
+        if isinstance(group, CauseFactors)
+        else group
+        for group in model.groups
+    ]
+    whole = tuple(merge_tables(groups))
+    return _restore(model.domains, whole, model.log_offset, model.evidence, model.evidence_labels)
+
+
 def _expand(model: FactorGraph) -> FactorGraph:
     groups: list[FactorGroup] = []
     hidden: list[int] = []  # numbers of states

@@ -17,7 +17,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats, Positions
 from gibbsite._numba.jit import clock
 from gibbsite.errors import SupportError
-from gibbsite.graphs.support.possible import find_support, has_zeros
+from gibbsite.graphs.support.possible import alive_states, has_zeros
 from gibbsite.graphs.support.start import find_start, find_state_with
 from gibbsite.kernels.base import Kernel, connects, sites_of
 from gibbsite.kernels.protocols import Finite, Independent, Replicated
@@ -400,7 +400,7 @@ def _unreached(
     """Name the states that were never possible, but are not proved impossible nor seen to be in reach."""
     graph, model = recording.setup.graph, recording.setup.model
     never = totals[:, : graph.n_cells].max(axis=0) <= 0.0
-    suspects = np.flatnonzero(never & find_support(graph, model).board.alive)
+    suspects = np.flatnonzero(never & alive_states(graph, model))
     sites = np.searchsorted(graph.offset, suspects, side="right") - 1
     kernel, here = recording.setup.kernel, recording.states[0]
     unreached: list[Unreached] = []

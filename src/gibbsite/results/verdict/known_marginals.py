@@ -51,7 +51,7 @@ class Parts(NamedTuple):
 def solve_parts(setup: Setup) -> Parts | None:
     """Solve the small components of a discrete model; None if it cannot be read, or is very large."""
     graph, model = setup.graph, setup.model
-    if not graph.discrete or graph.on_disk or not isinstance(model, FactorGraph):
+    if not graph.discrete or graph.on_disk or graph.kind == "causes" or not isinstance(model, FactorGraph):
         return None
     if setup.record.n_marginal != graph.n_cells or not 0 < graph.n_sites <= _READ:
         return None
@@ -126,6 +126,7 @@ def is_tiny(setup: Setup) -> bool:
     """Tell whether a model is solved before chains are started elsewhere."""
     return (
         setup.graph.discrete
+        and setup.graph.kind != "causes"
         and isinstance(setup.model, FactorGraph)
         and 0 < setup.graph.n_sites <= min(TINY, MOST_SITES)
     )
