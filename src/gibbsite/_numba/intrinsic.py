@@ -1,4 +1,4 @@
-"""Intrinsics that Numba lacks: bits as floats, atomic addition, and barriers for threads.
+"""Intrinsics that Numba lacks: bits as floats, numbers of bits, atomic addition, and barriers for threads.
 
 Each intrinsic is also a Python function with the same result, so that everything runs without the compiler, too.
 """
@@ -52,6 +52,17 @@ def bits_of_double(number: Any) -> Any:
     '0x3ff0000000000000'
     """
     return np.float64(number).view(np.uint64)
+
+
+def count_bits(word: Any) -> Any:
+    """Return the number of bits of an unsigned 64-bit integer that are one.
+
+    Examples
+    --------
+    >>> count_bits(np.uint64(13))
+    3
+    """
+    return int(word).bit_count()
 
 
 def add_atomically(counter: Ints, amount: Any) -> Any:
@@ -109,6 +120,13 @@ if not DISABLED:
         return types.uint64(types.float64), build
 
     @intrinsic
+    def _population(typing: Any, word: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.ctpop(arguments[0])
+
+        return types.int64(types.uint64), build
+
+    @intrinsic
     def _fetch_and_add(typing: Any, counter: Any, amount: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -142,6 +160,7 @@ if not DISABLED:
     intrinsic_for(float_from_bits)(lambda word: lambda word: _reinterpret(word))
     intrinsic_for(double_from_bits)(lambda word: lambda word: _double(word))
     intrinsic_for(bits_of_double)(lambda number: lambda number: _word(number))
+    intrinsic_for(count_bits)(lambda word: lambda word: _population(word))
     intrinsic_for(add_atomically)(lambda counter, amount: lambda counter, amount: _fetch_and_add(counter, amount))
     intrinsic_for(fetch)(lambda array, index: lambda array, index: _prefetch(array, np.uintp(index)))
     intrinsic_for(give_way)(lambda: lambda: _yield())

@@ -12,8 +12,10 @@ from gibbsite.learn.crf import ChainCRF
 from gibbsite.learn.fit import Fit
 from gibbsite.learn.fitting import fit_ising, fit_pairwise
 from gibbsite.learn.networks.cases import Cases, read_cases
+from gibbsite.learn.networks.equivalence import structural_distance
 from gibbsite.learn.networks.fitted import AveragedAnswer, TableFit
 from gibbsite.learn.networks.fitting import fit_tables
+from gibbsite.learn.networks.structures import StructureFit, learn_structure, score_structure
 from gibbsite.learn.screening import screen_pairs
 
 __all__ = [
@@ -23,10 +25,14 @@ __all__ = [
     "ChainCRF",
     "Fit",
     "Settings",
+    "StructureFit",
     "TableFit",
     "fit_ising",
     "fit_pairwise",
     "fit_tables",
+    "learn_structure",
     "read_cases",
+    "score_structure",
     "screen_pairs",
+    "structural_distance",
 ]

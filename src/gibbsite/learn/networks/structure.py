@@ -60,7 +60,7 @@ def _of_edges(structure: Any) -> Parents:
     for parent, child in read_edges("structure", structure):
         parents.setdefault(parent, ())
         parents[child] = (*parents.get(child, ()), parent)
-    if not parents:
+    if not parents and isinstance(structure, str):
         raise ArgumentError(
             f"{argument('structure')} must be a network, a mapping of sites to parents, or a list of edges "
             f"(parent, child), got {structure!r}."
