@@ -2,7 +2,7 @@
 A mixture of normal distributions in BUGS language
 ==================================================
 
-Numbers come from two groups, and it is not known which comes from where. Membership is an unknown of each number, and the
+Numbers come from two groups, and it is not known which comes from where. Membership is an unknown of each number. The
 second mean is the first one plus a positive gap, so that the groups cannot exchange their names.
 """
 

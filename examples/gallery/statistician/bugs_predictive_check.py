@@ -48,10 +48,6 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     ax.bar(values, np.bincount(y, minlength=values.size)[: values.size], color="0.8", label="data")
     ax.vlines(values, low, high, color="tab:blue", label="predictions, central 95 %")
     ax.plot(values, counts.mean(axis=0), "o", ms=4, color="tab:blue")
-    ax.set(
-        xlabel="count",
-        xticks=range(0, 20, 5),
-        title=title,
-    )
+    ax.set(xlabel="count", xticks=range(0, 20, 5), title=title)
 axes[0].set_ylabel("how often")
 axes[0].legend(frameon=False)

@@ -34,6 +34,8 @@ from gibbsite.models.base import Model
 from gibbsite.models.domain import Interval, make_domains
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from gibbsite.applications.bugs.explain import Conditional
     from gibbsite.applications.bugs.simulation.predictions import Arrays, InformationCriterion, Prior
     from gibbsite.results.result import Result
@@ -359,6 +361,23 @@ class BugsModel(Model):
         from gibbsite.applications.bugs.simulation.predictions import information_criterion
 
         return information_criterion(self, result)
+
+    def plot(self, *, ax: Axes | None = None, path: str | os.PathLike[str] | None = None) -> Axes:
+        """Draw the model as a graph with plates; see :func:`gibbsite.plot_model`.
+
+        Circles are unknown variables, grey ones observed, dashed ones computed; boxes are data without a distribution.
+        A plate stands around what a loop repeats.
+
+        Examples
+        --------
+        >>> text = "model { for (i in 1:3) { x[i] ~ dpois(rate) }  rate ~ dgamma(0.1, 0.1) }"
+        >>> axes = read_bugs(text, {"x": [3, 1, 4]}).plot()
+        >>> [each.get_text() for each in axes.texts]
+        ['i in 1:3', 'rate', 'x']
+        """
+        from gibbsite.applications.bugs.simulation.plates import draw_plates
+
+        return draw_plates(self, ax, None if path is None else Path(path))
 
     def arviz_groups(self, result: Result) -> dict[str, Arrays]:
         """Return the observations and their log-likelihoods, if the draws tell them and they fit in memory."""

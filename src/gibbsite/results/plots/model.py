@@ -53,7 +53,8 @@ def plot_model(
 
     Sites are circles. A table of a Bayesian network is drawn as arrows from the causes to the effect, a factor of two
     sites as a line (blue where equal states are favoured, orange where they are not, if that is known), and a
-    factor of three or more sites as a square. Lattices of more than 900 sites are drawn as an image.
+    factor of three or more sites as a square. Lattices of more than 900 sites are drawn as an image. Models in
+    BUGS language are drawn with a plate around what a loop repeats.
 
     Parameters
     ----------
@@ -93,6 +94,10 @@ def plot_model(
     >>> [text.get_text() for text in axes.texts][:2]
     ['asia', 'tub']
     """
+    draw = getattr(model, "plot", None)
+    if draw is not None and (sites, color, blocks, names) == (None,) * 4:
+        own: Axes = draw(ax=ax, path=path)
+        return own
     if color is not None and blocks is not None:
         raise ArgumentError("Give color= or blocks=, not both.")
     shape = None if sites is not None else _lattice_shape(model)
