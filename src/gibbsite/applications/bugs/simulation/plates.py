@@ -221,11 +221,8 @@ def draw_plates(model: BugsModel, ax: Axes | None = None, path: str | Path | Non
 
     look: dict[str, Any]
     for title, x, y, width, height in box.plates:
-        style = patches.BoxStyle("Round", pad=0, rounding_size=0.1)
-        shape = patches.FancyBboxPatch(
-            (x, y), width, height, boxstyle=style, fill=False, edgecolor=FAINT, lw=1, zorder=0
-        )
-        axes.add_patch(shape)
+        look = {"boxstyle": "Round,pad=0,rounding_size=0.1", "fill": False, "edgecolor": FAINT, "zorder": 0}
+        axes.add_patch(patches.FancyBboxPatch((x, y), width, height, **look))
         axes.text(x + width - 0.08, y + 0.07, title, ha="right", va="bottom", fontsize=7.5, color="#6d7680")
     shapes: dict[str, Any] = {}
     for name, (x, y) in box.nodes.items():
@@ -248,10 +245,8 @@ def draw_plates(model: BugsModel, ax: Axes | None = None, path: str | Path | Non
                 ends = {"posA": box.nodes[parent], "posB": box.nodes[name], "shrinkA": 0, "shrinkB": 0}
                 ends |= {"patchA": shapes[parent], "patchB": shapes[name]}
                 ends["connectionstyle"] = f"arc3,rad={_bend(box, parent, name)}"
-            arrow = patches.FancyArrowPatch(
-                arrowstyle="-|>", mutation_scale=9, color="#6d7680", lw=0.9, zorder=1, **ends
-            )
-            axes.add_patch(arrow)
+            look = {"arrowstyle": "-|>", "mutation_scale": 9, "color": "#6d7680", "lw": 0.9, "zorder": 1}
+            axes.add_patch(patches.FancyArrowPatch(**look, **ends))
     axes.set_aspect("equal")
     axes.set_xlim(-0.1, box.width + 0.1)
     axes.set_ylim(-0.1, box.height + 0.1)
