@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import check_integer, describe
+from gibbsite._common.arguments import describe
 from gibbsite._common.arrays import Bools, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.applications.bugs import distributions as dist
@@ -29,23 +29,19 @@ from gibbsite.applications.bugs.expansion import expand
 from gibbsite.applications.bugs.language.data import read_inits, read_values
 from gibbsite.applications.bugs.language.parser import parse
 from gibbsite.applications.bugs.network import Network, Reach
-from gibbsite.errors import ArgumentError, GibbsiteError, ModelError
-from gibbsite.models.base import Model
+from gibbsite.applications.bugs.simulation.methods import AfterRuns
+from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models.domain import Interval, make_domains
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from gibbsite.applications.bugs.explain import Conditional
-    from gibbsite.applications.bugs.simulation.predictions import Arrays, InformationCriterion, Prior
     from gibbsite.results.result import Result
 
-_MOST_LIKELIHOODS = 10**8  # numbers that ArviZ gets without being asked
 _TRIES = 200  # random starts that are tried
 _MOST_DEFAULT = 2000  # entries of a deterministic variable that is monitored by default
 
 
-class BugsModel(Model):
+class BugsModel(AfterRuns):
     """A model in the BUGS language with its data.
 
     Its sites are the unknowns, and the deterministic variables that are monitored; ``read_bugs`` makes it.
@@ -254,142 +250,6 @@ class BugsModel(Model):
             f"The conditional distribution of {name} is improper or has no valid value, given {name} = "
             f"{values[place]:g} and the current values of the others; check priors and initial values."
         )
-
-    # ---- after a run
-
-    def log_likelihood(self, result: Result) -> Arrays:
-        """Return the log-likelihood of each observation at each draw of a run.
-
-        Parameters
-        ----------
-        result : Result
-            A run of this model, or of an equal one, that has recorded all unknowns on which observations depend.
-
-        Returns
-        -------
-        dict of str to array (chains, draws, ...)
-            For each observed variable, an axis for each of its indices; a single axis where some elements have no
-            likelihood, or where it has vectors as values. What ``dinterval`` observes has none.
-
-        Examples
-        --------
-        >>> text = "model { for (i in 1:3) { x[i] ~ dpois(rate) }  rate ~ dgamma(0.1, 0.1) }"
-        >>> model = read_bugs(text, {"x": [3, 1, 4]})
-        >>> result = model.sample(sweeps=1000, rng=1, progress=False)
-        >>> model.log_likelihood(result)["x"].shape
-        (4, 1000, 3)
-        """
-        from gibbsite.applications.bugs.simulation.predictions import log_likelihoods
-
-        return log_likelihoods(self, result)
-
-    def predict(self, result: Result, *, rng: Any = None) -> Arrays:
-        """Draw the observations again at each draw of a run: the posterior predictive distribution.
-
-        Each number is drawn from its distribution given the unknowns of that draw, and given the observed values of
-        other data that it depends on. Missing elements of these variables are drawn, too.
-
-        Parameters
-        ----------
-        result : Result
-            A run of this model, or of an equal one, that has recorded all unknowns on which observations depend.
-        rng : int, Generator or SeedSequence, optional
-            Seed.
-
-        Returns
-        -------
-        dict of str to array (chains, draws, ...)
-            An array for each observed variable.
-
-        Examples
-        --------
-        >>> text = "model { for (i in 1:3) { x[i] ~ dpois(rate) }  rate ~ dgamma(0.1, 0.1) }"
-        >>> model = read_bugs(text, {"x": [3, 1, 4]})
-        >>> result = model.sample(sweeps=1000, rng=1, progress=False)
-        >>> abs(model.predict(result, rng=1)["x"].mean() - 8.1 / 3.1) < 0.1
-        np.True_
-        """
-        from gibbsite.applications.bugs.simulation.predictions import predict
-
-        return predict(self, result, np.random.default_rng(rng))
-
-    def sample_prior(self, draws: int = 1000, *, rng: Any = None) -> Prior:
-        """Draw from the model before it has seen its observations; the draws are independent.
-
-        Parameters
-        ----------
-        draws : int
-            How many.
-        rng : int, Generator or SeedSequence, optional
-            Seed.
-
-        Returns
-        -------
-        Prior
-            ``parameters`` and ``predictive``: arrays (1, draws, ...) of unknown and of observed variables, by name.
-
-        Examples
-        --------
-        >>> text = "model { for (i in 1:3) { x[i] ~ dpois(rate) }  rate ~ dgamma(4, 2) }"
-        >>> prior = read_bugs(text, {"x": [3, 1, 4]}).sample_prior(1000, rng=1)
-        >>> abs(prior.parameters["rate"].mean() - 2.0) < 0.15, prior.predictive["x"].shape
-        (np.True_, (1, 1000, 3))
-        """
-        from gibbsite.applications.bugs.simulation.predictions import draw_prior
-
-        return draw_prior(self, check_integer("draws", draws, 1), np.random.default_rng(rng))
-
-    def dic(self, result: Result) -> InformationCriterion:
-        """Return the deviance information criterion: the mean deviance plus half the variance of the deviance.
-
-        Half the variance estimates the number of parameters [1]_. ``arviz.loo`` is the better guide where some
-        observations have much influence.
-
-        References
-        ----------
-        .. [1] Gelman, A., Carlin, J. B., Stern, H. S., Rubin, D. B. (2004). Bayesian Data Analysis, second edition,
-           section 6.7.
-
-        Examples
-        --------
-        >>> text = "model { for (i in 1:3) { x[i] ~ dnorm(mu, 1) }  mu ~ dnorm(0, 0.01) }"
-        >>> model = read_bugs(text, {"x": [3, 1, 4]})
-        >>> found = model.dic(model.sample(sweeps=2000, rng=1, progress=False))
-        >>> abs(found.parameters - 1.0) < 0.1
-        True
-        """
-        from gibbsite.applications.bugs.simulation.predictions import information_criterion
-
-        return information_criterion(self, result)
-
-    def plot(self, *, ax: Axes | None = None, path: str | os.PathLike[str] | None = None) -> Axes:
-        """Draw the model as a graph with plates; see :func:`gibbsite.plot_model`.
-
-        Circles are unknown variables, grey ones observed, dashed ones computed; boxes are data without a distribution.
-        A plate stands around what a loop repeats.
-
-        Examples
-        --------
-        >>> text = "model { for (i in 1:3) { x[i] ~ dpois(rate) }  rate ~ dgamma(0.1, 0.1) }"
-        >>> axes = read_bugs(text, {"x": [3, 1, 4]}).plot()
-        >>> [each.get_text() for each in axes.texts]
-        ['i in 1:3', 'rate', 'x']
-        """
-        from gibbsite.applications.bugs.simulation.plates import draw_plates
-
-        return draw_plates(self, ax, None if path is None else Path(path))
-
-    def arviz_groups(self, result: Result) -> dict[str, Arrays]:
-        """Return the observations and their log-likelihoods, if the draws tell them and they fit in memory."""
-        from gibbsite.applications.bugs.simulation.predictions import log_likelihoods, observations
-
-        data = observations(self)
-        if result.chains * result.n_draws * sum(each.size for each in data.values()) > _MOST_LIKELIHOODS or not data:
-            return {"observed_data": data} if data else {}
-        try:
-            return {"log_likelihood": log_likelihoods(self, result), "observed_data": data}
-        except GibbsiteError:
-            return {"observed_data": data}
 
     def check_updates(self, seed: int) -> Iterator[tuple[str, str, bool, str]]:
         """Check the updates for :func:`gibbsite.testing.check_model`."""
