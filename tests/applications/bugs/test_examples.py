@@ -86,3 +86,13 @@ def test_switched_labels_of_many_data_are_found(seed: int) -> None:
     model = read_bugs(f"model {{ {text} }}", {"y": y.tolist(), "p": [0.5, 0.5]}, ["mu"])
     result = model.sample(inits={"mu": [0.0, 8.0]}, sweeps=800, rng=seed, progress=False)
     assert not result.diagnostics.converged
+
+
+def test_vectors_that_are_observed_in_part() -> None:
+    """Given y[1] = 1, mu[1] and y[2] are normal; their means are off by 7 standard errors with probability 3e-12."""
+    text = "model { y[1:2] ~ dmnorm(mu[], T[,])  for (i in 1:2) { mu[i] ~ dnorm(0, 1) } }"
+    data = {"y": [1.0, None], "T": [[1.0, 0.5], [0.5, 1.0]]}
+    result = read_bugs(text, data, ["mu", "y"]).sample(sweeps=10_000, rng=1, progress=False)
+    table = result.statistics()
+    for name, exact in (("mu[1]", 3 / 7), ("mu[2]", 0.0), ("y[2]", -2 / 7)):
+        assert abs(table[name]["mean"] - exact) < 7.0 * table[name]["mcse"] + 1e-3

@@ -91,6 +91,12 @@ WRONG: list[tuple[str, dict[str, Any], bool]] = [
     ("for (i in 1:y) { x[i] ~ dnorm(0,1) }", {"y": [1, 2]}, True),
     ("x[1000000000000] ~ dnorm(0,1)", {}, True),
     ("x ~ dnorm(0,1)\n y[1:2] <- t(x)", {}, True),
+    ("x[1:2] ~ dmnorm(m,T)", {"m": [0, 1], "T": [[1, 0.5], [0.2, 1]]}, True),
+    ("W[1:2,1:2] ~ dwish(R,3)", {"R": [[1, 0.5], [0.2, 1]]}, True),
+    ("k ~ dpois(2)\n y ~ dnorm(m[k+1],1)", {"m": [0, 1, 2], "y": 1}, True),
+    ("k ~ dbern(0.5)\n y ~ dnorm(m[k],1)", {"m": [0, 1, 2], "y": 1}, True),
+    ("k ~ dcat(p)\n j <- k + 1\n y ~ dnorm(m[j],1)", {"m": [0, 1], "p": [0.5, 0.5], "y": 1}, True),
+    ("k ~ dbin(0.5,4) T(0,3)\n y ~ dcat(m[k,])", {"m": [[1, 2], [2, 3], [4, 4]], "y": 1}, True),
 ]
 
 

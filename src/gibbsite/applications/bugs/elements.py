@@ -9,6 +9,10 @@ import numpy as np
 from gibbsite._common.arguments import describe, is_iterable
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.wording import argument, unknown
+from gibbsite.applications.bugs.functions import Operation
+from gibbsite.applications.bugs.language.syntax import Stochastic
+from gibbsite.applications.bugs.tables import BOUNDED, KIND, LOGICAL, LOWER, UNBOUNDED, UPPER, VALUE
+from gibbsite.applications.bugs.values import fail
 from gibbsite.errors import ArgumentError, ModelError
 
 if TYPE_CHECKING:
@@ -133,3 +137,98 @@ def check_values(network: Network) -> None:
                 f"{str(compiled.rule.relation.at).capitalize()}: {element_of(network.assembly, place)[1]} = "
                 f"{network.start[place]:g} is no possible value of {distribution.name!r}."
             )
+
+
+def check_matrices(network: Network) -> None:
+    """Refuse precision and covariance matrices from the data that are not symmetric."""
+    for compiled in network.assembly.compiled:
+        relation = compiled.rule.relation
+        for k, shape in enumerate(compiled.rule.distribution.shapes if compiled.rule.distribution else ""):
+            if shape != "m" or not isinstance(relation, Stochastic):
+                continue
+            entries = network.start[compiled.slice_reads[compiled.parameters[k]]]
+            side = round(entries.shape[1] ** 0.5)
+            square = entries.reshape(-1, side, side)
+            largest = np.abs(square).max(axis=(1, 2), keepdims=True)
+            away = np.argwhere(np.abs(square - square.transpose(0, 2, 1)) > 1e-6 * largest)
+            if away.size:
+                turn, row, column = away[0].tolist()
+                one, other = square[turn, column, row], square[turn, row, column]
+                raise fail(
+                    relation.distribution.arguments[k].at,
+                    f"this matrix must be symmetric, and its entries [{row + 1},{column + 1}] and "
+                    f"[{column + 1},{row + 1}] are {one:g} and {other:g}",
+                )
+
+
+def check_indices(network: Network) -> None:
+    """Refuse an index that is unknown and can leave its dimension."""
+    assembly = network.assembly
+    for number, compiled in enumerate(assembly.compiled):
+        for one in compiled.code:
+            if one.operation == Operation.OFFSET:
+                found = _range_of(network, number, one.operands[1])
+                size = assembly.step_rows[one.operands[2]][0]
+                if found is not None and (found[0] < 1.0 or found[1] > size):
+                    raise fail(
+                        compiled.rule.relation.at,
+                        f"an unknown index can be anything from {found[0]:g} to {found[1]:g}, and its dimension is "
+                        f"1:{size}; bound it with T(,)",
+                    )
+
+
+def _range_of(network: Network, rule: int, register: int) -> tuple[float, float] | None:
+    """Return the smallest and the largest value of a register of a rule, None where that is not obvious."""
+    compiled = network.assembly.compiled[rule]
+    one = compiled.code[register]
+    what, (a, b, _) = one.operation, one.operands
+    if what == Operation.CONSTANT:
+        value = list(network.assembly.constants)[a]
+        return value, value
+    if what in (Operation.LOAD, Operation.FETCH):
+        return None if one.reads is None else _range_at(network, one.reads)
+    if what in (Operation.STEP, Operation.EQUALS):
+        return 0.0, 1.0
+    if what in (Operation.ADD, Operation.SUBTRACT):
+        first, second = _range_of(network, rule, a), _range_of(network, rule, b)
+        if first is None or second is None or (first[0] != first[1] and second[0] != second[1]):
+            return None
+        if what == Operation.ADD:
+            return first[0] + second[0], first[1] + second[1]
+        return first[0] - second[1], first[1] - second[0]
+    return None
+
+
+def _range_at(network: Network, places: Ints) -> tuple[float, float] | None:
+    """Return the range of values of places that are data, or have a distribution with few values."""
+    values = network.start[places[places >= 0]]
+    found = [(float(each), float(each)) for each in values[~np.isnan(values)][:1]]
+    if found:
+        found.append((float(np.nanmin(values)), float(np.nanmax(values))))
+    moving = network.owner[places[places >= 0][np.isnan(values)]]
+    for owner in np.unique(moving).tolist():
+        compiled = network.assembly.compiled[owner]
+        distribution, ends = compiled.rule.distribution, None
+        if distribution is None and compiled.row[KIND] == LOGICAL:
+            ends = _range_of(network, owner, compiled.row[VALUE])
+        elif distribution is not None and distribution.discrete and distribution.value == "s":
+            high = distribution.high
+            if distribution.name in ("dcat", "dinterval"):
+                size = network.assembly.slice_rows[compiled.parameters[-1]][2]
+                high = float(size)
+            elif distribution.name in ("dbin", "dbetabin", "dhyper"):
+                size_of = _range_of(network, owner, compiled.parameters[{"dbin": 1}.get(distribution.name, 2)])
+                if size_of is None:
+                    return None
+                high = size_of[1]
+            ends = (1.0 if distribution.name in ("dcat", "dgeom") else 0.0, high)
+            for column, end in ((LOWER, 0), (UPPER, 1)):
+                if compiled.row[BOUNDED] != UNBOUNDED and compiled.row[column] >= 0:
+                    limit = _range_of(network, owner, compiled.row[column])
+                    if limit is None:
+                        return None
+                    ends = (max(ends[0], limit[0]), ends[1]) if end == 0 else (ends[0], min(ends[1], limit[1]))
+        if ends is None:
+            return None
+        found.append(ends)
+    return (min(each[0] for each in found), max(each[1] for each in found)) if found else None

@@ -18,6 +18,8 @@ from gibbsite.applications.bugs.assembly import Assembly
 from gibbsite.applications.bugs.compiled.evaluator import LANES
 from gibbsite.applications.bugs.derivation import Derived, derive, refuse_without_unknowns
 from gibbsite.applications.bugs.elements import (
+    check_indices,
+    check_matrices,
     check_values,
     element_of,
     find_elements,
@@ -76,6 +78,8 @@ class BugsModel(AfterRuns):
         self.network = Network(self.assembly, start)
         self.start_values = start
         check_values(self.network)
+        check_matrices(self.network)
+        check_indices(self.network)
         refuse_without_unknowns(self.network)
         self.registers = max(self.assembly.registers, 64) * LANES
         self.monitored = find_monitors(self.network, wanted)
