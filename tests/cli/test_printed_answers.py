@@ -158,9 +158,11 @@ def test_a_best_state_comes_with_its_probability_and_what_was_observed(run: Any)
     assert float(out.split("P(state | evidence) = ")[1].split()[0]) == pytest.approx(chance, rel=1e-5)
     data = json.loads(run("infer", "asia", "--task", "MAP", "--observe", "xray=yes", "--json", "-q")[1])
     assert data["log_probability"] == pytest.approx(exact.log_potential - exact.log_z, abs=1e-9)
-    out = run("infer", "asia", "--task", "MAP", "--query", "smoke,lung", "-q")[1]
-    assert "of the best state of all sites" in out
-    assert "--task MMAP --max smoke,lung" in run("infer", "asia", "--task", "MAP", "--query", "smoke,lung")[2]
+    words = ("infer", "asia", "--query", "smoke,lung", "--task", "MAP")
+    assert run(*words, "-q")[1] == run("infer", "asia", "--max", "smoke,lung", "--task", "MMAP", "-q")[1]
+    assert "the other sites are summed out" in run(*words)[2]
+    by_messages = run(*words, "--method", "bp")
+    assert "of the best state of all sites" in by_messages[1] and "parts of the best state" in by_messages[2]
     out = run("infer", "asia", "--query", "xray,smoke", "--observe", "xray=yes")[1]
     assert out.splitlines()[0].endswith("(observed)")
 

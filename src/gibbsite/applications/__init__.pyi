@@ -3,6 +3,10 @@
 from gibbsite.applications import bugs as bugs
 from gibbsite.applications import entities as entities
 from gibbsite.applications import segmentation as segmentation
+from gibbsite.applications.cases.answers import CaseAnswers as CaseAnswers
+from gibbsite.applications.cases.answers import solve_cases as solve_cases
+from gibbsite.applications.cases.score import CaseScore as CaseScore
+from gibbsite.applications.cases.score import score_cases as score_cases
 from gibbsite.applications.collapsed.mixture import Clustering as Clustering
 from gibbsite.applications.collapsed.mixture import cluster_points as cluster_points
 from gibbsite.applications.collapsed.selection import Selection as Selection

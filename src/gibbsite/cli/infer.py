@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from gibbsite.cli.help import Command
-from gibbsite.cli.inputs import SITES, load_any, observe, read_sites, scan_option, takes_model
+from gibbsite.cli.inputs import SITES, load_any, observe, read_sites, scan_option, split_states, takes_model
+from gibbsite.cli.network.cases import answer_cases
+from gibbsite.cli.network.questions import GROUPS, answer_question, asks_question, question_options
 from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import (
     BELOW_ONE,
@@ -32,6 +34,10 @@ from gibbsite.cli.wording import spelled
 from gibbsite.inference import METHODS, TASKS, WEIGHTED
 from gibbsite.inference.methods import ARGUMENTS, SAMPLING
 
+if TYPE_CHECKING:
+    from gibbsite.models import FactorGraph
+    from gibbsite.models.stored import StoredPairs
+
 _TASKS = Choice(TASKS, case_sensitive=False)
 # Options whose names differ from the argument of gs.infer that they set.
 _SETS = {
@@ -45,10 +51,7 @@ _SETS = {
 _KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entries",)}
 _OF_MARGINALS = ("accuracy", "no_dispersed_starts", "folder")
 _OLD_NAMES = {"no-second-look": "no-dispersed-starts"}  # of options
-_PROJECTED = (
-    "these are parts of the best state of all sites; for the best state of these sites alone, with all others "
-    "summed out, use --task MMAP --max {}"
-)
+_PROJECTED = "these are parts of the best state of all sites, not the best state of these sites alone."
 _LAYOUTS = {".json": "json", ".csv": "csv", ".uai": "uai", ".txt": "table"}  # by suffix
 _MOST_IN_JSON = 100_000  # sites of a stored model
 
@@ -65,6 +68,7 @@ _COMMON = {
     "Answer": ("as_json", "out", "strict", "quiet"),
 }
 _RARE = {
+    **GROUPS,
     "More of the question": ("from_format", "maximise", "best", "verify"),
     "Run": ("warmup", "draws", "chains", "threads", "scan", "no_exact", "no_dispersed_starts"),
     "Parameters of methods": ("entries", "width", "damping", "parallel", "kind", "schedule", "weight"),
@@ -177,6 +181,7 @@ _DETAILS = (
 )
 @click.option("--verify", is_flag=True, help="Compare all checksums of a stored model (.pairs) first.")
 @click.option("--strict", is_flag=True, help="Exit with 4 unless exact or converged.")
+@question_options
 @quiet_option
 def command(**given: Any) -> int:
     """Compute marginals, a most probable state, or log Z of MODEL.
@@ -190,11 +195,18 @@ def command(**given: Any) -> int:
     from gibbsite.inference import infer
     from gibbsite.models import FactorGraph
 
+    asks = asks_question()
     layout = _check_options(given)
     model = load_any(given["model"], given["from_format"], given["verify"])
+    if given["do"]:
+        model = gs.questions.intervene(_in_memory(model), split_states(_in_memory(model), given["do"], "--do"))
+    if asks:
+        return answer_question(given, _in_memory(model), _how(given))
     observed = observe(model, given["evidence"], given["observe"])
     sites = read_sites(model, given["query"])
     stored = not isinstance(model, FactorGraph)
+    if given["cases"] is not None:
+        return answer_cases(given, _in_memory(observed), sites, _how(given))
     folder = given["folder"]
     if stored and layout == "json" and sites is None and folder is None and model.n_sites > _MOST_IN_JSON:
         raise click.UsageError(
@@ -203,24 +215,19 @@ def command(**given: Any) -> int:
         )
     if folder is not None and given["method"] == "auto" and not stored:
         raise click.UsageError("--to needs a method that samples; add --method gibbs.")
+    task, maximised = given["task"], read_sites(model, given["maximise"])
+    if task == "MAP" and sites is not None and not stored and "MMAP" in METHODS[given["method"]]:
+        some = [site for site in sites if site in observed.sites]
+        if some and len(some) < observed.n_sites:
+            task, maximised, sites = "MMAP", some, None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # its reasons are printed below
         answer = infer(
             observed,
-            given["task"],
-            method=_read_method(given),
-            seconds=given["seconds"],
-            sweeps=given["sweeps"],
-            criteria=gs.Criteria(
-                accuracy=given["accuracy"],
-                query=sites if given["task"] == "MAR" else None,
-                dispersed_starts=not given["no_dispersed_starts"],
-            ),
+            task,
+            **_how(given, sites if task == "MAR" else None),
             best=given["best"],
-            exact=not given["no_exact"],
-            progress=False if given["quiet"] else None,
-            **({} if given["maximise"] is None else {"maximise": read_sites(model, given["maximise"])}),
-            **_run_options(given),
+            **cast("dict[str, Any]", {} if maximised is None else {"maximise": maximised}),
             **_record(given, sites if stored else None),
         )
     try:
@@ -232,8 +239,10 @@ def command(**given: Any) -> int:
     finally:
         if not given["quiet"]:
             notes = list(answer.remarks)
-            if given["task"] == "MAP" and sites is not None and not set(model.sites) <= {*sites}:
-                notes.append(_PROJECTED.format(",".join(sites)))
+            if task == "MAP" and sites is not None and not set(model.sites) <= {*sites}:
+                notes.append(_PROJECTED)
+            elif task != given["task"]:
+                notes.append("the other sites are summed out; without --query, the best state is that of all sites.")
             echo(spelled(answer.line()), err=True)
             for opening, messages in (("  ", answer.reasons), ("note: ", notes)):
                 for message in messages:
@@ -262,6 +271,8 @@ def _check_options(given: dict[str, Any]) -> str:
         raise click.UsageError("--task MMAP needs --max, the sites to maximise over, separated by commas.")
     if given["checkpoint"] is None:
         for name in ("--resume", "--checkpoint-every"):
+            if given["cases"] is not None and name == "--resume":
+                continue
             if is_given(name[2:].replace("-", "_")):
                 raise click.UsageError(f"{name} needs --checkpoint, the file to save to and continue from.")
     if given["as_json"] and is_given("layout") and given["layout"] != "json":
@@ -310,6 +321,32 @@ def _read_method(given: dict[str, Any]) -> Any:
     from gibbsite.kernels.registry import make_kernel
 
     return replace(make_kernel(method), **chosen)
+
+
+def _in_memory(model: FactorGraph | StoredPairs) -> FactorGraph:
+    """Return a model that is not stored on disk; refuse others."""
+    from gibbsite.models import FactorGraph
+
+    if not isinstance(model, FactorGraph):
+        raise click.UsageError("a stored model answers marginals and states alone; leave the question out.")
+    return model
+
+
+def _how(given: dict[str, Any], query: list[str] | None = None) -> dict[str, Any]:
+    """Return the arguments of a method: its budget, the criteria, and what else was given."""
+    import gibbsite as gs
+
+    return {
+        "method": _read_method(given),
+        "seconds": given["seconds"],
+        "sweeps": given["sweeps"],
+        "criteria": gs.Criteria(
+            accuracy=given["accuracy"], query=query, dispersed_starts=not given["no_dispersed_starts"]
+        ),
+        "exact": not given["no_exact"],
+        "progress": False if given["quiet"] else None,
+        **_run_options(given),
+    }
 
 
 def _record(given: dict[str, Any], sites: list[str] | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -163,21 +163,37 @@ def format_given_by(option: str) -> Iterator[None]:
 
 def observe(model: Any, evidence: str | None, observed: tuple[str, ...]) -> Any:
     """Fold in the evidence of a file and of the command line."""
-    findings: dict[Any, Any] = {}
     if not hasattr(model, "groups") and (evidence is not None or observed):
-        return model.observe(findings)  # a stored model raises an error that says why
+        return model.observe({})  # a stored model raises an error that says why
+    findings = read_findings(model, evidence, observed)
+    return model.observe(findings) if findings else model
+
+
+def read_findings(model: FactorGraph, evidence: str | None, observed: Sequence[str]) -> dict[Any, Any]:
+    """Return the evidence of a file and of the command line, by site."""
+    findings: dict[Any, Any] = {}
     if evidence is not None:
         from gibbsite.formats import read_evidence
 
         findings.update(read_evidence(evidence, model))
-    for item in observed:
-        site, equals, state = _split(model, item)
-        if not equals or not site:
-            raise click.UsageError(f"--observe takes SITE=STATE, got {item!r}.")
+    for site, state in split_states(model, observed, "--observe").items():
         if site in findings:
             raise ArgumentError(f"evidence for {site!r} is given twice; drop one.")
         findings[site] = state
-    return model.observe(findings) if findings else model
+    return findings
+
+
+def split_states(model: FactorGraph, items: Sequence[str], option: str) -> dict[str, str]:
+    """Split texts SITE=STATE of an option; refuse a site that is given twice."""
+    found: dict[str, str] = {}
+    for item in items:
+        site, equals, state = _split(model, item)
+        if not equals or not site:
+            raise click.UsageError(f"{option} takes SITE=STATE, got {item!r}.")
+        if site in found:
+            raise ArgumentError(f"evidence for {site!r} is given twice; drop one.")
+        found[site] = state
+    return found
 
 
 def _split(model: FactorGraph, item: str) -> tuple[str, str, str]:

@@ -2,6 +2,8 @@
 
 from gibbsite.inference.questions.asked import EventAnswer as EventAnswer
 from gibbsite.inference.questions.asked import ask as ask
+from gibbsite.inference.questions.comparison import EvidenceComparison as EvidenceComparison
+from gibbsite.inference.questions.comparison import compare_evidence as compare_evidence
 from gibbsite.inference.questions.evidence import Conflict as Conflict
 from gibbsite.inference.questions.evidence import Support as Support
 from gibbsite.inference.questions.evidence import measure_conflict as measure_conflict

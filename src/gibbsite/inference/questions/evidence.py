@@ -280,4 +280,5 @@ def _read_hard(model: FactorGraph, evidence: Mapping[str, Any], least: int) -> d
 
 def _make_solver(model: FactorGraph, how: Mapping[str, Any]) -> CaseSolver:
     own = {name: how[name] for name in ("method", "exact", "seconds") if name in how}
-    return CaseSolver(model, **own, run={name: value for name, value in how.items() if name not in own})
+    run = {name: value for name, value in how.items() if name not in own and value is not None}
+    return CaseSolver(model, **own, run=run)

@@ -160,7 +160,7 @@ class Sensitivity:
         sizes = [swing.size for swing in swings]
         whole = np.nan_to_num(np.concatenate(swings))
         # rounded, so that ties, as of two entries of a row, keep the order of the tables
-        best = np.argsort(-whole.round(12), kind="stable")[:many].tolist()
+        best = [place for place in np.argsort(-whole.round(12), kind="stable")[:many].tolist() if whole[place] > 1e-12]
         start = np.concatenate([[0], np.cumsum(sizes)])
         found = []
         for place in best:
@@ -257,7 +257,7 @@ class Sensitivity:
         given = ", ".join(f"{escaped(name)} = {escaped(label)}" for name, label in self.evidence.items())
         name = f"P({escaped(self.target)} = {escaped(self.state)}{' | ' if given else ''}{given})"
         yield f"{name} = {self.probability:.4f}; with the odds of one entry divided or multiplied by {self.factor:g}:"
-        entries = [entry for entry in self.top(most) if entry.swing > 1e-12]
+        entries = self.top(most)
         width = max((len(str(entry)) for entry in entries), default=0)
         for entry in entries:
             ends = f"{entry.low:.4f} to {entry.high:.4f}"
