@@ -89,7 +89,7 @@ class BugsModel(AfterRuns):
         super().__init__(make_domains(self._kinds()))
         # the kind of graph and the kernel register themselves
         importlib.import_module("gibbsite.applications.bugs.kernel")
-        self.derived: Derived = derive(self.network, site, _Measure(self))
+        self.derived: Derived = derive(self.network, site, self._measure)
 
     # ---- sites
 
@@ -201,6 +201,12 @@ class BugsModel(AfterRuns):
             self, sweeps=sweeps, chains=chains, rng=entropy, start=start, record=record, criteria=criteria, **options
         )
 
+    def _measure(self, reach: Reach, members: Ints, size: int) -> Floats:
+        """Return coefficients of means, which compiled code measures."""
+        from gibbsite.applications.bugs.starts import measure
+
+        return measure(self, reach, members, size)
+
     # ---- starts
 
     @property
@@ -263,18 +269,6 @@ class BugsModel(AfterRuns):
 
     def __repr__(self) -> str:
         return f"BugsModel({int(self.network.unknown.sum()):,} unknowns, {', '.join(self.monitored[:6])})"
-
-
-class _Measure:
-    """Measures coefficients of means by compiled code."""
-
-    def __init__(self, model: BugsModel) -> None:
-        self.model = model
-
-    def __call__(self, reach: Reach, members: Ints, size: int) -> Floats:
-        from gibbsite.applications.bugs.starts import measure
-
-        return measure(self.model, reach, members, size)
 
 
 def read_bugs(model: str | os.PathLike[str], data: Any = None, monitor: str | Sequence[str] | None = None) -> BugsModel:

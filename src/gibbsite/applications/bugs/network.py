@@ -86,12 +86,10 @@ class Network:
         places = each.targets.ravel()
         instance = np.repeat(np.arange(each.rule.n), each.targets.shape[1])
         relation = each.rule.relation
-        taken = self.owner[places] >= 0
-        twice = places[taken] if taken.any() else places[1:][np.diff(np.sort(places)) == 0][:0]
-        if not taken.any():
+        twice = places[self.owner[places] >= 0]
+        if not twice.size:
             ordered = np.sort(places)
-            repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-            twice = repeated[:1]
+            twice = ordered[1:][ordered[1:] == ordered[:-1]]
         if twice.size:
             element = element_of(self.assembly, int(twice[0]))[1]
             other = self.owner[twice[0]]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -92,17 +92,12 @@ def make_rules(
 def _concatenated(relation: Logical, scope: Scope, name: str, positions: Ints) -> list[Rule]:
     """Return a rule for each argument of ``c(...)``."""
     assert isinstance(relation.value, Call)
-    found, done = [], 0
-    for each in relation.value.arguments:
-        part = as_expression(each)
-        size = int(np.prod(scope.shape(part), dtype=np.int64))
-        for k in range(size):
-            entry = entry_of(part, scope, [Number(k + 1.0)]) if scope.shape(part) else part
-            found.append(Rule(replace(relation, value=entry), scope, name, positions[:, done : done + 1]))
-            done += 1
-    if done != positions.shape[1]:
-        raise fail(relation.at, f"{done} values are assigned to {positions.shape[1]} elements of {name!r}")
-    return found
+    entries = _listed("c", tuple(map(as_expression, relation.value.arguments)), scope)
+    if len(entries) != positions.shape[1]:
+        raise fail(relation.at, f"{len(entries)} values are assigned to {positions.shape[1]} elements of {name!r}")
+    return [
+        Rule(replace(relation, value=entry), scope, name, positions[:, k : k + 1]) for k, entry in enumerate(entries)
+    ]
 
 
 def entry_of(expression: Expression, scope: Scope, places: list[Expression]) -> Expression:
@@ -111,23 +106,7 @@ def entry_of(expression: Expression, scope: Scope, places: list[Expression]) -> 
     if not shape:
         return expression
     if isinstance(expression, Variable):
-        array = scope.values.find(expression)
-        given = expression.indices
-        if given is None or (len(given) == 1 and isinstance(given[0], Empty)):
-            given = tuple(Empty(expression.at) for _ in range(array.ndim))
-        left = list(places)
-        indices: list[Any] = []
-        for index in given:
-            if isinstance(index, Empty):
-                indices.append(left.pop(0))
-            elif isinstance(index, Call) and index.function == ":":
-                low = as_expression(index.arguments[0])
-                indices.append(Call("-", (Call("+", (low, left.pop(0)), index.at), Number(1.0)), index.at))
-            elif not isinstance(index, Variable) or not scope.shape(index):
-                indices.append(index)
-            else:
-                indices.append(entry_of(index, scope, [left.pop(0)]))
-        return Variable(expression.name, tuple(indices), expression.at)
+        return _slice(expression, scope, places)
     assert isinstance(expression, Call)
     name = SYNONYMS.get(expression.function, expression.function)
     arguments = tuple(map(as_expression, expression.arguments))
@@ -204,23 +183,26 @@ def _product(arguments: tuple[Expression, ...], scope: Scope, places: list[Expre
     return Call("inprod", (row, column), whole.at)
 
 
-def _slice(variable: Variable, scope: Scope, places: list[Any]) -> Variable:
-    """Return a slice of a variable, or of a slice of it."""
-    array = scope.values.find(variable)
+def _slice(variable: Variable, scope: Scope, places: Sequence[Expression | Empty]) -> Variable:
+    """Return an entry of a variable, or of a slice of it, or what is left where a place is empty."""
     given = variable.indices
     if given is None or (len(given) == 1 and isinstance(given[0], Empty)):
-        given = tuple(Empty(variable.at) for _ in range(array.ndim))
+        given = tuple(Empty(variable.at) for _ in range(scope.values.find(variable).ndim))
     left, indices = list(places), []
     for index in given:
-        if isinstance(index, Empty):
-            indices.append(left.pop(0))
-        elif isinstance(index, Call) and index.function == ":":
+        is_range = isinstance(index, Call) and index.function == ":"
+        if isinstance(index, Empty) or is_range or scope.shape(index):
             place = left.pop(0)
-            low = as_expression(index.arguments[0])
-            one = Call("-", (Call("+", (low, place)), Number(1.0)), index.at) if not isinstance(place, Empty) else index
-            indices.append(one)
-        else:
-            indices.append(index)
+            if isinstance(index, Empty):
+                index = place
+            elif isinstance(place, Empty):
+                pass
+            elif isinstance(index, Call) and is_range:
+                low = as_expression(index.arguments[0])
+                index = Call("-", (Call("+", (low, place), index.at), Number(1.0)), index.at)
+            else:
+                index = entry_of(index, scope, [place])
+        indices.append(index)
     return Variable(variable.name, tuple(indices), variable.at)
 
 
