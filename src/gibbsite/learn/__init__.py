@@ -15,6 +15,7 @@ from gibbsite.learn.networks.cases import Cases, read_cases
 from gibbsite.learn.networks.equivalence import structural_distance
 from gibbsite.learn.networks.fitted import AveragedAnswer, TableFit
 from gibbsite.learn.networks.fitting import fit_tables
+from gibbsite.learn.networks.sampling import StructurePosterior, sample_structures
 from gibbsite.learn.networks.structures import StructureFit, learn_structure, score_structure
 from gibbsite.learn.screening import screen_pairs
 
@@ -26,12 +27,14 @@ __all__ = [
     "Fit",
     "Settings",
     "StructureFit",
+    "StructurePosterior",
     "TableFit",
     "fit_ising",
     "fit_pairwise",
     "fit_tables",
     "learn_structure",
     "read_cases",
+    "sample_structures",
     "score_structure",
     "screen_pairs",
     "structural_distance",
