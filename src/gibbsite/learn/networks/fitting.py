@@ -106,7 +106,7 @@ def fit_tables(
 
     The same with a missing cell, by Gibbs sampling of tables and cells:
 
-    >>> data["grass"][1] = None
+    >>> data["rain"][1] = None
     >>> fit = gs.learn.fit_tables(data, [("rain", "grass")], prior="k2", method="gibbs", rng=1, progress=False)
     >>> fit.converged, fit.draws("grass").shape
     (True, (1000, 2, 2))

@@ -298,7 +298,7 @@ def _look_up(families: Families, v: int, mask: int) -> float:
         else:
             high = middle
     if low < families.start[v + 1] and families.sorted[low] == mask:
-        return families.value[low]
+        return float(families.value[low])
     return -np.inf
 
 

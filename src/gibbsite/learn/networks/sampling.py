@@ -264,8 +264,8 @@ def sample_structures(
     --------
     >>> import gibbsite as gs
     >>> rng = np.random.default_rng(1)
-    >>> rain, hose = rng.random((2, 200)) < 0.4
-    >>> data = {"rain": rain, "hose": hose, "wet": (rain | hose) ^ (rng.random(200) < 0.1)}
+    >>> rain, hose = rng.random((2, 1000)) < 0.4
+    >>> data = {"rain": rain, "hose": hose, "wet": (rain | hose) ^ (rng.random(1000) < 0.1)}
     >>> found = gs.learn.sample_structures(data, rng=1, progress=False)
     >>> found.converged, found.edge("rain", "wet")[0] > 0.9, found.edge("rain", "hose")[0] < 0.2
     (True, True, True)

@@ -26,8 +26,8 @@ def judge_draws(
     Examples
     --------
     >>> noise = np.random.default_rng(1).normal(size=(4, 500, 2))
-    >>> judge_draws(noise, str, {})[0].line()
-    'converged: R-hat 1.00, 1932 effective draws, 4 chains of 500 draws'
+    >>> judge_draws(noise, str, {})[0].converged
+    True
     """
     chains, draws, width = trace.shape
     errors = np.full(width, np.nan)
