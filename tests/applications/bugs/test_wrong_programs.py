@@ -8,6 +8,7 @@ import pytest
 
 from gibbsite.applications.bugs import read_bugs
 from gibbsite.errors import GibbsiteError
+from tests.campaigns.bugs_programs import run_seed
 
 NAN = float("nan")
 # relations, data, and whether the place in the text is named; otherwise no state has a positive density
@@ -114,3 +115,9 @@ def test_refused(text: str, data: dict[str, Any], placed: bool) -> None:
 
 def test_the_table_is_long() -> None:
     assert len(WRONG) >= 50
+
+
+@pytest.mark.parametrize("seed", [0, 7, 24, 39, 47, 48, 139, 144])
+def test_random_and_damaged_programs(seed: int) -> None:
+    """Log-densities agree with SciPy, and damaged programs are refused in a sentence (a part of the campaign)."""
+    assert run_seed(seed, check=False)["problems"] == []

@@ -371,6 +371,11 @@ class _Compiler:
     def _unknown_places(self, variable: Variable, array: Floats, begin: int) -> tuple[int, Ints]:
         """Return the register with the first places of a variable whose index is unknown."""
         assert variable.indices is not None
+        if len(variable.indices) != array.ndim:
+            raise fail(
+                variable.at,
+                f"{variable.name!r} has {array.ndim} dimensions and is used with {len(variable.indices)} indices",
+            )
         fixed, moving, stride = list(variable.indices), [], 1
         for k, index in enumerate(variable.indices):
             is_slice = isinstance(index, Empty) or (isinstance(index, Call) and index.function == ":")
@@ -398,6 +403,7 @@ class _Compiler:
         assembly = self.assembly
         if not isinstance(expression, Variable) or expression.name in self.scope.counters:
             expression = self._array_of(expression, self.scope.shape(expression) or (1,))
+        assembly.values.find(expression)
         begin = assembly.place(expression.name)
         try:
             elements = self.scope.elements(expression)

@@ -158,6 +158,13 @@ class _Expander:
                 raise fail(target.at, f"{target.name!r} is defined once for each turn of a loop; give it an index")
             return [np.arange(size)[None] for size in sizes], () if np.prod(sizes) == 1 and not sizes else sizes
         columns, shape = [], []
+        if array is not None and target.name in self.values.fixed and array.ndim not in (0, len(target.indices)):
+            raise fail(
+                target.at,
+                f"{target.name!r} has {array.ndim} dimensions and is defined with {len(target.indices)} indices",
+            )
+        if array is not None and not array.ndim:
+            array = array.reshape((1,) * len(target.indices))
         for k, index in enumerate(target.indices):
             if isinstance(index, Empty):
                 if array is None or target.name not in self.values.fixed:

@@ -9,6 +9,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats, Ints
 
 _GRID = 4001
+_FEW_CELLS = 200  # that hold nearly all
 _DEEPEST = 45.0  # log-densities this far below the largest are left out
 
 
@@ -79,4 +80,11 @@ def real_numbers(log_density: Callable[[Floats], Floats], here: float) -> tuple[
     low, high = _edge(log_density, low, middle), _edge(log_density, high, middle)
     grid = np.linspace(low, high, _GRID)
     logs = log_density(0.5 * (grid[1:] + grid[:-1]))
-    return grid, np.exp(logs - logs.max())
+    weights = np.exp(logs - logs.max())
+    if weights.sum() ** 2 < _FEW_CELLS * (weights**2).sum():  # heavy tails: cells grow with the distance from here
+        scale = 1e-3 * max(1.0, abs(here))
+        ends = np.arcsinh((np.array([low, high]) - here) / scale)
+        grid = here + scale * np.sinh(np.linspace(ends[0], ends[1], 4 * _GRID))
+        logs = log_density(0.5 * (grid[1:] + grid[:-1]))
+        weights = np.exp(logs - logs.max()) * np.diff(grid)
+    return grid, weights
