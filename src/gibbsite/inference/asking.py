@@ -27,6 +27,7 @@ from gibbsite.inference.methods import (
     with_unused,
 )
 from gibbsite.inference.solving import Question, best_states, bound_below, count_ties, prove, search, solve
+from gibbsite.models.networks.expansion import fits_tables
 from gibbsite.results.verdict.criteria import DEFAULT_ACCURACY, Criteria, read_criteria
 from gibbsite.sampling.length import Steps, Sweeps
 
@@ -257,6 +258,10 @@ def choose(
         return OTHERWISE[task], "a stored model is sampled"
     if not exact:
         return OTHERWISE[task], "an exact solution was not asked for"
+    if task == "MAP" and method == "auto" and not fits_tables(model):
+        from gibbsite.kernels.gibbs.annealed import AnnealedGibbs
+
+        return AnnealedGibbs(), "a noisy node has too many parents for a table"
     from gibbsite.inference.exact import predict_exact
     from gibbsite.inference.exact.memory import usable_memory
 

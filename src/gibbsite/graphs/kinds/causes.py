@@ -26,7 +26,7 @@ class CauseGraph(NamedTuple):
     ``member_start[f + 1]``, of which ``child[f]`` is the node (-1: observed, and ``seen[f]`` is its strength). The
     numbers of member m begin at ``row[m]`` in ``number``, those of state a after a * ``width[f]``: logarithms of
     the probability that its effect is at most as strong as each level, or summands of the log-odds (``logistic``).
-    The leak is at ``leak[f]``.
+    The leak is at ``leak[f]``. Log-probabilities are multiplied by ``power[f]``.
     """
 
     tables: TableGraph
@@ -47,6 +47,7 @@ class CauseGraph(NamedTuple):
     seen: Ints
     descending: Bools
     logistic: Bools
+    power: Floats
     number: Floats
 
     def pairs(self) -> Ints:
@@ -75,7 +76,7 @@ def build_causes(model: FactorGraph) -> tuple[CauseGraph, float] | None:
         parts = [each.reshape(-1) for each in (group.leak, *group.effects)]
         begin = size + row_starts(np.array([part.size for part in parts], np.int64))
         leak.append(int(begin[0]))
-        row.append(np.concatenate([begin[1:-1], np.full(int(group.directed), -1)]))
+        row.append(np.concatenate([begin[1:-1], np.full(int(group.seen < 0), -1)]))
         numbers += parts
         size = int(begin[-1])
     member = np.concatenate([group.scopes[0] for group in noisy]).astype(np.int64)
@@ -98,10 +99,11 @@ def build_causes(model: FactorGraph) -> tuple[CauseGraph, float] | None:
         leak=np.array(leak, np.int64),
         width=np.array(width, np.int64),
         levels=np.array([group.levels for group in noisy], np.int64),
-        child=np.array([int(group.scopes[0, -1]) if group.directed else -1 for group in noisy], np.int64),
+        child=np.array([int(group.scopes[0, -1]) if group.seen < 0 else -1 for group in noisy], np.int64),
         seen=np.array([group.seen for group in noisy], np.int64),
         descending=np.array([group.descending for group in noisy], np.bool_),
         logistic=np.array([group.kind == "logistic" for group in noisy], np.bool_),
+        power=np.array([group.power for group in noisy]),
         number=np.concatenate(numbers),
     )
     return arrays, constant
@@ -138,6 +140,12 @@ def log_gap(upper: float, lower: float) -> float:
 
 
 @inlined
+def scaled(power: float, logs: float) -> float:
+    """Return a log-probability times a power; what is impossible stays so, also for the power zero."""
+    return logs if logs == -np.inf else power * logs
+
+
+@inlined
 def log_expit(odds: float) -> float:
     """Return the logarithm of the probability that has these log-odds."""
     if odds > 0.0:
@@ -150,21 +158,23 @@ def add_causes(arrays: CauseGraph, x: Codes, i: Integer, w: Floats, size: Intege
     """Add the noisy nodes of a site to the logarithms of its weights."""
     for k in range(arrays.start[i], arrays.start[i + ONE]):
         f, m = np.uintp(arrays.node[np.uintp(k)]), arrays.place[np.uintp(k)]
-        begin = arrays.row[np.uintp(m)]
+        begin, power = arrays.row[np.uintp(m)], arrays.power[f]
         if arrays.logistic[f]:
             odds = sum_causes(arrays, x, f, m, np.int64(0))
             if begin < 0:
-                w[np.uintp(0)] += log_expit(-odds)
-                w[np.uintp(1)] += log_expit(odds)
+                w[np.uintp(0)] += scaled(power, log_expit(-odds))
+                w[np.uintp(1)] += scaled(power, log_expit(odds))
             else:
                 sign = 1.0 if strength_of(arrays, x, f) == 1 else -1.0
                 for a in range(size):
-                    w[a] += log_expit(sign * (odds + arrays.number[np.uintp(begin) + a]))
+                    w[a] += power * log_expit(sign * (odds + arrays.number[np.uintp(begin) + a]))
         elif begin < 0:
             below = -np.inf
             for level in range(arrays.levels[f]):
                 total = sum_causes(arrays, x, f, m, level)
-                w[np.uintp(arrays.levels[f] - 1 - level if arrays.descending[f] else level)] += log_gap(total, below)
+                w[np.uintp(arrays.levels[f] - 1 - level if arrays.descending[f] else level)] += scaled(
+                    power, log_gap(total, below)
+                )
                 below = total
         else:
             level, width = strength_of(arrays, x, f), np.uintp(arrays.width[f])
@@ -172,12 +182,12 @@ def add_causes(arrays: CauseGraph, x: Codes, i: Integer, w: Floats, size: Intege
             total = sum_causes(arrays, x, f, m, level)
             if level == 0:
                 for a in range(size):
-                    w[a] += total + arrays.number[own + width * a]
+                    w[a] += scaled(power, total + arrays.number[own + width * a])
             else:
                 below = sum_causes(arrays, x, f, m, level - 1)
                 for a in range(size):
                     at = own + width * a
-                    w[a] += log_gap(total + arrays.number[at], below + arrays.number[at - ONE])
+                    w[a] += scaled(power, log_gap(total + arrays.number[at], below + arrays.number[at - ONE]))
 
 
 @implement(log_weights, CauseGraph)
@@ -200,11 +210,11 @@ def _log_potential_causes(arrays: CauseGraph, x: Codes) -> float:
     total = log_potential(arrays.tables, x)
     for node in range(arrays.child.size):
         f = np.uintp(node)
-        level = strength_of(arrays, x, f)
+        level, power = strength_of(arrays, x, f), arrays.power[f]
         if arrays.logistic[f]:
             odds = sum_causes(arrays, x, f, np.int64(-1), np.int64(0))
-            total += log_expit(odds if level == 1 else -odds)
+            total += scaled(power, log_expit(odds if level == 1 else -odds))
         else:
             below = sum_causes(arrays, x, f, np.int64(-1), level - 1) if level > 0 else -np.inf
-            total += log_gap(sum_causes(arrays, x, f, np.int64(-1), level), below)
+            total += scaled(power, log_gap(sum_causes(arrays, x, f, np.int64(-1), level), below))
     return total

@@ -21,7 +21,7 @@ from gibbsite.errors import SupportError
 from gibbsite.graphs.graph import Graph, as_tables, compile_graph
 from gibbsite.graphs.rows import row_lengths, row_starts
 from gibbsite.models.factorgraph import FactorGraph
-from gibbsite.models.networks.expansion import expand
+from gibbsite.models.networks.expansion import expand, without_powers
 
 Whole: TypeAlias = int | np.int64  # an integer in compiled code
 
@@ -103,7 +103,7 @@ def has_zeros(graph: Graph) -> bool:
 
 def with_hidden_sites(graph: Graph) -> Graph:
     """Return the graph in which the noisy nodes of another one are tables; its further sites, the last, are hidden."""
-    return compile_graph(expand(graph.require_model()), "table")
+    return compile_graph(expand(without_powers(graph.require_model())), "table")
 
 
 def _known(graph: Graph) -> Graph:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,6 +37,7 @@ from gibbsite.inference.belief.messages import LEAST, LogMessages, Messages, Pla
 from gibbsite.inference.belief.readout import LatticeBeliefs, TableBeliefs, read_off
 from gibbsite.inference.belief.result import BeliefResult
 from gibbsite.inference.belief.schedule import ALL, NOTED, SOME, Residuals, move, new_residuals, order_messages
+from gibbsite.models.networks.expansion import expand, has_causes, tabulate
 from gibbsite.sampling.plan import package_version
 from gibbsite.sampling.progress import Progress, Status, catch_interrupt, choose_progress
 
@@ -141,6 +142,9 @@ def belief_propagation(
     show = choose_progress(progress)
     try:
         with announcing(show.say, "belief propagation"):
+            given = model
+            if has_causes(model):  # sums over hidden sites; the best state would be another one
+                model = tabulate(model) if how.kind == "max" else expand(model)
             kept = model.cache.get(_LaidOut)
             if kept is None or (kept.kind == "lattice" and how.schedule == "sweep"):
                 graph = compile_graph(model)
@@ -151,6 +155,8 @@ def belief_propagation(
                     result = _on_tables(model, _lay_out_once(model, graph), how, show)
             else:
                 result = _on_tables(model, kept, how, show)
+            if given is not model:
+                result = replace(result, model=given, cells=result.cells[: int(given.cards.sum())])
     finally:
         show.close()
     if result.reasons:

@@ -40,6 +40,7 @@ from gibbsite.inference.importance.mini_buckets.weighted_sum import fill_pool
 from gibbsite.inference.importance.run import sample_weighted
 from gibbsite.inference.mean_field import mean_field
 from gibbsite.inference.mean_field.trees import bound_by_trees
+from gibbsite.models.networks.expansion import expand
 from gibbsite.results.answer import Answer, Diagnostics
 from gibbsite.results.verdict.criteria import Criteria
 from gibbsite.results.wording import in_words
@@ -174,6 +175,7 @@ def bound_log_z(
         seconds = 10.0
     limit = check_seconds(seconds)
     begun = clock()
+    model = expand(model)
     found = outline(model)
     most = getattr(proposal, "entries", None) or _MOST
     lower, lower_by = _bound_below(model, found, limit, begun, min(most, _MOST))

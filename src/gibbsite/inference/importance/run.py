@@ -19,6 +19,7 @@ from gibbsite.inference.importance.estimate import WeightedEstimate, estimate
 from gibbsite.inference.importance.result import WeightedResult
 from gibbsite.inference.importance.tally import GROUPS, Tally
 from gibbsite.inference.importance.verdict import judge
+from gibbsite.models.networks.expansion import expand
 from gibbsite.results.answer import Diagnostics
 from gibbsite.results.verdict.criteria import DEFAULT_ACCURACY, Criteria, read_criteria
 from gibbsite.sampling.executor import Threads, read_threads
@@ -139,8 +140,10 @@ def sample_weighted(
                 model.cards[asked], blocks, limit, accuracy, bool(stop_early), bool(marginals), begun, show, interrupt
             )
             whole = None if blocks is None else blocks * BLOCK
-            setting = SourceSettings(entropy, asked, limit, whole, run.elapsed, members, lambda: interrupt.up)
-            for share, source in proposal.sources(model, setting):
+            wide = expand(model)  # hidden sites are drawn, and not recorded
+            wanted = np.append(asked, np.zeros(wide.n_sites - model.n_sites, np.bool_))
+            setting = SourceSettings(entropy, wanted, limit, whole, run.elapsed, members, lambda: interrupt.up)
+            for share, source in proposal.sources(wide, setting):
                 run.draw(source, share, executor)
                 if run.done:
                     break

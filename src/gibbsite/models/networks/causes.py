@@ -14,6 +14,7 @@ from gibbsite.errors import IncompatibleError, ModelError, TooLargeError
 from gibbsite.models.domain import Domains, frozen
 from gibbsite.models.factor import FactorGroup, TableFactors, WeightedGroup, check_scopes
 from gibbsite.models.networks.noisy import Causes, difference, log_conditional
+from gibbsite.models.networks.reading import MOST_PARENTS
 
 if TYPE_CHECKING:
     from gibbsite.models.evidence import Folding
@@ -26,6 +27,8 @@ class NoisyNodes(dict[str, Causes]):
     """The noisy nodes of a network by name, as the cache of its model keeps them: they may be tables in the model."""
 
 
+#: Impossible states of a noisy node that is softened have about exp(-20) of the probability.
+SOFT = 20.0
 _MOST_ENTRIES = 1 << 22  # of tables that are made where they are needed
 
 
@@ -45,6 +48,8 @@ class CauseFactors(WeightedGroup):
         The first state of the node is the strongest.
     seen : int
         The observed state of the node by strength (logistic: its code), -1 if it is free.
+    power : float
+        What log-potentials are multiplied by, where models are tempered.
     """
 
     scopes: Ints32
@@ -54,6 +59,7 @@ class CauseFactors(WeightedGroup):
     descending: bool
     seen: int = -1
     name: str | None = None
+    power: float = 1.0
 
     @property
     def arity(self) -> int:
@@ -62,8 +68,8 @@ class CauseFactors(WeightedGroup):
 
     @property
     def directed(self) -> bool:
-        """Whether the node is free."""
-        return self.seen < 0
+        """Whether this is a conditional distribution of the node."""
+        return self.seen < 0 and self.power == 1.0
 
     @property
     def levels(self) -> int:
@@ -78,7 +84,12 @@ class CauseFactors(WeightedGroup):
     @property
     def n_entries(self) -> int:
         """Entries of the table."""
-        return math.prod(map(len, self.effects)) * (self.levels if self.directed else 1)
+        return math.prod(map(len, self.effects)) * (self.levels if self.seen < 0 else 1)
+
+    @property
+    def fits_table(self) -> bool:
+        """Whether a table can be made."""
+        return self.n_entries <= _MOST_ENTRIES and self.arity <= MOST_PARENTS
 
     @property
     def has_zeros(self) -> bool:
@@ -93,32 +104,33 @@ class CauseFactors(WeightedGroup):
 
     def log_tables(self, cards: Ints32) -> Floats:
         """Return the table, shape (1, K1, ..., Kr); refuse one that is too large."""
-        if self.n_entries > _MOST_ENTRIES or self.arity > 30:
+        if not self.fits_table:
             raise TooLargeError(
                 f"A noisy node with {len(self.effects)} parents has a table of {self.n_entries:.3g} entries, and this "
-                "method needs it; use gs.solve_exact, gs.sample with gs.Gibbs(), or gs.belief_propagation."
+                "method needs it; use gs.solve_exact, gs.sample, gs.belief_propagation or gs.sample_weighted, and "
+                "gs.AnnealedGibbs() for a most probable state."
             )
         logs = log_conditional(self.kind, self.leak, self.effects, self.descending)
-        return (logs if self.directed else logs[..., self._code(self.seen)])[None]
+        return self._raised(logs if self.seen < 0 else logs[..., self._code(self.seen)])[None]
 
     def log_potential(self, x: Ints32) -> float:
         """Return the log-probability of the state of the node at ``x``."""
         codes = x[self.scopes[0]].tolist()
         parents = tuple(each[code : code + 1] for each, code in zip(self.effects, codes, strict=False))
         row = log_conditional(self.kind, self.leak, parents, self.descending).reshape(-1)
-        return float(row[codes[-1] if self.directed else self._code(self.seen)])
+        return float(self._raised(row)[codes[-1] if self.seen < 0 else self._code(self.seen)])
 
     def check(self, domains: Domains) -> None:
         """Raise `ModelError` unless the group fits the sites."""
         check_scopes(self, domains)
         cards = domains.cards[self.scopes[0]].tolist()
-        wanted = [*map(len, self.effects), *([self.levels] if self.directed else [])]
+        wanted = [*map(len, self.effects), *([self.levels] if self.seen < 0 else [])]
         if cards != wanted:
             raise ModelError(f"a noisy node over {domains.scope_text(self.scopes[0])} does not fit these sites.")
 
     def reweighted(self, weights: Any) -> Any:
         """Refuse other numbers."""
-        raise IncompatibleError("noisy nodes have no weights to be changed; change the network with set_table.")
+        raise IncompatibleError("noisy nodes have no weights that can be changed; change the network with set_table.")
 
     def fold(self, folding: Folding) -> tuple[list[FactorGroup], float]:
         """Add the effects of observed parents to the leak; an observed node becomes a likelihood of its parents."""
@@ -130,7 +142,7 @@ class CauseFactors(WeightedGroup):
         leak = self.leak
         for each, code in zip(self.effects, codes, strict=False):
             leak = leak + each[code] if code >= 0 else leak
-        seen = self._code(codes[-1]) if self.directed and codes[-1] >= 0 else self.seen
+        seen = self._code(codes[-1]) if self.seen < 0 and codes[-1] >= 0 else self.seen
         parents = [k for k in free if k < n]
         scope = folding.position[self.scopes[0][free]]
         left = replace(self, scopes=scope[None], leak=leak, effects=tuple(self.effects[k] for k in parents), seen=seen)
@@ -156,16 +168,28 @@ class CauseFactors(WeightedGroup):
         """
         if self.seen == 0 and self.kind == "max":
             parts = [
-                TableFactors([[site]], each[None, :, 0])
+                TableFactors([[site]], self._raised(each[None, :, 0]))
                 for site, each in zip(self.scopes[0].tolist(), self.effects, strict=True)
             ]
-            return parts, float(self.leak[0])
-        if self.effects and self.n_entries > MOST_TABLE:
+            return parts, float(self._raised(self.leak)[0])
+        if self.effects and self.arity > 1 and self.n_entries > MOST_TABLE:
             return [self], 0.0
         logs = self.log_tables(np.zeros(0, np.int32))
         if not self.arity:
             return [], float(logs[0])
         return [TableFactors(self.scopes, logs, self.directed)], 0.0
+
+    def softened(self) -> CauseFactors:
+        """Return a similar noisy node for which nothing is impossible."""
+        if not self.has_zeros:
+            return self
+        share = math.exp(-SOFT) * np.arange(1, self.levels + 1) / self.levels
+        soft = [np.log((1.0 - math.exp(-SOFT)) * np.exp(each) + share) for each in (self.leak, *self.effects)]
+        return replace(self, leak=soft[0], effects=tuple(soft[1:]))
+
+    def _raised(self, logs: Floats) -> Floats:
+        """Return log-potentials, given logarithms of probabilities."""
+        return logs if self.power == 1.0 else np.where(np.isneginf(logs), logs, self.power * logs)
 
     def _code(self, level: int) -> int:
         """Turn a level of strength into the code of a state, or back."""

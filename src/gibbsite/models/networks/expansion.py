@@ -6,6 +6,8 @@ k parents. Summed over the hidden sites, the model is the same. They come after 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gibbsite._common.arrays import Floats
@@ -21,9 +23,25 @@ class _Expanded(list[FactorGraph]):
     """The model with hidden sites, as the cache of the other one keeps it."""
 
 
+def without_powers(model: FactorGraph) -> FactorGraph:
+    """Return a model with the same possible states whose noisy nodes are not tempered."""
+    groups = tuple(
+        replace(group, power=1.0) if isinstance(group, CauseFactors) and group.power != 1.0 else group
+        for group in model.groups
+    )
+    if all(new is old for new, old in zip(groups, model.groups, strict=True)):
+        return model
+    return _restore(model.domains, groups, model.log_offset, model.evidence, model.evidence_labels)
+
+
 def has_causes(model: FactorGraph) -> bool:
     """Return whether some noisy node of a model has no table."""
     return any(isinstance(group, CauseFactors) for group in model.groups)
+
+
+def fits_tables(model: FactorGraph) -> bool:
+    """Return whether no noisy node is too large for a table."""
+    return all(group.fits_table for group in model.groups if isinstance(group, CauseFactors))
 
 
 def expand(model: FactorGraph) -> FactorGraph:
@@ -68,7 +86,7 @@ def _expand(model: FactorGraph) -> FactorGraph:
     for group in model.groups:
         if not isinstance(group, CauseFactors):
             groups.append(group)
-        elif group.kind == "logistic":
+        elif group.kind == "logistic" or group.power != 1.0:
             groups.append(TableFactors(group.scopes, group.log_tables(model.cards), group.directed))
         else:
             groups += _chain(group, model.n_sites + len(hidden), hidden)
@@ -99,7 +117,7 @@ def _chain(group: CauseFactors, first: int, hidden: list[int]) -> list[TableFact
         if k < last:
             hidden.append(levels)
             found.append(TableFactors([[*sites, first + k]], logs[None], True))
-        elif group.directed:
+        elif group.seen < 0:
             turned = logs[..., ::-1] if group.descending else logs
             found.append(TableFactors([[*sites, scope[-1]]], turned[None], True))
         else:

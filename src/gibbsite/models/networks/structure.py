@@ -27,14 +27,14 @@ class Node:
     table: Floats | Causes | None
 
     def same(self, other: Node) -> bool:
-        """Return whether two nodes are equal."""
+        """Return whether two nodes are equal, up to rounding."""
         if (self.states, self.parents) != (other.states, other.parents):
             return False
         if isinstance(self.table, Causes):
             return self.table.same(other.table)
         if self.table is None or not isinstance(other.table, np.ndarray):
             return self.table is other.table
-        return np.array_equal(self.table, other.table)
+        return np.allclose(self.table, other.table, rtol=1e-12, atol=0.0)  # models keep logarithms
 
 
 @checked
