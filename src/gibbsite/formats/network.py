@@ -16,7 +16,9 @@ from gibbsite.models.domain import Label, make_domains
 from gibbsite.models.factor import gather_tables
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.networks.acyclic import find_cycle
+from gibbsite.models.networks.causes import CauseFactors, NoisyNodes, make_factors
 from gibbsite.models.networks.conditionals import ROW_TOLERANCE, Table, conditional_tables
+from gibbsite.models.networks.noisy import Causes
 
 MOST_MEMBERS = 31
 """Most sites of one table; older versions of NumPy allow 32 dimensions, one of which counts the factors."""
@@ -26,13 +28,15 @@ def build_network(
     sites: Mapping[str, Sequence[Label]],
     tables: Sequence[tuple[Sequence[int], Floats]],
     fail: Callable[[str, str | None], FormatError],
+    noisy: Sequence[tuple[Sequence[int], Causes]] = (),
 ) -> FactorGraph:
     """Return the model of conditional tables, given as positions of the parents and, last, of the child.
 
     Rows sum to one, or are zero where the parents cannot be in these states; tables without such rows are directed.
     ``fail`` makes an error of a message and the name of the variable that it is about, if there is one.
     """
-    cycle = find_cycle([scope[:-1] for scope, _ in tables])
+    scopes = {scope[-1]: scope[:-1] for scope, _ in (*tables, *noisy)}
+    cycle = find_cycle([scopes.get(site, ()) for site in range(len(sites))])
     if cycle is not None:
         name = list(sites)[cycle[-1]]
         raise fail(f"the variable {name!r} is its own ancestor.", name)
@@ -40,11 +44,17 @@ def build_network(
     partial: list[tuple[Sequence[int], Floats]] = []
     for scope, table in tables:
         (proper if table.any(axis=-1).all() else partial).append((scope, table))
+    wide = [make_factors(scope, causes) for scope, causes in noisy]
+    proper += [
+        (scope, each.probabilities()) for group, (scope, each) in zip(wide, noisy, strict=True) if group.is_small
+    ]
     try:
         groups, _ = gather_tables(make_domains(sites), proper, (), directed=True)
-        return FactorGraph(sites, partial, groups=groups)
+        model = FactorGraph(sites, partial, groups=[*groups, *(group for group in wide if not group.is_small)])
     except ModelError as error:
         raise fail(str(error), None) from None
+    model.cache.put(NoisyNodes((model.sites[scope[-1]], causes) for scope, causes in noisy))
+    return model
 
 
 def find_wrong_row(rows: Floats) -> tuple[int, float] | None:
@@ -70,10 +80,10 @@ def read_table(values: Floats, shape: Sequence[int], fail: Callable[[str], Forma
     return values.reshape(shape)
 
 
-def network_tables(model: FactorGraph, wanted: str) -> list[Table]:
+def network_tables(model: FactorGraph, wanted: str, noisy: dict[int, CauseFactors] | None = None) -> list[Table]:
     """Return the conditional table of every site, in site order; refuse models that are not Bayesian networks."""
 
     def refuse(reason: str) -> IncompatibleError:
         return IncompatibleError(f"{wanted} holds Bayesian networks, but {reason}; write UAI instead.")
 
-    return conditional_tables(model, refuse)
+    return conditional_tables(model, refuse, noisy)

@@ -1,13 +1,14 @@
 """Bayesian networks in XDSL, the format of GeNIe and SMILE.
 
 A node lists its states, its parents and its probabilities, the states of the node fastest, then the last parent. Nodes
-that are deterministic, or that are noisy maxima, become tables.
+that are deterministic become tables, and so do noisy maxima of few parents.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -23,11 +24,15 @@ from gibbsite.formats.parsing.chance_nodes import (
     parents_first,
     state_names,
 )
+from gibbsite.formats.parsing.noisy_nodes import can_be_written, write_causes
 from gibbsite.formats.parsing.numerals import decimals
 from gibbsite.formats.parsing.text import PathLike, Source, load, save
 from gibbsite.formats.parsing.xml import Element, error_at, numbers_in, only_child, parse_xml
 from gibbsite.formats.registry import register
+from gibbsite.models.domain import frozen
 from gibbsite.models.factorgraph import FactorGraph
+from gibbsite.models.networks.causes import CauseFactors, NoisyNodes
+from gibbsite.models.networks.noisy import Causes
 
 _KINDS = {"CPT": "chance", "NOISYMAX": "chance", "DETERMINISTIC": "chance", "TRUTHTABLE": "chance"}
 _KINDS |= {"DECISION": "decision", "UTILITY": "utility", "MAU": "utility"}
@@ -45,15 +50,16 @@ def read_xdsl(path: PathLike) -> FactorGraph:
     Returns
     -------
     FactorGraph
-        Sites and states in the order of the file, named by their identifiers; directed tables. Utilities, and
+        Sites and states in the order of the file, named by their identifiers; directed tables.
+        `BayesianNetwork.from_model` finds noisy maxima in it. Utilities, and
         decisions that no chance node depends on, are left out with a warning; other decisions become sites with
         equal probabilities, to be observed.
 
     Raises
     ------
     FormatError
-        With file, line and column, and what was expected there: also for nodes that are equations, for dynamic
-        networks, and for noisy nodes whose table would have more than four million entries.
+        With file, line and column, and what was expected there: also for nodes that are equations, and for dynamic
+        networks.
 
     Examples
     --------
@@ -97,7 +103,9 @@ def _read_node(source: Source, element: Element) -> Node:
             raise error_at(source, state, "expected a state with an attribute id.")
         states.append(state.attributes["id"])
     parents = [word for each in element.all("PARENTS") for word in each.text.split()]
-    fill = {"CPT": _read_probabilities, "NOISYMAX": _read_noisy_max}.get(element.tag, _read_results)
+    fill: Callable[[Source, Element, list[Node]], Floats | Causes] = _read_results
+    if element.tag in ("CPT", "NOISYMAX"):
+        fill = _read_probabilities if element.tag == "CPT" else _read_noisy_max
     return Node(
         name,
         _KINDS[element.tag],
@@ -106,6 +114,7 @@ def _read_node(source: Source, element: Element) -> Node:
         tuple(parents),
         lambda members: fill(source, element, members),
         made=element.tag != "CPT",
+        noisy=element.tag == "NOISYMAX",
     )
 
 
@@ -130,11 +139,8 @@ def _read_results(source: Source, element: Element, members: list[Node]) -> Floa
     return table
 
 
-def _read_noisy_max(source: Source, element: Element, members: list[Node]) -> Floats:
-    """Return the table of a noisy maximum: the strongest, which is the first, of independent effects of each parent.
-
-    A leak is the effect of what is not in the model.
-    """
+def _read_noisy_max(source: Source, element: Element, members: list[Node]) -> Causes:
+    """Return a noisy maximum: the strongest, which is the first, of independent effects of each parent and a leak."""
     *parents, child = members
     cards, width = [len(parent.states) for parent in parents], len(child.states)
     holder = only_child(source, element, "PARAMETERS")
@@ -149,18 +155,11 @@ def _read_noisy_max(source: Source, element: Element, members: list[Node]) -> Fl
     if wrong is not None or not effects.any(axis=1).all():
         at, total = wrong or (int(np.argmin(effects.any(axis=1))), 0.0)
         raise error_at(source, holder, f"the parameters of effect {at} sum to {total:.6g}; expected 1.")
-    # the probability that an effect is not stronger than each state
-    weaker = np.minimum(effects[:, ::-1].cumsum(axis=1)[:, ::-1], 1.0)
-    weaker[:, 0] = 1.0
-    table = weaker[-1]
-    start = 0
-    for axis, (card, order) in enumerate(zip(cards, _read_strengths(source, element, cards, effects), strict=True)):
-        shape = [card if k == axis else 1 for k in range(len(cards))]
-        table = table * weaker[start : start + card][order].reshape(*shape, width)
+    found, start = [], 0
+    for card, order in zip(cards, _read_strengths(source, element, cards, effects), strict=True):
+        found.append(frozen(effects[start : start + card][order], np.float64))
         start += card
-    table = np.broadcast_to(table, (*cards, width))
-    found: Floats = table - np.concatenate([table[..., 1:], np.zeros((*cards, 1))], axis=-1)
-    return found
+    return Causes("max", tuple(found), frozen(effects[-1], np.float64), descending=True)
 
 
 def _read_strengths(source: Source, element: Element, cards: list[int], effects: Floats) -> list[list[int]]:
@@ -206,9 +205,10 @@ def write_xdsl(model: FactorGraph, path: PathLike) -> None:
     Parameters
     ----------
     model : FactorGraph
-        One conditional table per site and no other factors. GeNIe reads names of letters, digits and underscores
-        that do not begin with a digit; where a site or a state has another name, ``Node0`` or ``State0`` and so on
-        are written instead.
+        One conditional table per site and no other factors. Noisy maxima of a `BayesianNetwork` are written as such,
+        the strongest state first, which reverses states that run from none to the strongest. GeNIe reads names of
+        letters, digits and underscores that do not begin with a digit; where a site or a state has another name,
+        ``Node0`` or ``State0`` and so on are written instead.
     path : str or path
         The file, packed if it ends in ``.gz``; ``"-"`` is standard output.
 
@@ -236,16 +236,32 @@ def write_xdsl(model: FactorGraph, path: PathLike) -> None:
 
 def format_xdsl(model: FactorGraph) -> str:
     """Return a Bayesian network as the text of an XDSL file, in which parents come first."""
-    tables = network_tables(model, "XDSL")
+    wide: dict[int, CauseFactors] = {}
+    tables = network_tables(model, "XDSL", wide)
+    noisy = {model.index(name): causes for name, causes in (model.cache.get(NoisyNodes) or {}).items()}
+    noisy |= {site: group.causes() for site, group in wide.items() if site not in noisy}
+    written = {site for site, causes in noisy.items() if can_be_written(causes)}
+    # the first state of a noisy maximum is the strongest
+    turned = [site for site in written if not noisy[site].descending]
     names, states = node_names(model), state_names(model)
+    states = [each[::-1] if site in turned else each for site, each in enumerate(states)]
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<smile version="1.0" id="network">', "  <nodes>"]
     for scope, logs in parents_first(tables):
         *parents, child = scope
-        lines.append(f'    <cpt id="{names[child]}">')
+        kind = "noisymax" if child in written else "cpt"
+        lines.append(f'    <{kind} id="{names[child]}">')
         lines += [f'      <state id="{state}"/>' for state in states[child]]
         lines += [f"      <parents>{' '.join(names[k] for k in parents)}</parents>"] if parents else []
-        lines.append(f"      <probabilities>{' '.join(decimals(logs).reshape(-1).tolist())}</probabilities>")
-        lines.append("    </cpt>")
+        if child in written:
+            rows, strengths = write_causes(noisy[child], [k in turned for k in parents])
+            lines.append(f"      <strengths>{' '.join(map(str, strengths))}</strengths>")
+            with np.errstate(divide="ignore"):
+                lines.append(f"      <parameters>{' '.join(decimals(np.log(rows)).reshape(-1).tolist())}</parameters>")
+        else:
+            table = wide[child].log_tables(model.cards)[0] if child in wide else logs
+            table = np.flip(table, tuple(axis for axis, k in enumerate(scope) if k in turned))
+            lines.append(f"      <probabilities>{' '.join(decimals(table).reshape(-1).tolist())}</probabilities>")
+        lines.append(f"    </{kind}>")
     return "\n".join([*lines, "  </nodes>", "</smile>", ""])
 
 

@@ -22,6 +22,7 @@ from gibbsite.formats.parsing.text import Source, shortened
 from gibbsite.models.domain import MOST_STATES
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.networks.conditionals import Table
+from gibbsite.models.networks.noisy import Causes
 
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _MADE_ENTRIES = 1 << 22  # most entries of tables that are made from fewer numbers of the file
@@ -40,7 +41,8 @@ class Node:
     fail: Callable[[str], FormatError]
     states: tuple[str, ...] = ()
     parents: tuple[str, ...] = ()
-    fill: Callable[[list[Node]], Floats] | None = None
+    fill: Callable[[list[Node]], Floats | Causes] | None = None
+    noisy: bool = False
     made: bool = False
 
     def check_states(self) -> None:
@@ -75,6 +77,7 @@ def build_chance_part(source: Source, nodes: dict[str, Node]) -> FactorGraph:
     number = {name: k for k, name in enumerate(kept)}
     spare = _MADE_ENTRIES
     tables: list[tuple[tuple[int, ...], Floats]] = []
+    noisy: list[tuple[tuple[int, ...], Causes]] = []
     for node in kept.values():
         if node.kind == "decision":
             tables.append(((number[node.name],), np.full(len(node.states), 1.0 / len(node.states))))
@@ -83,6 +86,11 @@ def build_chance_part(source: Source, nodes: dict[str, Node]) -> FactorGraph:
         scope = tuple(number[member.name] for member in members)
         if len(set(scope)) < len(scope):
             raise node.fail(f"the node {node.name!r} has a parent twice, or itself as a parent.")
+        if node.noisy and node.fill is not None:
+            causes = node.fill(members)
+            assert isinstance(causes, Causes)
+            noisy.append((scope, causes))
+            continue
         if len(scope) > MOST_MEMBERS:
             raise node.fail(f"expected at most {MOST_MEMBERS - 1} parents.")
         shape = [len(member.states) for member in members]
@@ -91,12 +99,14 @@ def build_chance_part(source: Source, nodes: dict[str, Node]) -> FactorGraph:
             raise node.fail(f"the table of the node {node.name!r} has {math.prod(shape)} entries, which is too large.")
         if node.fill is None:
             raise node.fail(f"the node {node.name!r} has no probabilities.")
-        tables.append((scope, read_table(node.fill(members), shape, node.fail)))
+        filled = node.fill(members)
+        assert not isinstance(filled, Causes)
+        tables.append((scope, read_table(filled, shape, node.fail)))
 
     def fail(message: str, name: str | None) -> FormatError:
         return source.error(message) if name is None else nodes[name].fail(message)
 
-    model = build_network({name: node.states for name, node in kept.items()}, tables, fail)
+    model = build_network({name: node.states for name, node in kept.items()}, tables, fail, noisy)
     _tell(source, "have no probabilities and are left out", (name for name in nodes if name not in kept))
     _tell(source, "are decisions and get equal probabilities; observe them", sorted(needed, key=list(nodes).index))
     return model

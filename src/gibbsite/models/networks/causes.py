@@ -87,6 +87,11 @@ class CauseFactors(WeightedGroup):
         return math.prod(map(len, self.effects)) * (self.levels if self.seen < 0 else 1)
 
     @property
+    def is_small(self) -> bool:
+        """Whether models hold the table instead."""
+        return self.n_entries <= MOST_TABLE
+
+    @property
     def fits_table(self) -> bool:
         """Whether a table can be made."""
         return self.n_entries <= _MOST_ENTRIES and self.arity <= MOST_PARENTS
