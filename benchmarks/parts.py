@@ -42,6 +42,7 @@ PARTS = {
         Part("exact", "Files and exact answers", "Seconds, warm."),
         Part("denoise", "Pictures restored", "Whole calls, against a sampler in NumPy, by processor time."),
         Part("entities", "Named entities", "Training and tagging on newswire text."),
+        Part("learning", "Networks learned", "Structures by BIC and tables from 10,000 cases, by processor time."),
         Part("segmentation", "Pictures segmented", "Classes learnt from photographs, and one labelled."),
         Part("scribbles", "Pictures segmented from scribbles", "12 megapixels, and overlap with label maps."),
         Part("dogs", "Bounds and optimised scans", "Influence, certificates and DoGS on grids of the paper."),

@@ -33,6 +33,7 @@ _GROUPS = {
         "bugs": "Sample from a model in the BUGS language.",
         "info": "Describe a model and the cost of inference on it.",
         "convert": "Convert a model to another file format.",
+        "learn": "Learn a Bayesian network from a file of cases.",
         "score": "Compare a model with cases: likelihood, accuracy, calibration.",
     },
     "Applications": {
@@ -50,7 +51,11 @@ _GROUPS = {
 }
 _COMMANDS = {name: text for commands in _GROUPS.values() for name, text in commands.items()}
 #: Modules and names of commands that have no module of their own.
-_ELSEWHERE = {"data": ("reproduce", "data_command"), "score": ("network.score", "command")}
+_ELSEWHERE = {
+    "data": ("reproduce", "data_command"),
+    "learn": ("network.learn", "command"),
+    "score": ("network.score", "command"),
+}
 _EXAMPLES = (
     "gibbsite infer alarm --observe HRBP=HIGH --observe CO=LOW",
     "gibbsite info model.uai",

@@ -166,7 +166,8 @@ DATA: dict[str, Any] = {"a": [0, 1, 1], "b": [0, 1, 0]}
     ("given", "error", "words"),
     [
         ({"structure": [("a", "b"), ("b", "a")]}, ModelError, "cycle"),
-        ({"structure": [("a", "c")]}, ArgumentError, "no column 'c'"),
+        ({"structure": [("a", "c")]}, ArgumentError, "no cells of 'c'"),
+        ({"structure": gs.example("asia")}, ArgumentError, "no cells of 'asia'"),
         ({"structure": "a"}, ArgumentError, "edges"),
         ({"structure": {"a": ("a",)}}, ArgumentError, "different other sites"),
         ({"prior": "bdue"}, ArgumentError, "prior"),

@@ -115,7 +115,7 @@ def fit_tables(
     if method not in METHODS:
         raise ArgumentError(unknown("the method", method, METHODS))
     parents, known = read_structure(structure)
-    cases = _choose(data, parents, {**known, **(states or {})}, weights)
+    cases = _choose(data, parents, known, states or {}, weights)
     layout = make_layout(cases.names, parents, cases.cards)
     pseudocounts, called = read_prior(prior, layout, cases.names)
     missing = cases.n_missing
@@ -189,17 +189,16 @@ def fit_tables(
     )
 
 
-def _choose(data: Any, parents: Parents, states: Mapping[str, Any], weights: Any) -> Cases:
-    """Read the columns of the network, in the order of the structure."""
+def _choose(data: Any, parents: Parents, known: Mapping[str, Any], states: Mapping[str, Any], weights: Any) -> Cases:
+    """Read the columns of the network, in the order of the structure; only ``states`` may be those of hidden sites."""
     for name in states:
         if name not in parents:
             raise ArgumentError(unknown("the site", name, list(parents)))
-    cases = read_cases(data, states=states, weights=weights)
-    lost = [name for name in parents if name not in cases.names]
+    cases = read_cases(data, states={**known, **states}, weights=weights)
+    empty = {name for name, code in zip(cases.names, cases.codes, strict=True) if (code < 0).all()} - states.keys()
+    lost = [name for name in parents if name not in cases.names or name in empty]
     if lost:
-        raise ArgumentError(
-            f"{argument('data')} has no column {lost[0]!r}; if it is hidden, give its states in {argument('states')}."
-        )
+        raise ArgumentError(f"{argument('data')} has no cells of {lost[0]!r}; if this site is hidden, give its states.")
     order = [cases.names.index(name) for name in parents]
     codes = np.ascontiguousarray(cases.codes[order])
     return Cases(tuple(parents), tuple(cases.states[k] for k in order), codes, cases.weights)

@@ -36,6 +36,7 @@ from gibbsite.learn.networks.scores import (
 
 _U = np.uint64
 _ADD, _REMOVE, _REVERSE = 0, 1, 2
+_TIE = 1e-7  # smaller differences are rounding: of equally good steps, the first one is taken
 _TURNS = 4  # times that edges are turned without success before a climb ends
 _KEPT = 1 << 18  # scores in the hash table
 
@@ -201,11 +202,11 @@ def _climb(
                     continue
                 toggled = hashed ^ memory.as_edge[u, v]
                 way = _REMOVE if edge[u, v] else _ADD
-                new = memory.gain[v, u] > gain and _fits(rules, memory, u, v, way)
+                new = memory.gain[v, u] > gain + _TIE and _fits(rules, memory, u, v, way)
                 if new and not _seen(visited, steps, toggled):
                     gain, i, j, kind = memory.gain[v, u], u, v, way
                 both = memory.gain[v, u] + memory.gain[u, v]
-                new = way == _REMOVE and both > gain and _fits(rules, memory, u, v, _REVERSE)
+                new = way == _REMOVE and both > gain + _TIE and _fits(rules, memory, u, v, _REVERSE)
                 if new and not _seen(visited, steps, toggled ^ memory.as_edge[v, u]):
                     gain, i, j, kind = both, u, v, _REVERSE
         if i < 0:

@@ -150,7 +150,7 @@ class StructurePosterior:
     def to_dataframe(self) -> Any:
         """Return the probabilities of all edges as a pandas DataFrame, most probable first."""
         columns = ["parent", "child", "probability", "mcse", "either_direction"]
-        return load_pandas().DataFrame(self._rows(), columns=columns)
+        return load_pandas().DataFrame(self.edge_rows(), columns=columns)
 
     def summary(self, most: int = _SHOWN) -> str:
         """Return verdict and the most probable edges as readable text.
@@ -162,7 +162,7 @@ class StructurePosterior:
         """
         notes = [*self.reasons, *(f"note: {remark}" for remark in self.remarks)]
         lines = [self.diagnostics.line(), *(f"  {note}" for note in notes), self.statement]
-        for parent, child, p, error, either in self._rows()[:most]:
+        for parent, child, p, error, either in self.edge_rows()[:most]:
             lines.append(f"{parent} -> {child}  {p:.3f} ({error:.3f})  in either direction {either:.3f}")
         return "\n".join(lines)
 
@@ -181,13 +181,16 @@ class StructurePosterior:
     def _repr_html_(self) -> str:
         from gibbsite._common.html import card, grid
 
-        rows = [(a, b, f"{p:.3f}", f"{error:.3f}", f"{either:.3f}") for a, b, p, error, either in self._rows()[:_SHOWN]]
+        rows = [
+            (a, b, f"{p:.3f}", f"{error:.3f}", f"{either:.3f}") for a, b, p, error, either in self.edge_rows()[:_SHOWN]
+        ]
         heads = ("parent", "child", "probability", "error", "either direction")
         good = bool(self.converged)
         word = self.diagnostics.word
         return card(word, [self.statement], good=good, notes=[*self.reasons, *self.remarks], table=grid(heads, rows))
 
-    def _rows(self) -> list[tuple[str, str, float, float, float]]:
+    def edge_rows(self) -> list[tuple[str, str, float, float, float]]:
+        """Return parent, child, probability, its error and that of either direction, most probable first."""
         n = len(self.sites)
         order = np.argsort(-self.edges, axis=None, kind="stable").tolist()
         found = []
