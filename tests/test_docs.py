@@ -104,6 +104,7 @@ NAMES = (
     "index",
     "lab",
     "learn",
+    "networks",
     "new_recorder",
     "perfect",
     "poisson",

@@ -64,7 +64,7 @@ class Graph:
     Attributes
     ----------
     kind : str
-        "lattice", "ising", "potts", "distance", "pairwise" or "table"; other names if some sites are numbers.
+        "lattice", "ising", "potts", "distance", "pairwise", "causes" or "table"; other names if some sites are numbers.
     arrays : NamedTuple
         The arrays that compiled code reads.
     cards : array of int

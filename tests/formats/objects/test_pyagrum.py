@@ -13,6 +13,20 @@ from gibbsite.errors import IncompatibleError
 from gibbsite.formats import from_pyagrum, to_pyagrum
 
 
+class Table:
+    """What is read of a table: its array, and rows by the states of the parents."""
+
+    def __init__(self, names: tuple[str, ...], values: np.ndarray) -> None:
+        self.names, self.values = names, values
+
+    def toarray(self) -> np.ndarray:
+        """Return all numbers."""
+        return self.values
+
+    def __getitem__(self, codes: dict[str, int]) -> np.ndarray:
+        return self.values[tuple(codes[name] for name in self.names[:0:-1])]
+
+
 class Network:
     """What is read of a BayesNet: the names of a table are the child and its parents, the axes the other way round."""
 
@@ -30,7 +44,7 @@ class Network:
     def cpt(self, node: int) -> Any:
         """Return a table."""
         names, table = self.tables[node]
-        return SimpleNamespace(names=names, toarray=lambda: table)
+        return Table(names, table)
 
 
 def test_names_states_and_direction_are_kept() -> None:
@@ -58,3 +72,20 @@ def test_there_and_back(name: str) -> None:
         x = rng.integers(model.cards)
         assert again.log_potential(x) == pytest.approx(model.log_potential(x))
     assert again.labels(3) == model.labels(3)
+
+
+def test_noisy_nodes_are_read() -> None:
+    pyagrum = pytest.importorskip("pyagrum")
+    given = pyagrum.fastBN("a{no|yes}; b{no|yes}")
+    node = given.addNoisyORNet(pyagrum.LabelizedVariable("y", "y", ["no", "yes"]), 0.1)
+    given.addWeightedArc(0, node, 0.8)
+    given.addWeightedArc(1, node, 0.3)
+    net = gs.BayesianNetwork.from_model(from_pyagrum(given))
+    wanted = gs.BayesianNetwork()
+    for name in ("a", "b"):
+        wanted.add(name, ["no", "yes"], table=net.table(name))
+    wanted.add("y", ["no", "yes"], table=gs.factors.NoisyOr({"a": 0.8, "b": 0.3}, leak=0.1))
+    for labels, row in wanted.table("y").rows():
+        key = dict(zip(("a", "b"), labels, strict=True))
+        found = net.table("y")[tuple(key[parent] for parent in net.parents("y"))]
+        assert list(found.values()) == pytest.approx(row.tolist(), abs=1e-6)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from gibbsite._common.arguments import checked
+from gibbsite._common.arrays import Floats
 from gibbsite.errors import IncompatibleError
 from gibbsite.formats.network import network_tables
 from gibbsite.models.factorgraph import FactorGraph
@@ -49,8 +51,24 @@ def from_pyagrum(network: Any) -> FactorGraph:
         variable, table = network.variable(node), network.cpt(node)
         sites[variable.name()] = list(variable.labels())
         # the axes are in the opposite order of the names, of which the child is the first
-        tables.append(([*reversed(table.names)], np.asarray(table.toarray(), np.float64)))
+        tables.append(([*reversed(table.names)], _as_array(table)))
     return FactorGraph(sites, tables, directed=True)
+
+
+def _as_array(table: Any) -> Floats:
+    """Return a table with the node last; those of noisy nodes are read row by row, because their arrays differ."""
+    values = np.asarray(table.toarray(), np.float64)
+    parents = [*reversed(table.names)][:-1]
+    last = [size - 1 for size in values.shape[:-1]]
+    corners = [[end * (k == axis) for k, end in enumerate(last)] for axis in range(len(last))]
+    if all(np.array_equal(values[tuple(codes)], _row(table, parents, codes)) for codes in (*corners, last)):
+        return values
+    rows = [_row(table, parents, codes) for codes in np.ndindex(*values.shape[:-1])]
+    return np.array(rows).reshape(values.shape)
+
+
+def _row(table: Any, parents: Sequence[str], codes: Sequence[int]) -> Floats:
+    return np.asarray(table[dict(zip(parents, map(int, codes), strict=True))] if parents else table.toarray(), float)
 
 
 @checked
