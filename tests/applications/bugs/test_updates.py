@@ -2,7 +2,8 @@
 
 Parameters and data are simulated with NumPy. The true parameters are a draw from the posterior distribution given the
 data, so they may be put at a random place of a stationary chain: the sweeps after it are made forwards, those before it
-with the updates in reverse order, because every update is reversible. The rank of the true value among all is then
+with the updates in reverse order, because every update is reversible; in both directions, what is drawn forward comes
+last, because the other updates are made as if it were not there. The rank of the true value among all is then
 exactly uniform, without a warmup (Gandy and Scott, 2021). It is tested by chi-squared tests that fail below p = 1e-8,
 so that all tests together raise a false alarm with a probability below 1e-6.
 """
@@ -259,6 +260,20 @@ def trials(rng: np.random.Generator) -> Drawn:
     }
 
 
+@program(
+    "predictions",
+    """for (i in 1:6) { y[i] ~ dnorm(m, 2) }  m ~ dnorm(0, 1)  a ~ dnorm(m, 2)  b ~ dcat(p[g,])  g <- 1 + step(a)
+    q ~ dbin(0.3, b)""",
+    {units.NORMAL_BLOCK, units.FORWARD},
+    p=[[0.2, 0.5, 0.3], [0.0, 0.6, 0.4]],
+)
+def predictions(rng: np.random.Generator) -> Drawn:
+    m = rng.normal()
+    a = rng.normal(m, 0.5**0.5)
+    b = rng.choice(3, p=[[0.2, 0.5, 0.3], [0.0, 0.6, 0.4]][int(a >= 0)]) + 1
+    return {"m": m, "y": rng.normal(m, 0.5**0.5, N), "a": a, "b": b, "q": rng.binomial(b, 0.3)}
+
+
 MISSING["unknown numbers of trials, and what is not observed"] = {"f": [0, 3], "w": [0]}
 
 
@@ -298,7 +313,7 @@ class Calibration:
         found = set(self.bench.rows[: self.bench.n, units.UPDATE].tolist())
         assert found == kinds, found
 
-    def sweep(self, order: range) -> None:
+    def sweep(self, order: list[int]) -> None:
         for _ in range(THIN):
             for unit in order:
                 assert self.bench.update(unit)
@@ -320,7 +335,9 @@ class Calibration:
         unknown = self.model.network.unknown
         before = int(self.rng.integers(0, LENGTH + 1))
         chain = []
-        for count, order in ((before, range(self.bench.n)[::-1]), (LENGTH - before, range(self.bench.n))):
+        forward = self.bench.rows[: self.bench.n, units.UPDATE] == units.FORWARD
+        drawn, others = np.flatnonzero(forward).tolist(), np.flatnonzero(~forward).tolist()
+        for count, order in ((before, others[::-1] + drawn), (LENGTH - before, others + drawn)):
             values[:] = start
             for _ in range(count):
                 self.sweep(order)

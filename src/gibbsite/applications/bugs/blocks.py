@@ -275,7 +275,7 @@ def find_shift(network: Network, terms: Terms, others: Ints) -> Shift | None:
 def unknowns_of(network: Network, choice: Choice) -> Ints:
     """Return the places of the unknowns of a relation."""
     targets = network.assembly.compiled[choice.rule].targets
-    return np.asarray(targets[network.unknown[targets]])
+    return np.asarray(targets[(network.unknown & ~network.forward)[targets]])
 
 
 @dataclass
@@ -315,7 +315,7 @@ def find_scales(network: Network, choices: list[Choice]) -> list[Scale]:
             for k, place in enumerate(places.tolist()):
                 nodes = reach.node[(reach.unit == k) & (network.rule_of[reach.node] == child)]
                 instances = nodes - network.first[child]
-                instances = instances[network.unknown[theirs[instances]]]
+                instances = instances[(network.unknown & ~network.forward)[theirs[instances]]]
                 if instances.size > 1:
                     exponents = np.append(-2.0 / power, np.ones(instances.size))
                     found.append(Scale(np.append(place, theirs[instances]), exponents, child, instances, every))

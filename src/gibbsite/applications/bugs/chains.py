@@ -75,7 +75,7 @@ def _finite(network: Network, choices: list[Choice]) -> tuple[Ints, Ints, Ints]:
         if choice.update == units.FINITE:
             least, most = choice.extra[units.EXTRA_A], choice.extra[units.EXTRA_B]
             targets = network.assembly.compiled[choice.rule].targets
-            mine = targets[network.unknown[targets]]
+            mine = targets[network.unknown[targets] & ~network.forward[targets]]
             if most - least < _MOST_STATES:
                 places.append(mine)
                 low.append(np.full(mine.size, least))

@@ -11,7 +11,6 @@ import numpy as np
 
 from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.compiled import units
-from gibbsite.applications.bugs.compiled.forward import DRAWN
 from gibbsite.applications.bugs.dependence import COMPLEMENT, COPY, Dependence, Form
 from gibbsite.applications.bugs.functions import Operation
 from gibbsite.applications.bugs.network import Network
@@ -99,6 +98,8 @@ def _choice(network: Network, number: int, compiled: Compiled) -> Choice:
     plain = not any(effects.bounds.values()) and not any(
         network.assembly.compiled[child].row[BOUND_KIND] == TRUNCATED for child in forms
     )
+    if (network.forward | ~network.unknown)[compiled.targets].all():
+        return Choice(number, units.FORWARD, "drawn from its distribution: nothing observed depends on it", effects)
     if code == dist.MULTIVARIATE_NORMAL or (code == dist.NORMAL and not bounded):
         update = _of_normal(network, code, forms, codes) if plain else None
         if update is not None:
@@ -126,8 +127,6 @@ def _choice(network: Network, number: int, compiled: Compiled) -> Choice:
         raise fail(
             compiled.rule.relation.at, f"{compiled.rule.name!r} is improper: its prior is flat and no data depend on it"
         )
-    if not forms and code in DRAWN and not bounded:
-        return Choice(number, units.FORWARD, "drawn from its distribution: nothing observed depends on it", effects)
     if code in _GAMMA_PRIORS and plain:
         power = _power(forms, codes)
         family = _GAMMA_PRIORS[code]

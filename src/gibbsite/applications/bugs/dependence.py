@@ -113,7 +113,8 @@ class Dependence:
                         changed = True
         for number in dependents:
             each = self.compiled[number]
-            if each.row[KIND] in (LOGICAL, MATRIX):
+            needed = self.network.needed[self.network.first[number] : self.network.first[number + 1]]
+            if each.row[KIND] in (LOGICAL, MATRIX) or not needed.any():
                 continue
             registers = self._registers(each)
             distribution = each.rule.distribution

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ from gibbsite.applications.bugs.blocks import (
 from gibbsite.applications.bugs.chains import Chain, find_chains
 from gibbsite.applications.bugs.choices import Choice, choose
 from gibbsite.applications.bugs.compiled import units
+from gibbsite.applications.bugs.compiled.updates import LEARNED
+from gibbsite.applications.bugs.joint.growing import Growing
+from gibbsite.applications.bugs.joint.neighbours import find_neighbours
 from gibbsite.applications.bugs.network import Network, Reach, distinct
 from gibbsite.applications.bugs.tables import CODE, Tables
 from gibbsite.applications.bugs.values import fail
@@ -30,27 +33,6 @@ from gibbsite.errors import ModelError
 
 _FEW = 10  # unknowns of a relation that are moved together with those of others
 _MOST_JOINT = 40  # unknowns with linear predictors that are moved together in any case
-
-
-@dataclass
-class Growing:
-    """An array that is put together from parts."""
-
-    dtype: type[Any]
-    parts: list[Array] = field(default_factory=list)
-    size: int = 0
-
-    def add(self, values: Any) -> int:
-        """Append values; return where they start."""
-        values = np.asarray(values, self.dtype).ravel()
-        begin = self.size
-        self.parts.append(values)
-        self.size += values.size
-        return begin
-
-    def joined(self) -> Array:
-        """Return everything; at least one entry, for pointers."""
-        return np.concatenate([*self.parts, np.zeros(1, self.dtype)])
 
 
 @dataclass
@@ -115,7 +97,7 @@ def derive(network: Network, site: Ints, measure: Any) -> Derived:
     joint = np.concatenate([*members, np.zeros(0, np.int64)])
     for choice in choices:
         compiled = assembly.compiled[choice.rule]
-        unknown = network.unknown[compiled.targets]
+        unknown = (network.unknown & ~network.forward)[compiled.targets]
         update = choice.update
         if update == units.NORMAL_BLOCK:
             update = units.CONJUGATE_NORMAL
@@ -146,6 +128,12 @@ def derive(network: Network, site: Ints, measure: Any) -> Derived:
     rules += [-1] * (len(shifts) + len(scales))
     kinds += [(units.SHIFT, None)] * len(shifts) + [(units.SCALE, None)] * len(scales)
     moves: list[Shift | Scale] = [*shifts, *scales]
+    drawn = np.flatnonzero(network.forward)
+    drawn = drawn[np.argsort(network.level[network.node(drawn)], kind="stable")]
+    of = {choice.rule: choice for choice in choices}
+    places += [drawn[k : k + 1] for k in range(drawn.size)]
+    rules += network.owner[drawn].tolist()
+    kinds += [(units.FORWARD, of[rule]) for rule in network.owner[drawn].tolist()]
     return _tabulate(network, tables, site, choices, blocks, chains, moves, places, rules, kinds)
 
 
@@ -220,7 +208,7 @@ def _tabulate(
             alone.append((chain.members, chain.alone))
             continue
         if kind in (units.SHIFT, units.SCALE):
-            move = moves[k - n + len(moves)]
+            move = moves[k - n + len(moves) + int(network.forward.sum())]
             if isinstance(move, Scale):
                 row[units.EXTRA_A], row[units.EXTRA_B] = move.rule, lists.add(move.instances)
                 row[units.EXTRA_C], row[units.EXTRA_D] = spare, numbers.add(move.exponents)
@@ -249,7 +237,7 @@ def _tabulate(
             row[column] = value
         if kind in (units.SLICE, units.WHOLE_SLICE):
             row[units.TUNE] = tuned
-            widths.append(np.array([1.0 if kind == units.SLICE else 3.0]))
+            widths.append(np.array([1.0 if kind == units.SLICE else 3.0, 0.0, 0.0]))
             tuned += 1
         elif kind == units.SCALED_GAMMA:
             if choice.power not in powers:
@@ -277,13 +265,22 @@ def _tabulate(
     singles = [np.zeros((0, units.UNIT_WIDTH), np.int64)]
     for members, reached in alone:
         singles.append(_single_units(network, members, site, lists, segment, tuned, reached))
-        widths.append(np.ones(members.size))
+        widths.append(np.tile([1.0, 0.0, 0.0], members.size))
         tuned += members.size
     slices = int(tables.slices[:, 2].max(initial=1))
     for k, (kind, _) in enumerate(kinds):
         if kind in (units.FINITE, units.CHAIN):  # work space for weights behind the widths
-            unit[k, units.EXTRA_C] = tuned
+            unit[k, units.EXTRA_C] = LEARNED * tuned
     most = max([most, *(chain.work for chain in chains)])
+    end = LEARNED * tuned + most + 1
+    alike = np.array([k for k, (kind, _) in enumerate(kinds) if kind == units.FINITE], np.int64)
+    kept = find_neighbours(network, choices, heads[alike])
+    for k in alike.tolist():
+        near = kept.get(int(heads[k]))
+        if near is not None:
+            unit[k, units.EXTRA_D], unit[k, units.EXTRA_E] = lists.add(near.table()), end
+            unit[k, units.TUNE] = not near.own
+            end += near.rows * int(unit[k, units.EXTRA_B] - unit[k, units.EXTRA_A] + 1)
     return Derived(
         tables=tables,
         unit=np.concatenate([unit, *singles]).ravel(),
@@ -291,7 +288,7 @@ def _tabulate(
         lists=lists.joined(),
         numbers=numbers.joined(),
         units=n + 1,
-        widths=np.concatenate([*widths, np.zeros(most + 1)]),
+        widths=np.concatenate([*widths, np.zeros(most + 1), np.full(end - LEARNED * tuned - most - 1, np.nan)]),
         counts=tuned + 8,
         work=max(work, 4 * biggest + 64, 4 * slices + 64),
         choices=choices,
@@ -404,7 +401,8 @@ def _smaller_blocks(network: Network, terms: Terms, parts: list[Ints]) -> tuple[
 def _parts(network: Network, chosen: list[Choice]) -> list[Ints]:
     """Return the unknowns of each relation."""
     compiled = network.assembly.compiled
-    return [compiled[c.rule].targets[network.unknown[compiled[c.rule].targets]] for c in chosen]
+    free = network.unknown & ~network.forward
+    return [compiled[c.rule].targets[free[compiled[c.rule].targets]] for c in chosen]
 
 
 def _terms(network: Network, members: Ints, measure: Any) -> Terms:

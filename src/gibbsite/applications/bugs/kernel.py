@@ -183,7 +183,7 @@ def _step(
     if memory.counts[LOADED] == 0:
         _load_state(params, memory, x)
     store(memory.words, rng)
-    call_pointer(params.address, params.static, book, 0.0, np.int64(i))
+    call_pointer(params.address, params.static, book, 1.0, np.int64(i))
     for k in range(14):
         book[k] = 0
     return load(memory.words)

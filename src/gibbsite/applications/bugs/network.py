@@ -12,8 +12,10 @@ import numpy as np
 
 from gibbsite._common.arrays import Array, Bools, Floats, Ints
 from gibbsite.applications.bugs.assembly import Assembly
+from gibbsite.applications.bugs.compiled.forward import DRAWN
 from gibbsite.applications.bugs.elements import check_defined, element_of
-from gibbsite.applications.bugs.tables import KIND, LOGICAL, MATRIX
+from gibbsite.applications.bugs.nodes import Compiled
+from gibbsite.applications.bugs.tables import BOUNDED, KIND, LOGICAL, MATRIX, UNBOUNDED
 from gibbsite.errors import ModelError
 
 
@@ -60,6 +62,9 @@ class Network:
         For each rule, the rules that read what it defines.
     unknown : bool array
         Places of stochastic nodes that have no value.
+    forward : bool array
+        Those of them on which nothing observed depends, and which are drawn from their distributions. The others are
+        updated as if these were not there.
     """
 
     def __init__(self, assembly: Assembly, start: Floats) -> None:
@@ -79,6 +84,7 @@ class Network:
         self.rule_of = np.repeat(np.arange(len(compiled)), np.diff(self.first))
         self._connect()
         self._order()
+        self._find_forward()
 
     def _own(self, number: int) -> None:
         """Note which places a rule defines; refuse those that are defined twice or are data."""
@@ -184,8 +190,27 @@ class Network:
                 "directly or through other relations."
             )
 
+    def _find_forward(self) -> None:
+        """Find the nodes that are drawn from their distributions because nothing observed depends on them."""
+        drawn = np.array([_is_drawn(each) for each in self.assembly.compiled], np.bool_)
+        unknown = np.flatnonzero(self.unknown)
+        node = self.node(unknown)
+        needed = self.stochastic[self.rule_of]
+        candidates = node[drawn[self.owner[unknown]]]
+        needed[candidates] = False
+        if candidates.size:
+            varies = np.flatnonzero(np.isnan(self.start) & (self.owner >= 0))
+            children, of = self.children(varies)
+            parents = self.node(varies)[of]
+            found = -1
+            while found != (found := int(needed.sum())):
+                needed[parents[needed[children]]] = True
+        self.needed: Bools = needed
+        self.forward: Bools = np.zeros(self.start.size, np.bool_)
+        self.forward[unknown] = ~needed[node]
+
     def reach(self, places: Ints, unit: Ints, n_units: int) -> Reach:
-        """Return what each unit reaches; ``unit`` is the unit of each place."""
+        """Return what each unit reaches, without what is drawn forward; ``unit`` is the unit of each place."""
         total = np.int64(self.first[-1]) + 1
         nodes, of = self.children(places)
         frontier = distinct(unit[of] * total + nodes)
@@ -205,7 +230,8 @@ class Network:
             if frontier.size:
                 seen = distinct(np.concatenate([seen, frontier]))
         units, nodes = np.divmod(seen, total)
-        return self.segments(units, nodes, n_units)
+        kept = self.needed[nodes] | ~self.stochastic[self.rule_of[nodes]]
+        return self.segments(units[kept], nodes[kept], n_units)
 
     def segments(self, units: Ints, nodes: Ints, n_units: int) -> Reach:
         """Group pairs of units and nodes into segments."""
@@ -236,13 +262,22 @@ class Network:
 
     def observed(self) -> Ints:
         """Return segments of all stochastic nodes whose values are data."""
-        parts = [np.zeros((0, 4), np.int64)]
-        for rule in np.flatnonzero(self.stochastic).tolist():
-            known = np.flatnonzero(~self.unknown[self.assembly.compiled[rule].targets].any(axis=1))
-            if known.size:
-                cuts = np.split(known, np.flatnonzero(np.diff(known) != 1) + 1)
-                parts.append(np.array([[rule, 0, int(cut[0]), cut.size] for cut in cuts], np.int64))
-        return np.concatenate(parts)
+        known = self.stochastic[self.rule_of]
+        known[self.node(np.flatnonzero(self.unknown))] = False
+        return self.gapless(np.flatnonzero(known))
+
+    def node(self, places: Ints) -> Ints:
+        """Return the nodes that define places."""
+        found: Ints = self.first[self.owner[places]] + self.instance[places]
+        return found
+
+    def gapless(self, nodes: Ints) -> Ints:
+        """Return segments without lists that hold nodes, which are in ascending order."""
+        rules = self.rule_of[nodes]
+        begin = np.flatnonzero(np.concatenate([[True], (np.diff(nodes) != 1) | (np.diff(rules) != 0)]))[: nodes.size]
+        count = np.diff(np.append(begin, nodes.size))
+        first = nodes[begin]
+        return np.stack([rules[begin], np.zeros_like(begin), first - self.first[rules[begin]], count], axis=1)
 
     def everything(self) -> Ints:
         """Return segments that compute all deterministic nodes, in order."""
@@ -261,6 +296,14 @@ class Network:
                 parts += [[rule, 0, int(part[0]), part.size] for part in np.split(instances, cuts)]
             rows = np.array(parts, np.int64)
         return rows.reshape(-1, 4)
+
+
+def _is_drawn(compiled: Compiled) -> bool:
+    """Whether an element can be drawn from its distribution."""
+    distribution = compiled.rule.distribution
+    if distribution is None or distribution.value != "s":
+        return False
+    return distribution.code in DRAWN and compiled.row[BOUNDED] == UNBOUNDED
 
 
 def distinct(values: Ints) -> Ints:

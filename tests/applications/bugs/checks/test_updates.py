@@ -118,7 +118,7 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any], set[int]]] = {
         for (j in 1:3) { a[j] ~ dnorm(mu, 2) }  mu ~ dnorm(0, 0.1)  b ~ dnorm(0, 1)  e ~ dnorm(0.5, 0.3)
         t ~ dgamma(1, 1)""",
         {"y": [*X[:7], None], "x": X[::-1], "g": [1, 2, 3, 1, 2, 3, 1, 2], "v": V, "T": [[2, 0.5], [0.5, 1]]},
-        {units.NORMAL_BLOCK, units.SCALED_GAMMA},
+        {units.NORMAL_BLOCK, units.SCALED_GAMMA, units.FORWARD},
     ),
     "censored and truncated data": (
         """for (i in 1:4) { c[i] ~ dinterval(t[i], 1.5)  t[i] ~ dweib(2, r)  s[i] ~ dnorm(m, 1) T(0, 3)

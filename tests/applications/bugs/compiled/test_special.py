@@ -20,6 +20,11 @@ class own:
 
     @staticmethod
     @compiled
+    def log_factorial(n: float) -> float:
+        return source.log_factorial(n)
+
+    @staticmethod
+    @compiled
     def log_normal_cdf(x: float) -> float:
         return source.log_normal_cdf(x)
 
@@ -67,3 +72,8 @@ def test_beta_tails(a: float, b: float) -> None:
         if cdf > 1e-300 and sf > 1e-300:
             assert np.exp(below) == pytest.approx(cdf, rel=1e-9)
             assert np.exp(above) == pytest.approx(sf, rel=1e-9)
+
+
+def test_logarithms_of_factorials() -> None:
+    for n in (0.0, 1.0, 2.5, 127.0, 128.0, 129.0, 2000.0, 1e8):
+        assert own.log_factorial(n) == pytest.approx(special.gammaln(n + 1.0), rel=1e-14)

@@ -8,9 +8,10 @@ import numpy as np
 
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite.applications.bugs.compiled import units
-from gibbsite.applications.bugs.compiled.machine import ADD_UP, call, static_book
+from gibbsite.applications.bugs.compiled.machine import LIKELIHOOD, call, static_book
 from gibbsite.applications.bugs.compiled.updates import FAILED
 from gibbsite.applications.bugs.kernel import BugsGraph, new_chain
+from gibbsite.applications.bugs.simulation.evaluation import Evaluation
 from gibbsite.graphs.graph import compile_graph
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Bench:
         self.chain.words[:] = self.rng.integers(1, 2**63, 4)
         self.x = np.zeros(model.places.size)
         self.n = model.derived.units - 1
+        self.sums: dict[int, Evaluation] = {}
 
     @property
     def values(self) -> Floats:
@@ -43,11 +45,23 @@ class Bench:
         self.values[self.model.places] = x
         self.density()
 
-    def density(self) -> float:
-        """Return the joint log-density at the current values of the unknowns."""
+    def density(self, places: Ints | None = None) -> float:
+        """Return the joint log-density at the current values of the unknowns, without those that are drawn forward.
+
+        If the places are drawn forward, it is the density of them alone.
+        """
+        network = self.model.network
         call(self.static, self.chain, self.x, self.n)
-        call(self.static, self.chain, self.x, ADD_UP)
-        return float(self.chain.work[0])
+        own = places is not None and network.forward[places].any()
+        key = int(places[0]) if places is not None and own else -1
+        if key not in self.sums:
+            nodes = np.flatnonzero(network.stochastic[network.rule_of] & network.needed)
+            at = Evaluation(network, self.model.registers)
+            at.values = self.values
+            segments = network.gapless(network.node(places[:1]) if places is not None and own else nodes)
+            self.sums[key] = at
+            at.add_unit(END=at.add_segments(segments) + segments.shape[0])
+        return float(self.sums[key].call(LIKELIHOOD, 0)[0])
 
     def update(self, unit: int) -> bool:
         """Make an update; return whether it succeeded."""
@@ -70,7 +84,7 @@ class Bench:
         found = np.empty(len(points))
         for k, point in enumerate(points):
             self.values[places] = point
-            found[k] = self.density()
+            found[k] = self.density(places)
         self.values[:] = before
         return found
 

@@ -16,11 +16,12 @@ from gibbsite.applications.bugs.compiled.special import (
     log_beta,
     log_beta_tails,
     log_complement,
+    log_factorial,
     log_gamma_tails,
     log_normal_cdf,
 )
 
-_LOG_ROOT_TWO_PI, _LOG_TWO = 0.5 * math.log(2.0 * math.pi), math.log(2.0)
+LOG_ROOT_TWO_PI, _LOG_TWO = 0.5 * math.log(2.0 * math.pi), math.log(2.0)
 _MOST_TERMS = 1_000_000  # of a sum over probabilities of a discrete distribution
 
 
@@ -28,7 +29,7 @@ _MOST_TERMS = 1_000_000  # of a sum over probabilities of a discrete distributio
 def log_density(code: Integer, x: float, a: float, b: float, c: float, d: float) -> float:
     """Return the log-density of a distribution of numbers."""
     if code == dist.NORMAL:
-        return 0.5 * math.log(b) - _LOG_ROOT_TWO_PI - 0.5 * b * (x - a) * (x - a) if b > 0.0 else -math.inf
+        return 0.5 * math.log(b) - LOG_ROOT_TWO_PI - 0.5 * b * (x - a) * (x - a) if b > 0.0 else -math.inf
     if code < dist.BERNOULLI:
         return _continuous(code, x, a, b, c)
     if x != math.floor(x) or x < 0.0:
@@ -52,7 +53,7 @@ def _continuous(code: Integer, x: float, a: float, b: float, c: float) -> float:
         if not (x > 0.0 and b > 0.0) or x == math.inf:
             return -math.inf
         y = math.log(x)
-        return 0.5 * math.log(b) - _LOG_ROOT_TWO_PI - 0.5 * b * (y - a) * (y - a) - y
+        return 0.5 * math.log(b) - LOG_ROOT_TWO_PI - 0.5 * b * (y - a) * (y - a) - y
     if code == dist.STUDENT:
         if not (b > 0.0 and c > 0.0):
             return -math.inf
@@ -102,7 +103,7 @@ def _discrete(code: Integer, x: float, a: float, b: float, c: float, d: float) -
             return -math.inf
         if a == 0.0:
             return 0.0 if x == 0.0 else -math.inf
-        return x * math.log(a) - a - math.lgamma(x + 1.0)
+        return x * math.log(a) - a - log_factorial(x)
     if code == dist.BERNOULLI:
         if not 0.0 <= a <= 1.0 or x > 1.0:
             return -math.inf
@@ -117,7 +118,7 @@ def _discrete(code: Integer, x: float, a: float, b: float, c: float, d: float) -
             return -math.inf
         if b == 0.0:
             return 0.0 if x == 0.0 else -math.inf
-        choose = math.lgamma(x + b) - math.lgamma(b) - math.lgamma(x + 1.0)
+        choose = math.lgamma(x + b) - math.lgamma(b) - log_factorial(x)
         return choose + b * math.log(a) + _power(1.0 - a, x)
     if code == dist.GEOMETRIC:  # the number of trials up to the first success
         return _power(1.0 - a, x - 1.0) + math.log(a) if 0.0 < a <= 1.0 and x >= 1.0 else -math.inf
@@ -141,7 +142,7 @@ def _discrete(code: Integer, x: float, a: float, b: float, c: float, d: float) -
 
 @called
 def _log_choose(n: float, k: float) -> float:
-    return math.lgamma(n + 1.0) - math.lgamma(k + 1.0) - math.lgamma(n - k + 1.0)
+    return log_factorial(n) - log_factorial(k) - log_factorial(n - k)
 
 
 @called

@@ -90,12 +90,20 @@ def run_rule(static: Ints, chain: Ints, rule: Integer, listed: bool, first: Inte
                     r[out + j] = v[base]
             elif kind == AFFINE:
                 step = leaf[4 * a + 2]
-                for j in range(m):
-                    r[out + j] = v[base + step * instance_at(lists, listed, first, j)]
+                if listed:
+                    for j in range(m):
+                        r[out + j] = v[base + step * lists[first + j]]
+                else:
+                    for j in range(m):
+                        r[out + j] = v[base + step * (first + j)]
             else:
                 begin = leaf[4 * a + 3]
-                for j in range(m):
-                    r[out + j] = v[index[begin + instance_at(lists, listed, first, j)]]
+                if listed:
+                    for j in range(m):
+                        r[out + j] = v[index[begin + lists[first + j]]]
+                else:
+                    for j in range(m):
+                        r[out + j] = v[index[begin + first + j]]
             continue
         if what == _CONSTANT:
             for j in range(m):

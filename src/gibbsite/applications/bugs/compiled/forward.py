@@ -32,6 +32,7 @@ DRAWN = frozenset(
         dist.NEGATIVE_BINOMIAL,
         dist.GEOMETRIC,
         dist.BETA_BINOMIAL,
+        dist.CATEGORICAL,
     }
 )
 

@@ -47,7 +47,7 @@ from gibbsite.applications.bugs.tables import CODE, FOURTH, INSTANCES, KIND, LOG
 from gibbsite.sampling.sweep import entries
 
 # What can be asked besides an update of a unit.
-ADD_UP, MEASURE, POINTWISE, PARAMETERS = -1, -2, -3, -4
+ADD_UP, MEASURE, POINTWISE, PARAMETERS, LIKELIHOOD = -1, -2, -3, -4, -5
 
 
 class Chain(NamedTuple):
@@ -64,7 +64,7 @@ class Chain(NamedTuple):
     @property
     def missing(self) -> tuple[str, ...]:
         """Arrays that may contain NaN."""
-        return ("values", "registers", "work")
+        return ("values", "registers", "widths", "work")
 
 
 @pointed
@@ -75,6 +75,9 @@ def run(static: Ints, chain: Ints, number: float, what: int) -> None:
         return
     if what == MEASURE:
         _measure(static, chain, number)
+        return
+    if what == LIKELIHOOD:
+        array_in(chain, C_WORK, np.float64)[0] = log_likelihood(static, chain, np.int64(number))
         return
     if what == POINTWISE:
         _pointwise(static, chain, np.int64(number))
@@ -113,7 +116,8 @@ def run(static: Ints, chain: Ints, number: float, what: int) -> None:
     elif kind == units.SHIFT:
         update_shift(static, chain, what)
     else:
-        recompute(static, chain, what)
+        if number == 0.0:  # within a sweep, every update has computed what depends on it
+            recompute(static, chain, what)
         deviance = row[units.UNIT_WIDTH * what + units.EXTRA_A]
         if deviance > 0:
             array_in(chain, C_VALUES, np.float64)[deviance - 1] = -2.0 * log_likelihood(static, chain, what)

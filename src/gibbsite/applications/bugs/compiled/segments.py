@@ -13,7 +13,7 @@ from gibbsite._common.arrays import Ints
 from gibbsite._numba.book import array_in
 from gibbsite._numba.jit import Integer, called
 from gibbsite.applications.bugs.compiled.array_densities import array_density
-from gibbsite.applications.bugs.compiled.densities import log_density, log_mass_between
+from gibbsite.applications.bugs.compiled.densities import LOG_ROOT_TWO_PI, log_density, log_mass_between
 from gibbsite.applications.bugs.compiled.evaluator import (
     C_REGISTERS,
     C_VALUES,
@@ -29,7 +29,7 @@ from gibbsite.applications.bugs.compiled.evaluator import (
     log_root_determinant,
     run_rule,
 )
-from gibbsite.applications.bugs.distributions import BERNOULLI
+from gibbsite.applications.bugs.distributions import BERNOULLI, NORMAL
 from gibbsite.applications.bugs.tables import BOUNDED as BOUND_KIND
 from gibbsite.applications.bugs.tables import (
     CENSORED,
@@ -40,6 +40,7 @@ from gibbsite.applications.bugs.tables import (
     LOGICAL,
     LOWER,
     MATRIX,
+    SECOND,
     STOCHASTIC,
     TARGET,
     UNBOUNDED,
@@ -132,17 +133,64 @@ def segment_density(static: Ints, chain: Ints, rule: Integer, listed: bool, firs
     rules = array_in(static, S_RULE, np.int64)
     total = 0.0
     scalar = rules[16 * rule + KIND] == STOCHASTIC
+    code, plain = rules[16 * rule + CODE], rules[16 * rule + BOUND_KIND] == UNBOUNDED
     for begin in range(first, first + count, LANES):
         m = min(LANES, first + count - begin)
         run_rule(static, chain, rule, listed, begin, m)
-        for j in range(m):
-            if scalar:
+        if plain and code == NORMAL:
+            total += _normal_densities(static, chain, rule, m)
+        elif plain and code == BERNOULLI:
+            total += _bernoulli_densities(static, chain, rule, m)
+        elif scalar:
+            for j in range(m):
                 total += scalar_density(static, chain, rule, j)
-            else:
+        else:
+            for j in range(m):
                 total += array_density(static, chain, rule, listed, begin, j)
         if not total > -math.inf:
             return -math.inf
     return total
+
+
+@called
+def _normal_densities(static: Ints, chain: Ints, rule: Integer, m: Integer) -> float:
+    """Return the sum of the log-densities of normal numbers; equal precisions share a logarithm."""
+    rules = array_in(static, S_RULE, np.int64)
+    r = array_in(chain, C_REGISTERS, np.float64)
+    x, a = rules[16 * rule + VALUE] * LANES, rules[16 * rule + FIRST] * LANES
+    b = a + (rules[16 * rule + SECOND] - rules[16 * rule + FIRST]) * LANES
+    total, last, logarithm = 0.0, 0.0, 0.0
+    for j in range(m):
+        precision = r[b + j]
+        if precision != last:
+            if not precision > 0.0:
+                return -math.inf
+            last, logarithm = precision, math.log(precision)
+        away = r[x + j] - r[a + j]
+        total += logarithm - precision * away * away
+    found: float = 0.5 * total - m * LOG_ROOT_TWO_PI
+    return found
+
+
+@called
+def _bernoulli_densities(static: Ints, chain: Ints, rule: Integer, m: Integer) -> float:
+    """Return the sum of the log-probabilities of zeros and ones; the logarithms of several are taken at once."""
+    rules = array_in(static, S_RULE, np.int64)
+    r = array_in(chain, C_REGISTERS, np.float64)
+    value, first = rules[16 * rule + VALUE] * LANES, rules[16 * rule + FIRST] * LANES
+    total, product = 0.0, 1.0
+    for j in range(m):
+        x, p = r[value + j], r[first + j]
+        if not 0.0 <= p <= 1.0 or (x != 0.0 and x != 1.0):
+            return -math.inf
+        one = p if x == 1.0 else 1.0 - p
+        if product * one < 1e-250:  # about to become too small for a number
+            if not one > 0.0:
+                return -math.inf
+            total, product = total + math.log(product) + math.log(one), 1.0
+        else:
+            product *= one
+    return total + math.log(product)
 
 
 @called

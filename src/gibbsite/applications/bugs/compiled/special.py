@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from gibbsite._numba.jit import called
 
 _LARGEST_STEPS = 10_000
 _TINY = 1e-300
 _ROOT_HALF, _LOG_TWO, _LOG_ROOT_TWO_PI = math.sqrt(0.5), math.log(2.0), 0.5 * math.log(2.0 * math.pi)
+_FACTORIALS = np.array([math.lgamma(n + 1.0) for n in range(128)])
 # Coefficients of rational approximations of the normal quantile function (Wichura, 1988, algorithm AS 241).
 _CENTRE = (
     (
@@ -40,6 +43,21 @@ _TAIL = (
         *(7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15),
     ),
 )
+
+
+@called
+def log_factorial(n: float) -> float:
+    """Return log n!; of whole numbers from a table, and for large ones by Stirling's series."""
+    if not n >= 0.0 or n != math.floor(n):
+        return math.lgamma(n + 1.0)
+    if n < 128.0:
+        return float(_FACTORIALS[np.int64(n)])
+    return (
+        (n + 0.5) * math.log(n)
+        - n
+        + _LOG_ROOT_TWO_PI
+        + (1.0 - (1.0 / 30.0 - 1.0 / (105.0 * n * n)) / (n * n)) / (12.0 * n)
+    )
 
 
 @called

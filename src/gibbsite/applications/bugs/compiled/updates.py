@@ -18,23 +18,33 @@ from gibbsite.applications.bugs.compiled.evaluator import (
     C_WORDS,
     C_X,
     LANES,
+    S_INDEX,
+    S_LEAF,
     S_LIST,
     S_RULE,
     S_SEGMENT,
+    S_SLICES,
     S_UNIT,
     run_rule,
+    slice_size,
 )
 from gibbsite.applications.bugs.compiled.forward import draw_from
 from gibbsite.applications.bugs.compiled.segments import compute_segment, segment_density
+from gibbsite.applications.bugs.distributions import CATEGORICAL
 from gibbsite.applications.bugs.tables import CODE, FIRST, SECOND
 from gibbsite.models.random import exponential, uniform
 
-_WIDER, _SHRINK = 60, 200
+_WIDER, SHRINK = 60, 200
+# Slices along quantiles: draws from which centre and scale are learned, share of other slices, scale in standard
+# deviations, and the largest distance in scales.
+_KNOWN, _MEMORY, _OTHER, _SCALE, _FARTHEST = 50, 150.0, 0.05, 1.1, 1e5
 # Entries of the counts of a chain: whether widths are learned; the unit whose update failed, counted from 1; whether
 # the values of a chain are those of its state; and how many updates of blocks are still to be made with more slices,
 # because the state was set from outside.
 LEARNING, FAILED, LOADED, MOVED = range(4)
 FIRST_COUNT = 4
+#: Numbers that are learned of an unknown that is updated by slice sampling: a width, a mean and a variance.
+LEARNED = 3
 
 
 @called
@@ -120,8 +130,13 @@ def update_slice(static: Ints, chain: Ints, unit: Integer) -> None:
     if not now > -math.inf:
         fail(chain, unit)
         return
+    known = counts[LEARNING] == 0 and not whole and counts[FIRST_COUNT + tune] >= _KNOWN
+    if known and uniform(words) >= _OTHER:
+        _slice_quantiles(static, chain, unit, before, now)
+        accept(static, chain, unit)
+        return
     height = now - exponential(words)
-    width = widths[tune]
+    width = widths[LEARNED * tune]
     low = before - width * uniform(words)
     high = low + width
     left = np.int64(uniform(words) * _WIDER)
@@ -133,7 +148,7 @@ def update_slice(static: Ints, chain: Ints, unit: Integer) -> None:
         high += width
         right -= 1
     after, found = before, False
-    for _ in range(_SHRINK):
+    for _ in range(SHRINK):
         candidate = low + uniform(words) * (high - low)
         if density_at(static, chain, unit, candidate) > height:
             after, found = candidate, True
@@ -146,11 +161,45 @@ def update_slice(static: Ints, chain: Ints, unit: Integer) -> None:
         density_at(static, chain, unit, before)
     if counts[LEARNING] != 0:
         counts[FIRST_COUNT + tune] += 1
+        learn = LEARNED * tune
         share = 1.0 / min(counts[FIRST_COUNT + tune] + 1.0, 50.0)
-        widths[tune] += (max(2.5 * abs(after - before), 1e-12 * (1.0 + abs(after))) - width) * share
+        widths[learn] += (max(2.5 * abs(after - before), 1e-12 * (1.0 + abs(after))) - width) * share
         if whole:
-            widths[tune] = max(widths[tune], 2.0)
+            widths[learn] = max(widths[learn], 2.0)
+        share, away = 1.0 / min(float(counts[FIRST_COUNT + tune]), _MEMORY), after - widths[learn + 1]
+        widths[learn + 1] += share * away
+        widths[learn + 2] = (1.0 - share) * (widths[learn + 2] + share * away * away)
     accept(static, chain, unit)
+
+
+@called
+def _slice_quantiles(static: Ints, chain: Ints, unit: Integer, before: float, now: float) -> None:
+    """Draw an element by slice sampling of its quantile under a Student distribution with two degrees of freedom.
+
+    Where that distribution resembles the conditional one, the first candidate is nearly always taken, and is nearly
+    independent of the value before (Heiner, Johnson, Christensen and Dahl, 2024).
+    """
+    row = array_in(static, S_UNIT, np.int64)
+    words = array_in(chain, C_WORDS, np.uint64)
+    widths = array_in(chain, C_TUNING, np.float64)
+    learn = LEARNED * row[units.UNIT_WIDTH * unit + units.TUNE]
+    centre, scale = widths[learn + 1], _SCALE * math.sqrt(widths[learn + 2])
+    z = (before - centre) / scale if scale > 0.0 else math.inf
+    if not abs(z) < _FARTHEST:  # left to the other slices
+        return
+    height = now + 1.5 * math.log(2.0 + z * z) - exponential(words)
+    middle, high = z / math.sqrt(2.0 + z * z), _FARTHEST / math.sqrt(2.0 + _FARTHEST * _FARTHEST)
+    low = -high
+    for _ in range(SHRINK):
+        u = low + uniform(words) * (high - low)
+        z = u * math.sqrt(2.0 / (1.0 - u * u))
+        if density_at(static, chain, unit, centre + scale * z) + 1.5 * math.log(2.0 + z * z) > height:
+            return
+        if u < middle:
+            low = u
+        else:
+            high = u
+    density_at(static, chain, unit, before)
 
 
 @called
@@ -163,8 +212,12 @@ def update_finite(static: Ints, chain: Ints, unit: Integer) -> None:
     low, high, begin = row[at + units.EXTRA_A], row[at + units.EXTRA_B], row[at + units.EXTRA_C]
     logs = array_in(chain, C_TUNING, np.float64)
     many, top = high - low + 1, -math.inf
+    if row[at + units.EXTRA_D] > 0:
+        _look_up(static, chain, unit)
+    else:
+        for k in range(many):
+            logs[begin + k] = density_at(static, chain, unit, float(low + k))
     for k in range(many):
-        logs[begin + k] = density_at(static, chain, unit, float(low + k))
         top = max(top, logs[begin + k])
     if not top > -math.inf:
         fail(chain, unit)
@@ -188,6 +241,36 @@ def update_finite(static: Ints, chain: Ints, unit: Integer) -> None:
 
 
 @called
+def _look_up(static: Ints, chain: Ints, unit: Integer) -> None:
+    """Read log-densities of all values of an element from the table of its neighbours, where they are kept."""
+    row = array_in(static, S_UNIT, np.int64)
+    lists = array_in(static, S_LIST, np.int32)
+    v = array_in(chain, C_VALUES, np.float64)
+    logs = array_in(chain, C_TUNING, np.float64)
+    at = units.UNIT_WIDTH * unit
+    low, begin, given = row[at + units.EXTRA_A], row[at + units.EXTRA_C], row[at + units.EXTRA_D]
+    many, place, alone = row[at + units.EXTRA_B] - low + 1, row[at + units.PLACE], row[at + units.TUNE] != 0
+    own, instance = row[at + units.OWN], row[at + units.OWN_INSTANCE]
+    key = 0
+    for k in range(lists[given]):
+        key += (np.int64(v[lists[given + 1 + 3 * k]]) - lists[given + 2 + 3 * k]) * lists[given + 3 + 3 * k]
+    table = row[at + units.EXTRA_E] + key * many
+    if math.isnan(logs[table]):
+        for k in range(many):
+            v[place] = float(low + k)
+            recompute(static, chain, unit)
+            found = log_likelihood(static, chain, unit)
+            if not alone:
+                found += segment_density(static, chain, own, False, instance, 1)
+            logs[table + k] = found if found > -math.inf else -math.inf
+    for k in range(many):
+        logs[begin + k] = logs[table + k]
+        if alone and logs[table + k] > -math.inf:
+            v[place] = float(low + k)
+            logs[begin + k] += segment_density(static, chain, own, False, instance, 1)
+
+
+@called
 def update_forward(static: Ints, chain: Ints, unit: Integer) -> None:
     """Draw an element that nothing observed depends on from its distribution."""
     row = array_in(static, S_UNIT, np.int64)
@@ -199,19 +282,49 @@ def update_forward(static: Ints, chain: Ints, unit: Integer) -> None:
     r = array_in(chain, C_REGISTERS, np.float64)
     words = array_in(chain, C_WORDS, np.uint64)
     code = rules[16 * rule + CODE]
-    found = draw_from(
-        words,
-        code,
-        r[rules[16 * rule + FIRST] * LANES],
-        r[rules[16 * rule + SECOND] * LANES],
-        r[rules[16 * rule + SECOND + 1] * LANES],
-    )
+    if code == CATEGORICAL:
+        found = _draw_category(static, chain, rule, k, uniform(words))
+    else:
+        found = draw_from(
+            words,
+            code,
+            r[rules[16 * rule + FIRST] * LANES],
+            r[rules[16 * rule + SECOND] * LANES],
+            r[rules[16 * rule + SECOND + 1] * LANES],
+        )
     if math.isnan(found):
         fail(chain, unit)
         return
     v[row[at + units.PLACE]] = found
     recompute(static, chain, unit)
     accept(static, chain, unit)
+
+
+@called
+def _draw_category(static: Ints, chain: Ints, rule: Integer, k: Integer, u: float) -> float:
+    """Return a category, drawn with the weights that a rule has for instance k, by a uniform number."""
+    slices = array_in(static, S_SLICES, np.int64)
+    index = array_in(static, S_INDEX, np.int32)
+    v = array_in(chain, C_VALUES, np.float64)
+    number = array_in(static, S_RULE, np.int64)[16 * rule + FIRST]
+    begin = array_in(chain, C_REGISTERS, np.float64)[slices[4 * number] * LANES]
+    if not begin >= 0.0:
+        return math.nan
+    size = slice_size(slices, array_in(static, S_LEAF, np.int64), index, number, k)
+    place, relative, total = np.int64(begin), slices[4 * number + 1], 0.0
+    for e in range(size):
+        total += v[place + index[relative + e]]
+    if not 0.0 < total < math.inf:
+        return math.nan
+    left, last = u * total, 0
+    for e in range(size):
+        weight = v[place + index[relative + e]]
+        if weight > 0.0:
+            last = e
+            if left < weight:
+                break
+        left -= weight
+    return last + 1.0
 
 
 @called
@@ -231,7 +344,7 @@ def update_simplex(static: Ints, chain: Ints, unit: Integer) -> None:
             fail(chain, unit)
             return
         low, high, found = 0.0, both, False
-        for _ in range(_SHRINK):
+        for _ in range(SHRINK):
             v[one] = low + uniform(words) * (high - low)
             v[other] = both - v[one]
             if _simplex_density(static, chain, unit) > height:

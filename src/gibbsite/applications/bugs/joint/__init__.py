@@ -1,0 +1,1 @@
+"""Parts of the derivation of updates that concern several unknowns."""
