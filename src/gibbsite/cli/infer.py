@@ -37,6 +37,7 @@ from gibbsite.inference.methods import ARGUMENTS, SAMPLING
 if TYPE_CHECKING:
     from gibbsite.models import FactorGraph
     from gibbsite.models.stored import StoredPairs
+    from gibbsite.results.answer import Answer
 
 _TASKS = Choice(TASKS, case_sensitive=False)
 # Options whose names differ from the argument of gs.infer that they set.
@@ -53,6 +54,7 @@ _OF_MARGINALS = ("accuracy", "no_dispersed_starts", "folder")
 _OLD_NAMES = {"no-second-look": "no-dispersed-starts"}  # of options
 _PROJECTED = "these are parts of the best state of all sites, not the best state of these sites alone."
 _LAYOUTS = {".json": "json", ".csv": "csv", ".uai": "uai", ".txt": "table"}  # by suffix
+_QUICK = 2.0  # seconds that the marginals before the evidence may take
 _MOST_IN_JSON = 100_000  # sites of a stored model
 
 
@@ -73,7 +75,7 @@ _RARE = {
     "Run": ("warmup", "draws", "chains", "threads", "scan", "no_exact", "no_dispersed_starts"),
     "Parameters of methods": ("entries", "width", "damping", "parallel", "kind", "schedule", "weight"),
     "Long and large runs": ("checkpoint", "checkpoint_every", "resume", "folder", "on", "partitions"),
-    "More of the answer": ("layout", "show_all"),
+    "More of the answer": ("report", "layout", "show_all"),
 }
 _DETAILS = (
     "Without --method, the model is solved exactly if that is cheap; otherwise it is sampled, or annealed for a most "
@@ -179,6 +181,7 @@ _DETAILS = (
     is_flag=True,
     help="Skip the dispersed-start check, which compares the run with short chains from other starts.",
 )
+@click.option("--report", type=FILE_OUTPUT, help="Also write a report to this .html file, which a browser opens.")
 @click.option("--verify", is_flag=True, help="Compare all checksums of a stored model (.pairs) first.")
 @click.option("--strict", is_flag=True, help="Exit with 4 unless exact or converged.")
 @question_options
@@ -231,6 +234,9 @@ def command(**given: Any) -> int:
             **_record(given, sites if stored else None),
         )
     try:
+        if given["report"] is not None:
+            prior = _prior_of(model) if observed is not model else None
+            deliver(given["report"], lambda out: answer.write_report(out, before=prior))
         deliver(
             given["out"] or "-",
             lambda out: answers.write(answer, model, layout, sites, given["show_all"], out, folder),
@@ -321,6 +327,16 @@ def _read_method(given: dict[str, Any]) -> Any:
     from gibbsite.kernels.registry import make_kernel
 
     return replace(make_kernel(method), **chosen)
+
+
+def _prior_of(model: FactorGraph | StoredPairs) -> Answer | None:
+    """Return the answer before the evidence, if it takes no longer than a moment."""
+    from gibbsite.inference.exact import predict_exact, solve_exact
+    from gibbsite.models import FactorGraph
+
+    if not isinstance(model, FactorGraph) or predict_exact(model).seconds > _QUICK:
+        return None
+    return solve_exact(model)
 
 
 def _in_memory(model: FactorGraph | StoredPairs) -> FactorGraph:

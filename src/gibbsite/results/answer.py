@@ -320,6 +320,34 @@ class Answer:
         """Save to an ``.npz`` file, which :func:`gibbsite.load` reads."""
         write_archive(Path(path), *self._pack())
 
+    def write_report(self, path: str | Path, *, before: Answer | None = None, title: str | None = None) -> None:
+        """Write a report that a browser opens: one file with the answer, how sure it is, pictures, and all numbers.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, usually ``.html``. It needs no network.
+        before : Answer, optional
+            An answer about the same model before the evidence, to show what the evidence has changed.
+        title : str, optional
+            The heading.
+
+        Notes
+        -----
+        Pictures need matplotlib; without it the report has tables only.
+
+        Examples
+        --------
+        >>> import gibbsite as gs, os, tempfile
+        >>> asia, place = gs.example("asia"), os.path.join(tempfile.mkdtemp(), "asia.html")
+        >>> gs.infer(asia.observe({"xray": "yes"})).write_report(place, before=gs.infer(asia))
+        >>> os.path.getsize(place) < 1_500_000
+        True
+        """
+        from gibbsite.results.report.answers import write_answer
+
+        write_answer(self, path, before, title)
+
     def _sites(self) -> tuple[Domains, Mapping[str, Any], Mapping[str, tuple[Any, ...]]]:
         """Return the free sites, what was observed, and the states of observed sites."""
         source: Any = getattr(self, "model", self)
