@@ -13,7 +13,7 @@ import numpy as np
 from gibbsite._common.arguments import check_integer, check_number, checked
 from gibbsite._common.arrays import Floats
 from gibbsite._common.notice import warn_user
-from gibbsite._common.wording import argument, unknown
+from gibbsite._common.wording import Text, argument, unknown
 from gibbsite._numba.jit import announcing
 from gibbsite.errors import ArgumentError, ConvergenceWarning
 from gibbsite.learn.networks.alignment import align_states
@@ -233,10 +233,11 @@ def _judge_counts(layout: Layout, counts: Floats, pseudocounts: Floats, names: t
     if unknown_rows:
         k = int(np.argmax(empty))
         site = int(np.searchsorted(layout.start, int(np.argmax(rows == k)), side="right")) - 1
-        reasons = (
+        reason = Text(
             f"{unknown_rows:,} of {empty.size:,} rows of tables, the first of {names[site]}, have no cases and are "
-            f"uniform; give a prior ({argument('prior', 'bdeu')}) to know their uncertainty.",
+            f"uniform; give a prior ({argument('prior', 'bdeu')}) to know their uncertainty."
         )
+        reasons = (reason,)
     text = "exact: " + ("posterior of the tables" if pseudocounts.any() else "tables of maximum likelihood")
     return Diagnostics("exact", not reasons, reasons, figures, text)
 
@@ -267,11 +268,15 @@ def _judge_em(best: Ascent, found: list[Ascent]) -> Diagnostics:
     as_good = sum(one.path[-1] > top - scale for one in found)
     reasons = []
     if not best.settled:
-        reasons.append(f"EM was ended after {len(best.path):,} steps; more are needed ({argument('iterations')}).")
+        reasons.append(
+            Text(f"EM was ended after {len(best.path):,} steps; more are needed ({argument('iterations')}).")
+        )
     if len(found) > 1 and as_good < 2:
         reasons.append(
-            f"the best tables were found from one start of {len(found)}: there may be better ones; use more "
-            f"{argument('starts')}."
+            Text(
+                f"the best tables were found from one start of {len(found)}: there may be better ones; use more "
+                f"{argument('starts')}."
+            )
         )
     figures = {"steps": len(best.path), "starts": len(found), "found": as_good}
     word = "not converged" if reasons else "converged"

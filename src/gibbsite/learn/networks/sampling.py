@@ -14,7 +14,7 @@ import numpy as np
 from gibbsite._common.arguments import check_integer, checked
 from gibbsite._common.arrays import Bools, Floats, Floats32, Ints
 from gibbsite._common.notice import warn_user
-from gibbsite._common.wording import argument, unknown
+from gibbsite._common.wording import Text, argument, unknown
 from gibbsite._numba.jit import announcing
 from gibbsite._numba.random.generators import stream
 from gibbsite.errors import ArgumentError, ConvergenceWarning, TooLargeError
@@ -96,10 +96,11 @@ class StructurePosterior:
         full = self.diagnostics.figures["full_share"]
         if full <= _FULL:
             return ()
-        return (
+        remark = Text(
             f"{full:.0%} of the sites in drawn structures have {self.max_parents} parents, the most that are allowed; "
-            f"with more ({argument('max_parents')}), probabilities may change.",
+            f"with more ({argument('max_parents')}), probabilities may change."
         )
+        return (remark,)
 
     def edge(self, parent: str, child: str) -> tuple[float, float]:
         """Return the probability of an edge, and its standard error.
