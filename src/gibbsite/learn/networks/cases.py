@@ -63,7 +63,7 @@ class Cases:
     @property
     def n_missing(self) -> int:
         """Number of missing cells."""
-        return int((self.codes < 0).sum())
+        return int((self.codes < 0).sum()) if self.codes.size and self.codes.min() < 0 else 0
 
     @property
     def total(self) -> float:

@@ -195,7 +195,8 @@ def _choose(data: Any, parents: Parents, known: Mapping[str, Any], states: Mappi
         if name not in parents:
             raise ArgumentError(unknown("the site", name, list(parents)))
     cases = read_cases(data, states={**known, **states}, weights=weights)
-    empty = {name for name, code in zip(cases.names, cases.codes, strict=True) if (code < 0).all()} - states.keys()
+    found = hidden_sites(cases.codes) if cases.n_missing else []
+    empty = {cases.names[k] for k in found} - states.keys()
     lost = [name for name in parents if name not in cases.names or name in empty]
     if lost:
         raise ArgumentError(f"{argument('data')} has no cells of {lost[0]!r}; if this site is hidden, give its states.")
@@ -264,7 +265,7 @@ def _climb(
 
 
 def _judge_em(best: Ascent, found: list[Ascent]) -> Diagnostics:
-    top, scale = best.path[-1], 1e-4 * (1.0 + abs(best.path[-1]))
+    top, scale = best.path[-1], 0.1 + 1e-6 * abs(best.path[-1])
     as_good = sum(one.path[-1] > top - scale for one in found)
     reasons = []
     if not best.settled:

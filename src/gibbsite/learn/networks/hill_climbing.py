@@ -38,7 +38,8 @@ _U = np.uint64
 _ADD, _REMOVE, _REVERSE = 0, 1, 2
 _TIE = 1e-7  # smaller differences are rounding: of equally good steps, the first one is taken
 _TURNS = 4  # times that edges are turned without success before a climb ends
-_KEPT = 1 << 18  # scores in the hash table
+_KEPT = 64  # scores in the hash table for each pair of sites
+_MOST_BITS = 20  # of the number of scores in it
 
 
 class Rules(NamedTuple):
@@ -52,7 +53,8 @@ class Rules(NamedTuple):
 class Memory(NamedTuple):
     """State of a climb: edges, ancestors, scores of families and of their changes, and kept scores with their keys.
 
-    ``gain[child, parent]`` is the change of the score when this edge is added or removed. ``parent`` and ``queue`` are
+    ``gain[child, parent]`` is the change of the score when this edge is added or removed. ``used`` is the number of
+    kept scores, and the shift that turns a 64-bit key into a place of their table. ``parent`` and ``queue`` are
     workspace. Keys of families are those of the child and its parents, combined.
     """
 
@@ -97,6 +99,7 @@ def climb(
     rng = np.random.default_rng(seed)
     words: Words64 = rng.integers(1, 2**63, 4, np.uint64)
     keys = rng.integers(0, 2**64 - 1, (n + 2, max(n, 1)), np.uint64, endpoint=True)
+    bits = min(max((_KEPT * n * n).bit_length(), 10), _MOST_BITS)
     memory = Memory(
         start.copy(),
         np.zeros((n, n), np.bool_),
@@ -107,9 +110,9 @@ def climb(
         keys[n],
         keys[n + 1],
         keys[:n],
-        np.zeros(_KEPT, np.uint64),
-        np.zeros(_KEPT),
-        np.zeros(1, np.int64),
+        np.zeros(1 << bits, np.uint64),
+        np.zeros(1 << bits),
+        np.array([0, 64 - bits]),
     )
     scratch = make_scratch(data, 1)
     best, top = start.copy(), -np.inf
@@ -335,7 +338,7 @@ def _find_ancestors(memory: Memory) -> None:
 def _place(memory: Memory, key: np.uint64) -> int:
     """Return where a key is in the hash table, or where it may be put; the table is never full."""
     last = _U(memory.key.size - 1)
-    at = (key * _U(0x9E3779B97F4A7C15)) >> _U(46)
+    at = (key * _U(0x9E3779B97F4A7C15)) >> _U(memory.used[1])
     while memory.key[at & last] != _U(0) and memory.key[at & last] != key:
         at += _U(1)
     return int(at & last)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Floats, Ints, Ints16
+from gibbsite._common.arrays import Floats, Ints, Ints16, Ints32
 from gibbsite._numba.jit import compiled_loop
 from gibbsite.errors import TooLargeError
 from gibbsite.graphs.rows import row_starts
@@ -88,13 +88,50 @@ def count_families(layout: Layout, codes: Ints16, weights: Floats) -> Floats:
     >>> count_families(layout, np.array([[0, 1, 1], [0, 1, -1]], np.int16), np.ones(3)).tolist()
     [1.0, 2.0, 1.0, 0.0, 0.0, 1.0]
     """
-    counts = np.zeros(int(layout.start[-1]))
-    _count(layout, codes, weights, np.zeros(codes.shape[1], np.int64), counts)
+    counts, entry = np.zeros(int(layout.start[-1])), np.zeros(codes.shape[1], np.int32)
+    if codes.size and codes.min() >= 0:
+        ones = bool((weights == 1.0).all())
+        lanes = np.zeros((4, int(np.diff(layout.start).max(initial=0)) if ones else 0), np.int32)
+        _count_complete(layout, codes, weights, entry, lanes, counts)
+    else:
+        _count(layout, codes, weights, entry, counts)
     return counts
 
 
 @compiled_loop
-def _count(layout: Layout, codes: Ints16, weights: Floats, entry: Ints, counts: Floats) -> None:
+def _count_complete(
+    layout: Layout, codes: Ints16, weights: Floats, entry: Ints32, lanes: Ints32, counts: Floats
+) -> None:
+    """Count complete cases; with ``lanes``, in four tables in turn, so that no addition waits for the one before."""
+    for i in range(layout.card.size):
+        table, last = counts[layout.start[i] : layout.start[i + 1]], layout.begin[i + 1] - 1
+        own = codes[layout.site[last]]
+        for row in range(entry.size):
+            entry[row] = own[row]
+        for k in range(layout.begin[i], last):
+            column, stride = codes[layout.site[k]], np.int32(layout.stride[k])
+            for row in range(entry.size):
+                entry[row] += stride * column[row]
+        if lanes.size == 0:
+            for row in range(entry.size):
+                table[entry[row]] += weights[row]
+            continue
+        whole = entry.size - entry.size % 4
+        for row in range(0, whole, 4):
+            lanes[0, entry[row]] += 1
+            lanes[1, entry[row + 1]] += 1
+            lanes[2, entry[row + 2]] += 1
+            lanes[3, entry[row + 3]] += 1
+        for row in range(whole, entry.size):
+            lanes[0, entry[row]] += 1
+        for k in range(table.size):
+            table[k] = lanes[0, k] + lanes[1, k] + lanes[2, k] + lanes[3, k]
+            for lane in range(4):
+                lanes[lane, k] = 0
+
+
+@compiled_loop
+def _count(layout: Layout, codes: Ints16, weights: Floats, entry: Ints32, counts: Floats) -> None:
     for i in range(layout.card.size):
         entry[:] = layout.start[i]
         for k in range(layout.begin[i], layout.begin[i + 1]):

@@ -29,6 +29,7 @@ from gibbsite.learn.networks.priors import read_size
 SCORES = ("bic", "aic", "bdeu", "k2")
 _PENALTY, _BDEU, _K2 = 0, 1, 2
 _FEWEST = 1 << 12  # states of parents that need not be numbered anew
+_MANY = 1 << 15  # cases above which equal ones are looked for
 _JOINED = 16  # cases for each different one above which these are counted instead of bits
 MOST_MASKS = 96  # joint states of a site and its parents up to which bits are counted
 
@@ -89,9 +90,9 @@ def read_score(score: Any, cases: Cases) -> tuple[Scoring, str]:
 
 def make_data(cases: Cases) -> Data:
     """Return cases as arrays of compiled code; equal cases are joined if there are many."""
-    joined = cases.joined()
-    first = row_starts(cases.cards)
-    if joined.n_cases * _JOINED < cases.n_cases or (cases.weights != 1.0).any():
+    first, weighted = row_starts(cases.cards), bool((cases.weights != 1.0).any())
+    joined = cases.joined() if weighted or cases.n_cases > _MANY else cases
+    if weighted or joined.n_cases * _JOINED < cases.n_cases:
         return Data(joined.codes, joined.cards, joined.weights, np.zeros((0, 0), np.uint64), first)
     words = -(-cases.n_cases // 64)
     packed = np.zeros((int(first[-1]), words * 8), np.uint8)
