@@ -70,6 +70,7 @@ def describe(model: FactorGraph) -> dict[str, Any]:
     from gibbsite.kernels.base import is_quick
     from gibbsite.kernels.protocols import Summarised
     from gibbsite.kernels.registry import registered_kernels
+    from gibbsite.models.networks.expansion import fits_tables
     from gibbsite.sampling.pilot import tune_in
 
     graph = compile_graph(model)
@@ -82,8 +83,14 @@ def describe(model: FactorGraph) -> dict[str, Any]:
             arity[str(group.arity)] = arity.get(str(group.arity), 0) + group.size
     cost = predict_exact(model)
     examples = (one.example() for one in registered_kernels() if not isinstance(one.proof, str))
+    tables = fits_tables(model)  # kernels of blocks need the tables of noisy nodes
     kernels = [
-        kernel for kernel in examples if kernel is not None and kernel.accepts(graph) and is_quick(kernel, graph)
+        kernel
+        for kernel in examples
+        if kernel is not None
+        and kernel.accepts(graph)
+        and (tables or not isinstance(kernel, Summarised))
+        and is_quick(kernel, graph)
     ]
     return {
         "sites": model.n_sites,
@@ -153,11 +160,11 @@ def _messages(model: FactorGraph) -> dict[str, Any]:
 
 def _energies(model: FactorGraph) -> dict[str, Any]:
     """Return the energies that decide the sizes of minibatches, if factors can be sampled."""
-    from gibbsite.errors import IncompatibleError
+    from gibbsite.errors import IncompatibleError, TooLargeError
     from gibbsite.kernels.minibatch.factors import local_energies
 
     try:
         seen = local_energies(model)
-    except IncompatibleError:
+    except (IncompatibleError, TooLargeError):
         return {}
     return {"energies": {"L": round(seen.largest, 6), "Psi": round(seen.total, 4), "Delta": seen.degree}}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gibbsite as gs
+from gibbsite.cli.info import describe
 from gibbsite.graphs.local import log_potential, weights
 from gibbsite.models.networks import building, causes
 
@@ -157,3 +158,11 @@ def test_networks_with_wide_nodes_go_through_their_model_and_pickles() -> None:
     assert found.leak == pytest.approx(given.leak, abs=1e-15)
     for name in given.causes:
         assert found.causes[name]["yes"] == pytest.approx(given.causes[name]["yes"], abs=1e-15)
+
+
+def test_facts_about_a_model_with_a_wide_node_are_collected() -> None:
+    net, _, _ = forty()
+    found = describe(net.to_model())
+    assert found["graph_kind"] == "causes"
+    assert found["exact"]["largest_clique"] == 8
+    assert found["degree"]["largest"] == 40

@@ -276,6 +276,7 @@ def _lay_out_once(model: FactorGraph, graph: Graph) -> _LaidOut:
 
 def describe_messages(model: FactorGraph) -> tuple[int, float, bool]:
     """Return the number of messages, the table entries that a sweep reads, and whether one sweep is exact."""
+    model = expand(model)
     known = model.cache.get(_LaidOut) or _lay_out_once(model, compile_graph(model))
     return known.graph.n_edges, known.entries, known.forest
 
