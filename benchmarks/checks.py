@@ -63,7 +63,10 @@ def cases(quick: bool) -> list[Case]:
         "alarm": _network("alarm"),
         "child": _network("child"),
         "Ising 8 x 8": gs.ising_grid((8, 8), coupling=0.2, field=0.1),
+        "Ising 64 x 64": gs.ising_grid((64, 64), coupling=0.2, field=0.1),
         "Ising 72 x 72": gs.ising_grid((72, 72), coupling=0.2, field=0.1),
+        "Ising 316 x 316": gs.ising_grid((316, 316), coupling=0.2, field=0.1),
+        "Potts 30 x 30 of 8 states": gs.potts_grid((30, 30), 8, coupling=0.2),
         "grid 17 x 17 with a gate": _gate(17, 8),
         "LogDensity of 3 numbers": gs.LogDensity(_log_normal, dim=3),
     }

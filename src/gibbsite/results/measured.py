@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gibbsite.results.tempering import Tempering
     from gibbsite.sampling.recorders.base import OpenRecorder
 
+_DRAWN = "_by_draws"  # the numbers of all cells by the draws alone, kept beside those that are judged
+
 
 @dataclass(frozen=True)
 class JointSets:
@@ -83,15 +85,16 @@ class Measured(Answer):
     @cached_property
     def numbers(self) -> CellNumbers:
         """Mean, standard error, effective size and R-hat of every cell."""
+        known: CellNumbers | None = self.__dict__.get(_DRAWN)
         cells = self._number_cells
-        found = self.totals, self._trace, self.n_draws, self._length, self.errors, cells
-        if not cells.size:
-            known = measure_cells(*found)
-            if self._start_check == INDEPENDENT or self.visit_times.size:
-                known = self._corrected(known, self._trace, np.arange(known.mean.size))
-            return known
-        real = self.domains.numbers
-        return measure_cells(*found, self.domains.angular[real], self.domains.bounds[0][real])
+        if known is None:
+            found = self.totals, self._trace, self.n_draws, self._length, self.errors, cells
+            real = self.domains.numbers
+            more = (self.domains.angular[real], self.domains.bounds[0][real]) if cells.size else ()
+            known = self.__dict__[_DRAWN] = measure_cells(*found, *more)
+        if not cells.size and (self._start_check == INDEPENDENT or self.visit_times.size):
+            return self._corrected(known, self._trace, np.arange(known.mean.size))
+        return known
 
     def measure(self, cells: Positions) -> CellNumbers:
         """Return the numbers of some cells; cheaper than all of :attr:`numbers` for a very large model."""
@@ -116,9 +119,8 @@ class Measured(Answer):
     def _judged(self, **found: Any) -> Self:
         """Return the result with other findings about it; numbers are not computed again."""
         other = replace(self, **found)
-        if not np.array_equal(other.visit_times, self.visit_times):
-            return other
-        for name in ("numbers", "_even_selection"):
+        same = np.array_equal(other.visit_times, self.visit_times)
+        for name in (_DRAWN, "numbers", "_even_selection") if same else (_DRAWN,):
             if name in self.__dict__:
                 other.__dict__[name] = self.__dict__[name]
         return other

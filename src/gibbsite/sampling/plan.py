@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def as_data(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST:  # a list that contains itself has no end
         return repr(value)
     if isinstance(value, Mapping):
-        return {str(key): as_data(item, depth + 1) for key, item in value.items()}
+        return dict(zip(map(str, value), map(as_data, value.values(), repeat(depth + 1)), strict=False))
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):

@@ -51,6 +51,26 @@ def test_models_solved_together_have_their_own_marginals(models: list[gs.FactorG
         assert alone is not None and known.parts.cells == pytest.approx(alone.cells, abs=1e-13)
 
 
+def _chains(number: int) -> gs.FactorGraph:
+    """Return a model of many chains of ten sites each."""
+    names = [f"v{i}" for i in range(10 * number)]
+    pairs = [(names[k], names[k + 1]) for k in range(len(names) - 1) if k % 10 != 9]
+    return gs.FactorGraph(dict.fromkeys(names, 2), [(pair, [[2.0, 1.0], [1.0, 1.5]]) for pair in pairs])
+
+
+def test_some_of_the_small_components_of_a_large_model_are_solved() -> None:
+    model = _chains(1000)
+    parts = solve_parts(prepare(model, chains=2, rng=1))
+    exact = list(gs.solve_exact(_chains(1)).marginals.values())
+    assert parts is not None and parts.known[:4090].all() and not parts.known[4100:].any() and not parts.large
+    assert parts.cells[:4090] == pytest.approx(409 * [law[1] for law in exact], abs=1e-10)
+
+
+def test_the_sites_of_large_components_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_marginals, "Neighbourhoods", None)
+    assert solve_parts(prepare(gs.ising_grid((100, 100), coupling=0.1), chains=2, rng=1)) is None
+
+
 def test_models_of_different_structure_are_solved_one_by_one() -> None:
     models = [gs.ising_grid((2, 3), coupling=0.1), gs.ising_grid((3, 3), coupling=0.1)]
     assert solve_together([prepare(model, chains=2, rng=1) for model in models]) == [None, None]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,13 +36,13 @@ class Neighbourhoods:
         start, member = arrays.member_start.astype(np.int64).tolist(), arrays.member.astype(np.int64).tolist()
         self.scopes = [tuple(member[a:b]) for a, b in pairwise(start)]
         self.cards = arrays.card.astype(np.int64).tolist()
-        self.factors: list[list[int]] = [[] for _ in self.cards]
-        self.near: list[set[int]] = [set() for _ in self.cards]
+        self.factors: dict[int, list[int]] = defaultdict(list)
+        self.near: dict[int, set[int]] = defaultdict(set)
         for f, scope in enumerate(self.scopes):
             for site in scope:
                 self.factors[site].append(f)
                 self.near[site].update(scope)
-        for site, near in enumerate(self.near):
+        for site, near in self.near.items():
             near.discard(site)
 
     @classmethod
@@ -75,11 +76,11 @@ class Neighbourhoods:
         hoods.unary, hoods.value = np.exp(unary), np.exp(value)
         return hoods
 
-    def components(self) -> list[list[int]]:
-        """Return the sites of each connected component, in breadth-first order."""
+    def components(self, sites: Iterable[int]) -> list[list[int]]:
+        """Return the sites of each connected component that has some of these, in breadth-first order."""
         n = len(self.cards)
         seen = [False] * n
-        return [self.reach(root, seen, n) for root in range(n) if not seen[root]]
+        return [self.reach(root, seen, n) for root in sites if not seen[root]]
 
     def reach(self, root: int, seen: list[bool], most: int) -> list[int]:
         """Return the at most ``most`` nearest sites that were not seen, and mark them as seen."""
@@ -128,9 +129,9 @@ def plan_elimination(
     Tables over the scope of a single factor are always allowed. Sites of the highest rank are conditioned on first,
     among them those with many factors. All sites that are not in the plan are conditioned on.
     """
-    logs = [math.log2(card) for card in hoods.cards]
     limit = math.log2(largest)
     inside = set(sites)
+    logs = {site: math.log2(hoods.cards[site]) for site in inside}
     near = {site: hoods.near[site] & inside for site in inside}
     size = {site: logs[site] + sum(logs[other] for other in near[site]) for site in near}
     heap = [(each, site) for site, each in size.items()]
@@ -195,7 +196,7 @@ def solve_given(hoods: Neighbourhoods, plan: Plan, states: Array) -> dict[int, F
     is a row for each of them; then the plan must have all sites.
     """
     place = {clique[0]: k for k, clique in enumerate(plan.cliques)}
-    columns = states.astype(np.int64).T
+    columns = states.astype(np.int64, copy=False).T
     used: set[int] = set()
     messages: list[Floats] = []
     children: list[list[int]] = [[] for _ in plan.cliques]

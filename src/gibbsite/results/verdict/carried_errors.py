@@ -5,7 +5,7 @@ slow part is hard to see, so that its own standard error leaves that part out. T
 the slow site is off by e, that of the other one is off by b e, where b is the slope of the batch means of one on those
 of the other. So the standard error of every cell is at least the one that its batch means without the slow part have,
 and b times that of the slow cell, together; what b squared is by chance is taken away. Some slow cells, which hardly
-depend on each other, are taken in turn, each for the cells that are faster.
+depend on each other, are taken in turn, each for the cells that are faster and to which it carries enough to matter.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from gibbsite.results.measure.measurement import MATERIAL, measure_errors
 
 _BATCHES = 64  # of each chain, long enough for slow parts to be seen beside fast ones
 _SLOW, _APART = 4, 0.5  # how many slow cells are taken, and the correlation of two of them, at most
+_MATTERS = 0.2  # of the standard error of a cell: what is carried over to it, to be looked at
 
 
 def carry_errors(trace: Array, mean: Floats, errors: Floats) -> Floats:
@@ -46,12 +47,19 @@ def carry_errors(trace: Array, mean: Floats, errors: Floats) -> Floats:
     moving = (sizes > 0.0) & (mean > MATERIAL) & (mean < 1.0 - MATERIAL)
     found = errors.copy()
     for cell in _slowest(around, sizes, np.where(moving, slowness, 0.0)):
-        slope = np.einsum("cb,cbk->k", around[:, :, cell], around) / sizes[cell] ** 2
-        rest = measure_errors(around - around[:, :, cell, None] * slope)
+        slope = _products(around, cell) / sizes[cell] ** 2
         by_chance = np.maximum(np.square(sizes / sizes[cell]) - np.square(slope), 0.0) / coarse[:, :, cell].size
-        known = np.sqrt(np.maximum(np.square(slope) - by_chance, 0.0))
-        carried = np.hypot(rest, known * errors[cell])
-        found = np.where(slowness < slowness[cell], np.maximum(found, carried), found)
+        carried = np.sqrt(np.maximum(np.square(slope) - by_chance, 0.0)) * errors[cell]
+        cells = np.flatnonzero((slowness < slowness[cell]) & (carried > _MATTERS * found))
+        if cells.size:
+            rest = measure_errors(around[:, :, cells] - around[:, :, cell, None] * slope[cells])
+            found[cells] = np.maximum(found[cells], np.hypot(rest, carried[cells]))
+    return found
+
+
+def _products(around: Floats, cell: int) -> Floats:
+    """Return the sums of products of a cell with all cells."""
+    found: Floats = around[:, :, cell].ravel() @ around.reshape(-1, around.shape[2])
     return found
 
 
@@ -70,7 +78,6 @@ def _slowest(around: Floats, sizes: Floats, slowness: Floats) -> list[int]:
     while len(chosen) < _SLOW and left.max(initial=0.0) > 0.0:
         cell = int(np.argmax(left))
         chosen.append(cell)
-        together = np.einsum("cb,cbk->k", around[:, :, cell], around)
-        left[np.abs(together) >= _APART * sizes * sizes[cell]] = 0.0
+        left[np.abs(_products(around, cell)) >= _APART * sizes * sizes[cell]] = 0.0
         left[cell] = 0.0
     return chosen

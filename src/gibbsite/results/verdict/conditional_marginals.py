@@ -24,7 +24,7 @@ from gibbsite.graphs.elimination.given import Plan, distances, plan_elimination,
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.measure.measurement import measure_errors, times_for_errors
 from gibbsite.results.verdict.carried_errors import carry_errors
-from gibbsite.results.verdict.convergence import StartCheck
+from gibbsite.results.verdict.convergence import MOST_JUDGED, StartCheck
 from gibbsite.results.verdict.known_marginals import Parts, cells_of, name_cell
 from gibbsite.results.verdict.rows import Rows
 from gibbsite.results.wording import tell_apart
@@ -92,7 +92,9 @@ def _explain(recording: Recording, result: Result, wanted: Floats) -> Floats:
     """Return the times of visits with which the standard errors of a run are at least those that are wanted."""
     numbers = result.measure(np.arange(wanted.size))
     errors = numbers.error
-    wanted = carry_errors(result._trace[:, :, : wanted.size], numbers.mean, np.maximum(errors, wanted))
+    wanted = np.maximum(errors, wanted)
+    if wanted.size <= MOST_JUDGED:
+        wanted = carry_errors(result._trace[:, :, : wanted.size], numbers.mean, wanted)
     times = result.visit_times if result.visit_times.size else np.ones(wanted.size)
     sweeps = float(result.chains * result.n_draws * recording.setup.plan.thin)
     return times_for_errors(times, errors, wanted, sweeps) if (wanted > errors).any() else result.visit_times

@@ -326,7 +326,7 @@ def _choose_cells(setup: Setup, most: int, asked: Positions | None) -> Positions
     if setup.graph.discrete and setup.record.n_cells <= most:
         return np.arange(setup.record.n_cells)
     first, turns = _number_cells(setup)
-    cells = np.setdiff1d(np.arange(setup.record.n_cells), first[~turns] + 1)
+    cells = np.delete(np.arange(setup.record.n_cells), first[~turns] + 1)
     if cells.size > most:
         wanted = [cells] if asked is None else [cells, np.intersect1d(cells, asked)]
         cells = np.unique(np.concatenate([_spread_evenly(each, most) for each in wanted]))

@@ -19,6 +19,7 @@ import numpy as np
 from gibbsite._common.arrays import Bools, Floats, Positions
 from gibbsite.graphs.elimination.given import LOWEST_LOG, Neighbourhoods, Plan, plan_elimination, solve_given
 from gibbsite.graphs.graph import compile_graph
+from gibbsite.graphs.kinds.table import TableGraph
 from gibbsite.models import FactorGraph
 from gibbsite.results.measure.agreement import Findings
 from gibbsite.results.verdict.convergence import StartCheck
@@ -32,6 +33,7 @@ MOST_SITES = 1024  # of a component that is solved: elimination takes about 30 m
 MOST_ENTRIES = 2.0**20  # of all its tables, which take about 0.03 seconds
 MOST_SOLVED = 4096  # sites of all components that are solved
 _READ = 1 << 20  # sites and table entries of models whose components are looked for
+_ALL_READ = 8192  # sites of models all of whose components are looked at; of others the small ones alone
 TINY = 32  # sites of a model that is solved before chains are started elsewhere
 _TOGETHER = 1 << 22  # table entries of models that are solved together
 _SIGMAS, _SMALL = 6.0, 1e-3  # standard errors, and differences, that are let pass
@@ -59,16 +61,22 @@ def solve_parts(setup: Setup) -> Parts | None:
     logs = np.concatenate([arrays.log_value, arrays.log_unary])
     if logs.size > _READ or bool(((logs < LOWEST_LOG) & (logs > -np.inf)).any()):
         return None
+    looked_at: Sequence[int] = range(graph.n_sites)
+    if graph.n_sites > _ALL_READ:
+        looked_at = _in_small_components(arrays)
+        if not looked_at:
+            return None
+        arrays = _factors_of(arrays, looked_at)
     hoods = Neighbourhoods(arrays)
     cells, known = np.zeros(graph.n_cells), np.zeros(graph.n_cells, np.bool_)
     large: list[list[int]] = []
-    solved = 0
-    for sites in hoods.components():
+    solved, any_state = 0, np.zeros((1, graph.n_sites), np.int64)
+    for sites in hoods.components(looked_at):
         plan = plan_elimination(hoods, sites, MOST_ENTRIES) if len(sites) <= MOST_SITES else None
         complete = plan is not None and len(plan.cliques) == len(sites) and plan.entries <= MOST_ENTRIES
         found = None
         if plan is not None and complete and solved + len(sites) <= MOST_SOLVED:
-            found = solve_given(hoods, plan, np.zeros((1, graph.n_sites), np.int64))
+            found = solve_given(hoods, plan, any_state)
         if found is None:
             large.append(sites)
             continue
@@ -76,7 +84,33 @@ def solve_parts(setup: Setup) -> Parts | None:
         for site, probabilities in found.items():
             where, values = cells_of(setup, site, probabilities)
             cells[where], known[where] = values[0], True
-    return Parts(hoods, cells, known, large)
+    return Parts(hoods, cells, known, large if graph.n_sites <= _ALL_READ else [])
+
+
+def _in_small_components(arrays: TableGraph) -> list[int]:
+    """Return the sites of small components of a large model, as many as may be solved, in the order of sites."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    n, member, width = arrays.card.size, arrays.member, np.diff(arrays.member_start.astype(np.int64))
+    first = np.repeat(member[arrays.member_start[:-1]], width)
+    links = coo_array((np.ones(member.size, np.int8), (first, member)), shape=(n, n))
+    labels = connected_components(links, directed=False)[1]
+    small = np.flatnonzero((np.bincount(labels) <= MOST_SITES)[labels])
+    return np.flatnonzero(np.isin(labels, np.unique(labels[small[:MOST_SOLVED]]))).tolist()
+
+
+def _factors_of(arrays: TableGraph, sites: Sequence[int]) -> TableGraph:
+    """Return a model with the factors of some sites alone; these are complete components."""
+    wanted = np.zeros(arrays.card.size, np.bool_)
+    wanted[list(sites)] = True
+    width = np.diff(arrays.member_start.astype(np.int64))
+    kept = wanted[arrays.member[arrays.member_start[:-1]]]
+    rows = np.repeat(kept, width)
+    starts = np.concatenate([[0], np.cumsum(width[kept])])
+    return arrays._replace(
+        member_start=starts, member=arrays.member[rows], stride=arrays.stride[rows], table=arrays.table[kept]
+    )
 
 
 def cells_of(setup: Setup, site: int, probabilities: Floats) -> tuple[slice, Floats]:
