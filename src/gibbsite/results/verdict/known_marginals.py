@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gibbsite._common.arrays import Bools, Floats, Ints, Positions
+from gibbsite._common.arrays import Bools, Floats, Positions
 from gibbsite.graphs.elimination.given import LOWEST_LOG, Neighbourhoods, Plan, plan_elimination, solve_given
 from gibbsite.graphs.graph import compile_graph
 from gibbsite.graphs.kinds.table import TableGraph
@@ -93,7 +93,8 @@ def _in_small_components(arrays: TableGraph) -> list[int]:
     from scipy.sparse.csgraph import connected_components
 
     n, member = arrays.card.size, arrays.member
-    width: Ints = np.diff(arrays.member_start.astype(np.int64))
+    start = arrays.member_start.astype(np.int64)
+    width = start[1:] - start[:-1]
     first = np.repeat(member[arrays.member_start[:-1]], width)
     links = coo_array((np.ones(member.size, np.int8), (first, member)), shape=(n, n))
     labels = connected_components(links, directed=False)[1]
@@ -105,7 +106,8 @@ def _factors_of(arrays: TableGraph, sites: Sequence[int]) -> TableGraph:
     """Return a model with the factors of some sites alone; these are complete components."""
     wanted = np.zeros(arrays.card.size, np.bool_)
     wanted[list(sites)] = True
-    width: Ints = np.diff(arrays.member_start.astype(np.int64))
+    start = arrays.member_start.astype(np.int64)
+    width = start[1:] - start[:-1]
     kept = wanted[arrays.member[arrays.member_start[:-1]]]
     rows = np.repeat(kept, width)
     starts = np.concatenate([[0], np.cumsum(width[kept])])
