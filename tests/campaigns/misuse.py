@@ -421,6 +421,10 @@ SPECIAL: dict[str, Callable[[], Given]] = {
     "learn.screen_pairs": lambda: {"data": SPINS},
     "models.continuous_spins": lambda: {"couplings": np.zeros((2, 2))},
     "plots.plot_variation": lambda: {"certificates": answer("Certificate")},
+    "plots.plot_sensitivity": lambda: {
+        "sensitivity": gs.questions.analyse_sensitivity(gs.example("asia"), "lung", "yes")
+    },
+    "plots.plot_tornado": lambda: {"sensitivity": gs.questions.analyse_sensitivity(gs.example("asia"), "lung", "yes")},
     "recorders.Joint": lambda: {"sets": [["0", "1"]]},
     "recorders.TwoPoint": lambda: {"most": 1},
     "scans.FixedOrder": lambda: {"order": [0, 1, 2, 3]},

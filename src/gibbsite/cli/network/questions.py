@@ -11,7 +11,7 @@ import click
 
 from gibbsite.cli.inputs import SITE_STATE, SITES, read_findings, read_sites, split_states
 from gibbsite.cli.outputs import deliver, echo
-from gibbsite.cli.parameters import INPUT, is_given
+from gibbsite.cli.parameters import INPUT, PICTURE, is_given
 from gibbsite.cli.wording import spelled
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import save
@@ -22,10 +22,16 @@ from gibbsite.models import FactorGraph
 QUESTIONS = ("event", "joint", "next_target", "conflict", "support", "sensitivity", "effect", "expect", "compare")
 GROUPS = {
     "Questions": (*QUESTIONS, "do"),
-    "More of a question": ("candidates", "cost", "plan", "hidden"),
+    "More of a question": ("candidates", "cost", "plan", "hidden", "plot"),
     "Many cases": ("cases",),
 }
-_OF = {"candidates": "next_target", "cost": "next_target", "plan": "next_target", "hidden": "effect"}
+_OF = {
+    "candidates": "next_target",
+    "cost": "next_target",
+    "plan": "next_target",
+    "hidden": "effect",
+    "plot": "sensitivity",
+}
 
 _OPTIONS = (
     click.option(
@@ -39,6 +45,7 @@ _OPTIONS = (
     click.option("--conflict", is_flag=True, help="How far the observations contradict each other."),
     click.option("--support", type=SITE_STATE, help="What each observation contributes to this conclusion."),
     click.option("--sensitivity", type=SITE_STATE, help="How this probability depends on the entries of tables."),
+    click.option("--plot", type=PICTURE, metavar="FILE", help="Plot the entries that matter most (--sensitivity)."),
     click.option("--do", multiple=True, type=SITE_STATE, help="Set a site to a state, whatever its parents are."),
     click.option("--effect", type=SITES, metavar="CAUSE,EFFECT", help="Effect of setting a site on another one."),
     click.option("--hidden", type=SITES, help="Sites that are not in the data (--effect)."),
@@ -104,6 +111,8 @@ def answer_question(given: Mapping[str, Any], model: FactorGraph, how: dict[str,
     elif given["sensitivity"] is not None:
         site, state = _pair(model, given["sensitivity"], "--sensitivity")
         found = questions.analyse_sensitivity(model, site, state, hard)
+        if given["plot"] is not None:
+            gs.plots.plot_tornado(found, path=given["plot"])
     elif given["effect"] is not None:
         names = read_sites(model, given["effect"]) or []
         if len(names) != 2:

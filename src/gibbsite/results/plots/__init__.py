@@ -8,6 +8,7 @@ from gibbsite.results.plots.convergence import plot_convergence
 from gibbsite.results.plots.marginals import plot_marginals
 from gibbsite.results.plots.model import plot_model
 from gibbsite.results.plots.observables import plot_comparison, plot_fit, plot_observable, plot_round_trips
+from gibbsite.results.plots.sensitivity import plot_sensitivity, plot_tornado
 from gibbsite.results.plots.trace import plot_autocorrelation, plot_trace
 from gibbsite.results.plots.variation import plot_variation
 
@@ -20,6 +21,8 @@ __all__ = [
     "plot_model",
     "plot_observable",
     "plot_round_trips",
+    "plot_sensitivity",
+    "plot_tornado",
     "plot_trace",
     "plot_variation",
 ]
