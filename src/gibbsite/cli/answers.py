@@ -1,4 +1,4 @@
-"""Answers of ``gibbsite infer`` as text: tables, CSV, JSON and the UAI result formats."""
+"""Answers of ``gibbsite infer`` as text: tables, CSV, JSON, Markdown, HTML and the UAI result formats."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from gibbsite._common.html import escape
 from gibbsite._common.wording import escaped
 from gibbsite.cli.wording import spelled
 from gibbsite.errors import IncompatibleError
@@ -16,6 +18,7 @@ from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import save
 from gibbsite.formats.uai_results import write_uai_map, write_uai_mar, write_uai_mmap, write_uai_pr
 from gibbsite.inference.answer import answer_lines, is_network
+from gibbsite.results.rows import MOST_STATES, mean_and_sd
 
 if TYPE_CHECKING:
     from gibbsite.inference import Inference
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 _MOST = 40  # sites shown in a table without --all
 _PIECE = 1 << 20  # characters written at a time
+_STYLE = (
+    "body{font-family:sans-serif;margin:2em}td,th{text-align:left;padding:2px 12px 2px 0}th{border-bottom:1px solid}"
+)
 
 
 def write(
@@ -44,6 +50,12 @@ def write(
         save(out, write_json(as_json(answer, model, sites, folder)) + "\n")
     elif layout == "csv":
         save(out, as_csv(answer, sites))
+    elif layout in ("md", "html"):
+        rows = _page_rows(answer, model, sites)
+        notes = [answer.line(), *answer.reasons, *(f"note: {remark}" for remark in answer.remarks)]
+        if answer.log_potential is not None:
+            notes.append(f"log-potential {answer.log_potential:.10g}")
+        save(out, as_page(layout, f"gibbsite infer: {answer.task}", [spelled(note) for note in notes], rows))
     else:
         save(out, as_table(answer, model, sites, show_all))
 
@@ -120,6 +132,75 @@ def _csv_rows(answer: Inference, sites: list[str] | None) -> Iterator[list[Any]]
             numbers["log_z_lower"], numbers["log_z_upper"] = answer.log_z_bounds
         yield list(numbers)
         yield ["" if one is None or not math.isfinite(one) else repr(one) for one in numbers.values()]
+
+
+def _page_rows(answer: Inference, model: Model, sites: list[str] | None) -> Iterator[list[Any]]:
+    """Yield the rows of a page: those of the CSV file rounded, with observed sites marked, and means of numbers."""
+    rows = _csv_rows(answer, sites)
+    if answer.task != "MAR":
+        yield from rows
+        return
+    yield ["site", "state", "probability", "standard error"]
+    for site, states, errors in answer.rows(sites):
+        name = f"{site} (observed)" if site in answer.model.evidence else site
+        for state, p in states.items():
+            known = math.isfinite(errors[state]) and answer.kind != "exact"
+            yield [name, state, f"{p:.6g}", f"{errors[state]:.2g}" if known else ""]
+        if len(states) > MOST_STATES and (both := mean_and_sd(states)) is not None:
+            yield [name, "mean", f"{both[0]:.6g}", ""]
+            yield [name, "standard deviation", f"{both[1]:.6g}", ""]
+
+
+def as_page(layout: str, title: str, notes: list[str], rows: Iterator[list[Any]]) -> Iterator[str]:
+    """Yield a page in Markdown or HTML: a title, notes, and a table whose first row names its columns."""
+    yield _top(layout, title, notes)
+    if layout == "md":
+        for number, row in enumerate(rows):
+            yield "| " + " | ".join(map(_markdown_text, row)) + " |\n"
+            if number == 0:
+                yield "|---" * len(row) + "|\n"
+        return
+    yield "<table>\n"
+    for number, row in enumerate(rows):
+        tag = "td" if number else "th"
+        yield "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>\n"
+    yield "</table>\n</body>\n</html>\n"
+
+
+def as_text_page(layout: str, title: str, notes: list[str], lines: Iterable[str]) -> Iterator[str]:
+    """Yield a page in Markdown or HTML: a title, notes, and lines as they are.
+
+    Examples
+    --------
+    >>> print("".join(as_text_page("md", "P", ["exact"], ["a  1"])))
+    # P
+    <BLANKLINE>
+    exact
+    <BLANKLINE>
+        a  1
+    <BLANKLINE>
+    """
+    yield _top(layout, title, notes)
+    if layout == "md":
+        yield from (f"    {escaped(line)}\n" for line in lines)
+    else:
+        yield "<pre>\n" + "".join(f"{escape(line)}\n" for line in lines) + "</pre>\n</body>\n</html>\n"
+
+
+def _top(layout: str, title: str, notes: list[str]) -> str:
+    """Return the beginning of a page: a title and notes, the first one as a paragraph."""
+    if layout == "md":
+        listed = "".join(f"- {_markdown_text(note)}\n" for note in notes[1:])
+        return f"# {_markdown_text(title)}\n\n{_markdown_text(notes[0])}\n\n{listed}" + "\n" * bool(listed)
+    listed = "".join(f"<li>{escape(note)}</li>\n" for note in notes[1:])
+    head = f'<head><meta charset="utf-8"><title>{escape(title)}</title>\n<style>{_STYLE}</style></head>'
+    top = f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n<h1>{escape(title)}</h1>\n<p>{escape(notes[0])}</p>\n'
+    return top + (f"<ul>\n{listed}</ul>\n" if listed else "")
+
+
+def _markdown_text(value: object) -> str:
+    """Return a text of which Markdown changes nothing."""
+    return re.sub(r"([\\`*_\[\]<>|#~$&])", r"\\\1", escaped(value))
 
 
 def as_table(answer: Inference, model: Model, sites: list[str] | None, show_all: bool) -> Iterator[str]:

@@ -53,7 +53,7 @@ _KERNEL = {"blocks": ("entries",), "cutset": ("width",), "mini-bucket": ("entrie
 _OF_MARGINALS = ("accuracy", "no_dispersed_starts", "folder")
 _OLD_NAMES = {"no-second-look": "no-dispersed-starts"}  # of options
 _PROJECTED = "these are parts of the best state of all sites, not the best state of these sites alone."
-_LAYOUTS = {".json": "json", ".csv": "csv", ".uai": "uai", ".txt": "table"}  # by suffix
+_LAYOUTS = {".json": "json", ".csv": "csv", ".uai": "uai", ".txt": "table", ".md": "md", ".html": "html"}  # by suffix
 _QUICK = 2.0  # seconds that the marginals before the evidence may take
 _MOST_IN_JSON = 100_000  # sites of a stored model
 
@@ -155,10 +155,12 @@ _DETAILS = (
 @click.option(
     "--format",
     "layout",
-    type=Choice(["table", "json", "uai", "csv"]),
+    type=Choice(["table", "json", "uai", "csv", "md", "html"]),
     help="[default: by the suffix of the name after -o; otherwise table]",
 )
-@click.option("-o", "--output", "out", type=OUTPUT, help="File to write: .json, .csv, .uai or .txt, also with .gz.")
+@click.option(
+    "-o", "--output", "out", type=OUTPUT, help="File to write: .json, .csv, .md, .html, .uai or .txt, also with .gz."
+)
 @click.option(
     "--to",
     "folder",
@@ -204,7 +206,7 @@ def command(**given: Any) -> int:
     if given["do"]:
         model = gs.questions.intervene(_in_memory(model), split_states(_in_memory(model), given["do"], "--do"))
     if asks:
-        return answer_question(given, _in_memory(model), _how(given))
+        return answer_question(given, _in_memory(model), _how(given), layout)
     observed = observe(model, given["evidence"], given["observe"])
     sites = read_sites(model, given["query"])
     stored = not isinstance(model, FactorGraph)
@@ -286,7 +288,7 @@ def _check_options(given: dict[str, Any]) -> str:
     layout: str = "json" if given["as_json"] else given["layout"] or _layout_of(given["out"])
     if task == "PR":
         refuse(["query"], "on --task PR")
-    if layout in ("uai", "csv"):
+    if layout in ("uai", "csv", "md", "html"):
         refuse(["best"], f"with --format {layout}, which holds one state; use json or table")
     if layout == "uai":
         refuse(["query"], "with --format uai, which lists all sites")

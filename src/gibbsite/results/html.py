@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from gibbsite._common.html import CELL, escape, grid
+from gibbsite.results.rows import mean_and_sd
 from gibbsite.results.wording import in_words
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def marginals_table(
             )
         hidden = len(marginals[name]) - len(states)
         if hidden:
-            rows.append(f'<tr><td></td><td style="{CELL}" colspan="3">… {hidden} rarer states</td></tr>')
+            both = mean_and_sd(marginals[name])
+            also = "" if both is None else f"; mean {in_words(both[0])}, standard deviation {in_words(both[1])}"
+            rows.append(f'<tr><td></td><td style="{CELL}" colspan="3">… {hidden} rarer states{also}</td></tr>')
     rows.append("</table>")
     left = len(marginals) - len(shown)
     if left:

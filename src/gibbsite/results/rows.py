@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -48,12 +49,39 @@ def site_lines(
         if len(shown) > MOST_STATES and not all_states:
             shown = sorted(shown, key=lambda state: -states[state])[:SHOWN_STATES]
             left = max(1.0 - sum(states[state] for state in shown), 0.0)
-            more = f"  and {len(states) - len(shown)} rarer states, together {left:.4f}"
+            more = f"  and {len(states) - len(shown)} rarer states, together {left:.4f}{_summed(states)}"
         parts = [f"{escaped(state)} {states[state]:.4f}{signs.get(state, '')}" for state in shown]
         notes = "   (observed)" if name in seen else ""
         if before is not None and name not in seen:
             notes = "   (before: " + " ".join(f"{before[name][state]:.4f}" for state in shown) + ")"
         yield f"{escaped(name):<{width}}  {_folded(parts, width + 2)}{more}{notes}"
+
+
+def mean_and_sd(states: Mapping[Any, float]) -> tuple[float, float] | None:
+    """Return mean and standard deviation of labels that are numbers, None if they are not.
+
+    Examples
+    --------
+    >>> mean_and_sd({1: 0.5, 3: 0.5}), mean_and_sd({"low": 0.5, "high": 0.5})
+    ((2.0, 1.0), None)
+    """
+    try:
+        numbers = [float(label) for label in states]
+    except (TypeError, ValueError):
+        return None
+    if not all(map(math.isfinite, numbers)) or any(isinstance(label, bool) for label in states):
+        return None
+    total = math.fsum(states.values())
+    if not total > 0.0:
+        return None
+    mean = math.fsum(number * p for number, p in zip(numbers, states.values(), strict=True)) / total
+    square = math.fsum((number - mean) ** 2 * p for number, p in zip(numbers, states.values(), strict=True))
+    return mean, math.sqrt(max(square / total, 0.0))
+
+
+def _summed(states: Mapping[Any, float]) -> str:
+    found = mean_and_sd(states)
+    return "" if found is None else f"; mean {found[0]:.6g}, standard deviation {found[1]:.6g}"
 
 
 def _folded(parts: list[str], margin: int) -> str:

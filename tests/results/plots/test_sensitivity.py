@@ -41,7 +41,7 @@ def test_curves_pass_through_the_tables_as_they_are(found: Any):
     matplotlib.pyplot.close("all")
 
 
-def test_an_answer_that_depends_on_nothing_is_said_so():
+def test_an_answer_may_depend_on_no_entry():
     certain = gs.questions.analyse_sensitivity(gs.example("asia"), "either", "yes", {"tub": "yes"})
     axes = gs.plots.plot_tornado(certain)
     assert [text.get_text() for text in axes.texts] == ["no entry matters"]

@@ -11,11 +11,12 @@ import numpy as np
 
 from gibbsite._common.arguments import checked
 from gibbsite._common.arrays import Floats, Ints
-from gibbsite._common.wording import argument, unknown
+from gibbsite._common.wording import argument, escaped, unknown
 from gibbsite.applications.cases.reading import CaseTable, read_case_table
 from gibbsite.errors import ArgumentError, TooLargeError
 from gibbsite.inference.exact.cases import CaseTree
 from gibbsite.inference.questions.cases import CaseSolver
+from gibbsite.inference.questions.shown import Shown
 from gibbsite.models import FactorGraph
 from gibbsite.models.domain import Label
 from gibbsite.sampling.executor import read_threads
@@ -39,8 +40,8 @@ class Block(NamedTuple):
     problems: dict[int, str]
 
 
-@dataclass(frozen=True, eq=False)
-class CaseAnswers:
+@dataclass(frozen=True, eq=False, repr=False)
+class CaseAnswers(Shown):
     """Answers for many cases.
 
     Attributes
@@ -108,8 +109,34 @@ class CaseAnswers:
         numbers: list[str] = names[1:-1] if self.states is None else names[-2:-1]
         return frame.assign(**{name: load_pandas().to_numeric(frame[name]) for name in numbers})
 
+    def __repr__(self) -> str:
+        many, bad = len(self.log_evidence), len(self.problems)
+        said = f", {bad:,} with problems" if bad else ""
+        return f"CaseAnswers({many:,} case{'s' * (many != 1)}, {len(self.targets):,} targets{said})"
+
+    def lines(self, most: int = 20) -> Iterator[str]:
+        """Yield the answers of the first cases as a table."""
+        names = header(self.targets, self.labels, self.states is None, self.errors is not None)
+        many = len(self.log_evidence)
+        shown = min(most, many)
+        block = self._block()
+        rows = [[_rounded(cell) for cell in row] for row in csv_rows(self.targets, self.labels, block, shown)]
+        widths = [max(len(escaped(row[k])) for row in [names, *rows]) for k in range(len(names))]
+        for row in [names, *rows]:
+            yield "  ".join(f"{escaped(cell):<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        if many > shown:
+            yield f"... and {many - shown:,} more cases"
+
     def _block(self) -> Block:
         return Block(0, self.cells, self.errors, self.states, self.log_evidence, self.problems)
+
+
+def _rounded(cell: Any) -> str:
+    """Return a cell of a table for readers: numbers of the file with four digits."""
+    try:
+        return f"{float(cell):.4f}" if isinstance(cell, str) and "." in cell else str(cell)
+    except ValueError:
+        return str(cell)
 
 
 @checked

@@ -16,6 +16,7 @@ from gibbsite.applications.cases.reading import read_case_table
 from gibbsite.errors import ArgumentError, TooLargeError
 from gibbsite.inference.exact.cases import CaseTree
 from gibbsite.inference.questions.cases import CaseSolver
+from gibbsite.inference.questions.shown import Shown
 from gibbsite.models import FactorGraph
 from gibbsite.models.domain import Label
 from gibbsite.sampling.executor import read_threads
@@ -35,7 +36,7 @@ class CalibrationBin:
 
 
 @dataclass(frozen=True)
-class CaseScore:
+class CaseScore(Shown):
     """How well a model predicts cases.
 
     Attributes
@@ -105,10 +106,8 @@ class CaseScore:
         found["problems"] = list(self.problems.values())
         return found
 
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
+    def lines(self, most: int = 40) -> Iterator[str]:
+        """Yield the answer line by line."""
         yield f"{self.rows:,} cases, log-likelihood {self.log_likelihood:.6g}"
         if self.target is None:
             return

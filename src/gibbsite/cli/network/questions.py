@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import click
 
+from gibbsite.cli.answers import as_text_page
 from gibbsite.cli.inputs import SITE_STATE, SITES, read_findings, read_sites, split_states
 from gibbsite.cli.outputs import deliver, echo
 from gibbsite.cli.parameters import INPUT, PICTURE, is_given
@@ -16,6 +17,7 @@ from gibbsite.cli.wording import spelled
 from gibbsite.formats.parsing.plain_json import write_json
 from gibbsite.formats.parsing.text import save
 from gibbsite.models import FactorGraph
+from gibbsite.results.answer import Answer
 
 #: Options by the names of their parameters, in groups for the help. Several events and joints may be asked for at once;
 #: of the other questions one at a time.
@@ -25,6 +27,7 @@ GROUPS = {
     "More of a question": ("candidates", "cost", "plan", "hidden", "plot"),
     "Many cases": ("cases",),
 }
+_MOST_LINES = 40  # of probabilities
 _OF = {
     "candidates": "next_target",
     "cost": "next_target",
@@ -82,13 +85,15 @@ def _spell(name: str) -> str:
     return {"next_target": "--next"}.get(name, f"--{name}")
 
 
-def answer_question(given: Mapping[str, Any], model: FactorGraph, how: dict[str, Any]) -> int:
+def answer_question(given: Mapping[str, Any], model: FactorGraph, how: dict[str, Any], layout: str) -> int:
     """Answer the question that was asked, print or write the answer, and return the exit code.
 
     ``how`` are the arguments of :func:`gibbsite.infer` that were given.
     """
     import gibbsite as gs
 
+    if layout in ("csv", "uai"):
+        raise click.UsageError(f"the answer to a question is no {layout.upper()}; use .json, .md, .html or .txt.")
     evidence = read_findings(model, given["evidence"], given["observe"])
     soft = {site: finding for site, finding in evidence.items() if isinstance(finding, list | tuple | dict)}
     hard = {site: finding for site, finding in evidence.items() if site not in soft}
@@ -124,7 +129,7 @@ def answer_question(given: Mapping[str, Any], model: FactorGraph, how: dict[str,
     else:
         other = {**hard, **split_states(model, given["compare"], "--compare")}
         found = questions.compare_evidence(model, hard, other, **how)
-    return _deliver(given, found)
+    return _deliver(given, found, layout)
 
 
 def _rank(given: Mapping[str, Any], model: FactorGraph, hard: Mapping[str, Any], plain: Mapping[str, Any]) -> Any:
@@ -153,17 +158,19 @@ def _pair(model: FactorGraph, text: str, option: str) -> tuple[str, str]:
     return site, state
 
 
-def _deliver(given: Mapping[str, Any], found: Any) -> int:
-    """Write the answer as text or JSON; return the exit code."""
+def _deliver(given: Mapping[str, Any], found: Any, layout: str) -> int:
+    """Write the answer as text, JSON or a page; return the exit code."""
     verdict = getattr(found, "diagnostics", None)
     reasons = tuple(getattr(found, "reasons", ())) or (verdict.reasons if verdict is not None else ())
-    as_json = given["as_json"] or (given["out"] or "").removesuffix(".gz").endswith(".json")
-    if as_json:
+    lines = found._lines(_MOST_LINES) if isinstance(found, Answer) else found.lines()
+    text: str | Iterator[str]
+    if layout == "json":
         text = write_json(to_data(found)) + "\n"
-    elif hasattr(found, "_lines") and verdict is not None:
-        text = "".join(f"{line}\n" for line in found._lines(40))
+    elif layout in ("md", "html"):
+        word = found.line() if hasattr(found, "line") else "exact" if not reasons else "not converged"
+        text = as_text_page(layout, "gibbsite infer", [spelled(note) for note in (word, *reasons)], lines)
     else:
-        text = f"{found}\n"
+        text = "".join(f"{line}\n" for line in lines)
     deliver(given["out"] or "-", lambda out: save(out, text), text=True)
     if not given["quiet"]:
         if verdict is not None and hasattr(found, "line"):

@@ -12,12 +12,13 @@ from gibbsite._common.wording import escaped
 from gibbsite.inference.answer import Inference
 from gibbsite.inference.asking import infer
 from gibbsite.inference.questions.evidence import _read_hard
+from gibbsite.inference.questions.shown import Shown
 from gibbsite.models import FactorGraph
 from gibbsite.results.wording import probability_text
 
 
 @dataclass(frozen=True)
-class EvidenceComparison:
+class EvidenceComparison(Shown):
     """Marginals given two sets of observations.
 
     Attributes
@@ -77,9 +78,6 @@ class EvidenceComparison:
         }
         found["reasons"] = list(self.reasons)
         return found
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
     def lines(self, most: int = 40) -> Iterator[str]:
         """Yield the sites that change most line by line."""

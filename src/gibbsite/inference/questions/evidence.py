@@ -14,6 +14,7 @@ from gibbsite._common.arguments import checked, describe
 from gibbsite._common.wording import argument, escaped
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.questions.cases import CaseSolver
+from gibbsite.inference.questions.shown import Shown
 from gibbsite.models import FactorGraph
 
 _LEAST = 1e-9  # a conflict that is not rounding
@@ -21,7 +22,7 @@ _MOST_TRIED = 20_000  # sets of observations that are tried for a contradiction 
 
 
 @dataclass(frozen=True)
-class Conflict:
+class Conflict(Shown):
     """How far observations contradict each other.
 
     Attributes
@@ -57,10 +58,8 @@ class Conflict:
     contradiction: tuple[str, ...]
     reasons: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
+    def lines(self, most: int = 40) -> Iterator[str]:
+        """Yield the answer line by line."""
         if math.isinf(self.value):
             yield "conflict: the observations are impossible together"
         else:
@@ -166,7 +165,7 @@ def _smallest_conflict(
 
 
 @dataclass(frozen=True)
-class Support:
+class Support(Shown):
     """What each observation contributes to a conclusion.
 
     Attributes
@@ -201,10 +200,8 @@ class Support:
     errors: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
+    def lines(self, most: int = 40) -> Iterator[str]:
+        """Yield the answer line by line."""
         name = f"{escaped(self.target)} = {escaped(self.state)}"
         yield f"P({name}) = {self.probability:.4f}, {self.before:.4f} without any observation"
         width = max(len(escaped(site)) for site in self.bits)

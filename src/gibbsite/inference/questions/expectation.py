@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from gibbsite._common.arguments import checked, describe
 from gibbsite._common.arrays import Floats
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.questions.asked import ask
+from gibbsite.inference.questions.shown import Shown
 from gibbsite.models import FactorGraph
 from gibbsite.results.answer import Diagnostics
 from gibbsite.results.joint import numeric
@@ -38,7 +39,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True)
-class Expectation:
+class Expectation(Shown):
     """The mean of a function of labels.
 
     Attributes
@@ -66,9 +67,10 @@ class Expectation:
     error: float
     diagnostics: Diagnostics
 
-    def __str__(self) -> str:
+    def lines(self, most: int = 40) -> Iterator[str]:
+        """Yield the answer."""
         sign = f" +- {self.error:.2g}" if self.error > 0 else ""
-        return f"E[{self.text}] = {self.mean:.6g}{sign}, standard deviation {self.sd:.6g}"
+        yield f"E[{self.text}] = {self.mean:.6g}{sign}, standard deviation {self.sd:.6g}"
 
 
 @checked

@@ -14,9 +14,11 @@ from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.inference.questions.cases import CaseSolver
 from gibbsite.inference.questions.evidence import _make_solver, _read_hard
 from gibbsite.inference.questions.identification import find_adjustment, is_identifiable
+from gibbsite.inference.questions.shown import Shown
 from gibbsite.models import FactorGraph
 from gibbsite.models.factor import TableFactors
 from gibbsite.models.networks.conditionals import conditional_tables
+from gibbsite.models.networks.relations import children_of, reach
 from gibbsite.results.joint import numeric
 
 
@@ -56,7 +58,7 @@ def _refuse(reason: str) -> IncompatibleError:
 
 
 @dataclass(frozen=True)
-class Effect:
+class Effect(Shown):
     """The effect of setting a site on another one.
 
     Attributes
@@ -77,6 +79,8 @@ class Effect:
         State of the cause -> standard errors of ``probabilities``; zero if they are exact.
     reasons : tuple of str
         Why sampled numbers cannot be relied upon.
+    causal : bool
+        Whether arrows lead from the cause to the effect at all.
 
     Examples
     --------
@@ -95,22 +99,23 @@ class Effect:
     identifiable: bool
     errors: Mapping[Any, Mapping[Any, float]]
     reasons: tuple[str, ...] = ()
+    causal: bool = True
 
     def difference(self, state: Any, other: Any, of: Any) -> float:
         """Return how much more probable a state of the effect is with one setting of the cause than with another."""
         return self.probabilities[state][of] - self.probabilities[other][of]
 
-    def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    def _lines(self) -> Iterator[str]:
+    def lines(self, most: int = 40) -> Iterator[str]:
+        """Yield the answer line by line."""
         cause, effect = escaped(self.cause), escaped(self.effect)
         for state, law in self.probabilities.items():
             shown = "  ".join(f"{escaped(one)} {p:.4f}" for one, p in law.items())
             seen = " ".join(f"{p:.4f}" for p in self.seen[state].values())
             mean = "" if self.means is None else f"   mean {self.means[state]:.6g}"
             yield f"P({effect} | do({cause} = {escaped(state)}))  {shown}{mean}   (if only seen: {seen})"
-        if self.adjustment is not None:
+        if not self.causal:
+            yield f"no effect: no arrows lead from {cause} to {effect}"
+        elif self.adjustment is not None:
             names = ", ".join(map(escaped, self.adjustment)) or "nothing"
             yield f"from data: adjust for {names}"
         elif self.identifiable:
@@ -204,4 +209,5 @@ def estimate_effect(
         adjustment is not None or is_identifiable(parents, name, target, unseen),
         errors,
         tuple(dict.fromkeys(reasons)),
+        target in reach([name], children_of(parents)),
     )

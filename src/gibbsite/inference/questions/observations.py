@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from gibbsite._common.wording import argument, escaped
 from gibbsite.errors import ArgumentError
 from gibbsite.inference.questions.cases import Case, CaseSolver
 from gibbsite.inference.questions.evidence import _make_solver, _read_hard
+from gibbsite.inference.questions.shown import Shown
 from gibbsite.models import FactorGraph
 
 _BATCHES = 20  # of draws, whose spread gives the standard errors of information
@@ -57,7 +59,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class NextObservations:
+class NextObservations(Shown):
     """Observations that could be made next, the most informative for its cost first.
 
     Attributes
@@ -90,9 +92,6 @@ class NextObservations:
     def best(self) -> Candidate | None:
         """The first of the candidates, None if no observation tells anything."""
         return self.candidates[0] if self.candidates and self.candidates[0].bits > _TOLD else None
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
 
     def lines(self, most: int = 10) -> Iterator[str]:
         """Yield the best candidates line by line."""
@@ -260,7 +259,7 @@ def _ranked(found: list[Candidate]) -> tuple[Candidate, ...]:
 
 
 @dataclass(frozen=True)
-class ObservationPlan:
+class ObservationPlan(Shown):
     """What to observe first, and what then, depending on what is seen.
 
     Attributes
@@ -296,16 +295,15 @@ class ObservationPlan:
     probability: float = 1.0
     branches: Mapping[Any, ObservationPlan] = field(default_factory=dict)
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def lines(self, indent: str = "") -> Iterator[str]:
+    def lines(self, most: int = 1000) -> Iterator[str]:
         """Yield the plan as an indented tree."""
-        if not indent:
-            yield (
-                f"entropy {self.entropy:.4f} bits; {self.expected:.4f} expected after the plan, "
-                f"at a cost of {self.cost:.4g}"
-            )
+        yield (
+            f"entropy {self.entropy:.4f} bits; {self.expected:.4f} expected after the plan, "
+            f"at a cost of {self.cost:.4g}"
+        )
+        yield from itertools.islice(self._tree(""), most)
+
+    def _tree(self, indent: str) -> Iterator[str]:
         if self.site is None:
             likely = max(self.target, key=lambda state: self.target[state])
             yield f"{indent}stop: {escaped(likely)} {self.target[likely]:.4f}"
@@ -313,7 +311,7 @@ class ObservationPlan:
         yield f"{indent}observe {escaped(self.site)}"
         for state, branch in self.branches.items():
             yield f"{indent}  {escaped(state)} ({branch.probability / max(self.probability, 1e-300):.4f}):"
-            yield from branch.lines(indent + "    ")
+            yield from branch._tree(indent + "    ")
 
 
 @checked

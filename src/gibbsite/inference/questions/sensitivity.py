@@ -21,6 +21,7 @@ from gibbsite._common.wording import argument, escaped
 from gibbsite.errors import ArgumentError, IncompatibleError
 from gibbsite.inference.questions.derivatives import differentiate
 from gibbsite.inference.questions.evidence import _read_hard
+from gibbsite.inference.questions.shown import Shown
 from gibbsite.models import FactorGraph
 from gibbsite.models.networks.conditionals import Table, conditional_tables
 
@@ -66,8 +67,8 @@ class Entry:
         return f"P({escaped(self.site)} = {escaped(self.state)}{' | ' if given else ''}{given})"
 
 
-@dataclass(frozen=True, eq=False)
-class Sensitivity:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity(Shown):
     """How the probability of a state depends on every entry of every table.
 
     Attributes
@@ -249,8 +250,8 @@ class Sensitivity:
         named[k] = state
         return k, tuple(model.domains.code(one, named[one]) for one in scope)
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
+    def __repr__(self) -> str:
+        return f"Sensitivity({next(self.lines(0)).partition(';')[0]})"
 
     def lines(self, most: int = 10) -> Iterator[str]:
         """Yield the entries that matter most line by line."""
