@@ -27,6 +27,7 @@ SPACES = {
     "exact": "Exact inference",
     "importance": "Weighted draws",
     "log_z": "Log-partition functions",
+    "questions": "Questions about networks",
     "influence": "Bounds on the bias of scans",
     "learn": "Learning",
     "lab": "Experiments of papers",

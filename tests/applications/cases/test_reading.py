@@ -28,3 +28,12 @@ def test_parquet_files_are_read(tmp_path) -> None:  # type: ignore[no-untyped-de
     path = tmp_path / "cases.parquet"
     pandas.DataFrame({"smoke": ["yes", None]}).to_parquet(path)
     assert read_case_table(ASIA, path).codes[:, ASIA.index("smoke")].tolist() == [0, -1]
+
+
+def test_numbers_and_truths_may_be_written_in_other_ways() -> None:
+    model = gs.FactorGraph({"n": ["0", "1", "2.5"], "t": ["TRUE", "FALSE"], "w": ["one", "1"]})
+    found = read_case_table(
+        model, {"n": [0.0, "1.00", 2.5, 3], "t": [True, False, "TRUE", None], "w": ["1", "one", "", ""]}
+    )
+    assert found.codes[:3].tolist() == [[0, 0, 1], [1, 1, 0], [2, 0, -1]]
+    assert list(found.problems) == [3] and "no state '3'" in found.problems[3]

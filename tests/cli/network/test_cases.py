@@ -115,3 +115,10 @@ def test_bad_rows_are_named(run: Any, tmp_path: Path) -> None:
 def test_mistakes_get_one_line(run: Any, cases: Path, words: tuple[str, ...], said: str) -> None:
     code, out, err = run("infer", "asia", "--cases", str(cases), *words)
     assert code == 2 and out == "" and said in err
+
+
+def test_cases_are_files_and_answers_are_csv(run: Any, cases: Path) -> None:
+    code, out, err = run("infer", "asia", "--cases", str(cases), "-o", "answers.json")
+    assert code == 2 and not out and "are CSV, not .json; name a .csv file" in err
+    code, out, err = run("infer", "asia", "--cases", "-")
+    assert code == 2 and not out and "--cases needs a file" in err

@@ -122,3 +122,24 @@ def test_most_probable_states_of_some_sites_have_the_others_summed_out(run: Any)
 def test_mistakes_get_one_line(run: Any, words: tuple[str, ...], said: str) -> None:
     code, out, err = run("infer", "asia", *words)
     assert code in (1, 2, 3) and out == "" and said in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("suffix", [".md", ".html"])
+def test_answers_are_written_as_pages(run: Any, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    assert run("infer", "asia", "--observe", "xray=yes", "--event", "lung=yes", "-o", str(path))[0] == 0
+    question = path.read_text(encoding="utf-8")
+    assert "P(lung=yes) = 0.4887" in question and "exact" in question
+    assert run("infer", "asia", "--observe", "xray=yes", "-o", str(path))[0] == 0
+    page = path.read_text(encoding="utf-8")
+    assert "0.488711" in page and "xray (observed)" in page
+    assert page.startswith("# " if suffix == ".md" else "<!DOCTYPE html>")
+    code, _, err = run("infer", "asia", "--event", "lung=yes", "-o", str(tmp_path / "a.csv"))
+    assert code == 2 and "the answer to a question is no CSV" in err
+
+
+def test_a_tornado_is_plotted(run: Any, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "t.png"
+    assert run("infer", "asia", "--sensitivity", "lung=yes", "--plot", str(path))[0] == 0
+    assert path.read_bytes().startswith(b"\x89PNG")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,18 +97,34 @@ def read_case_table(model: FactorGraph, data: Any) -> CaseTable:
 def _match(labels: tuple[Any, ...], values: list[Any]) -> tuple[Ints, dict[int, Any]]:
     """Return the codes of different values, -1 for missing ones and -2 for wrong ones, and the wrong ones."""
     known = {str(label): code for code, label in enumerate(labels)}
-    for code, label in enumerate(labels):  # 1 and 1.0 and "1.0" are the same number
-        if isinstance(label, int | float) and not isinstance(label, bool):
-            known.setdefault(str(float(label)), code)
+    numbers = _by_number(labels)
+    truths = {str(label).lower(): code for code, label in enumerate(labels)}
     found = np.full(max(len(values), 1), -1, np.int64)
     wrong: dict[int, Any] = {}
     for k, value in enumerate(values):
         text = "" if value is None else str(value).strip()
         if text in known:
             found[k] = known[text]
+        elif isinstance(value, bool | np.bool_) and text.lower() in truths:  # what pandas makes of TRUE and FALSE
+            found[k] = truths[text.lower()]
         elif text not in MISSING:
-            found[k], wrong[k] = -2, value
+            found[k] = numbers.get(_number(text), -2)
+            if found[k] < 0:
+                wrong[k] = value
     return found, wrong
+
+
+def _by_number(labels: tuple[Any, ...]) -> dict[float, int]:
+    """Return the codes of labels that are different numbers, as 1, 1.0 and "1.0" are the same one."""
+    found = {_number(str(label)): code for code, label in enumerate(labels)}
+    return found if len(found) == len(labels) and all(map(math.isfinite, found)) else {}
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _read_parquet(path: Path) -> Any:

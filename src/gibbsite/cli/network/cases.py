@@ -35,6 +35,11 @@ def answer_cases(given: Mapping[str, Any], model: FactorGraph, sites: Sequence[s
         raise click.UsageError(f"--cases answers MAR and MAP, not {given['task']}.")
     if given["resume"] and given["out"] in (None, "-"):
         raise click.UsageError("--resume continues a file; name it with -o.")
+    if given["cases"] == "-":
+        raise click.UsageError("--cases needs a file; standard input cannot be read again with --resume.")
+    suffix = Path(given["out"] or "-").suffix.lower()
+    if suffix not in ("", ".csv", ".txt"):
+        raise click.UsageError(f"the answers to --cases are CSV, not {suffix}; name a .csv file with -o.")
     table = read_case_table(model, given["cases"])
     names, labels = read_targets(model, table, sites)
     own = {name: how[name] for name in ("method", "exact", "seconds") if name in how}
