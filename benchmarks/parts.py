@@ -40,6 +40,9 @@ PARTS = {
         Part("blocks", "Blocks", "Effective draws of the worst marginal per second, blocks against single sites."),
         Part("layers", "Layers", "A restricted Boltzmann machine, both layers of all chains drawn in turn."),
         Part("exact", "Files and exact answers", "Seconds, warm."),
+        Part(
+            "cases", "Many cases", "Cases of the alarm network per second, half of the cells empty, by processor time."
+        ),
         Part("denoise", "Pictures restored", "Whole calls, against a sampler in NumPy, by processor time."),
         Part("entities", "Named entities", "Training and tagging on newswire text."),
         Part("learning", "Networks learned", "Structures by BIC and tables from 10,000 cases, by processor time."),

@@ -206,12 +206,16 @@ def command(**given: Any) -> int:
     if given["do"]:
         model = gs.questions.intervene(_in_memory(model), split_states(_in_memory(model), given["do"], "--do"))
     if asks:
-        return answer_question(given, _in_memory(model), _how(given), layout)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the reasons are printed
+            return answer_question(given, _in_memory(model), _how(given), layout)
     observed = observe(model, given["evidence"], given["observe"])
     sites = read_sites(model, given["query"])
     stored = not isinstance(model, FactorGraph)
     if given["cases"] is not None:
-        return answer_cases(given, _in_memory(observed), sites, _how(given))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # rows that are not sure say so
+            return answer_cases(given, _in_memory(observed), sites, _how(given))
     folder = given["folder"]
     if stored and layout == "json" and sites is None and folder is None and model.n_sites > _MOST_IN_JSON:
         raise click.UsageError(

@@ -143,3 +143,10 @@ def test_a_tornado_is_plotted(run: Any, tmp_path: Path) -> None:
     path = tmp_path / "t.png"
     assert run("infer", "asia", "--sensitivity", "lung=yes", "--plot", str(path))[0] == 0
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_reasons_are_printed_once_and_without_warnings(run: Any) -> None:
+    words = ("infer", "asia", "--next", "lung", "--no-exact", "--sweeps", "20", "--rng", "1")
+    code, out, err = run(*words)
+    assert code == 0 and out.startswith("lung: entropy") and "ConvergenceWarning" not in err
+    assert "too few effective draws" in err and err.count("too few effective draws") == 1
