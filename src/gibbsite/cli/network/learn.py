@@ -37,10 +37,13 @@ if TYPE_CHECKING:
     ),
     common={
         "Structure": ("structure", "search", "sample", "max_parents", "required", "forbidden"),
-        "Tables": ("prior", "method", "hidden", "weights"),
+        "Tables": ("prior", "method", "hidden"),
         "Answer": ("out", "as_json", "strict", "quiet"),
     },
-    rare={"Runs": ("exact", "restarts", "incomplete", "sweeps", "warmup", "chains", "threads", "rng")},
+    rare={
+        "Cases": ("weights", "incomplete"),
+        "Runs": ("exact", "restarts", "sweeps", "warmup", "chains", "threads", "rng"),
+    },
 )
 @click.argument("data", type=INPUT)
 @click.option("--structure", type=MODEL, help="Take the edges, and the states, of this network.")
