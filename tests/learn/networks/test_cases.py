@@ -93,6 +93,13 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
         read_cases(packed)
 
 
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="no such file"):
+        read_cases(tmp_path / "nosuch.csv")
+    with pytest.raises(FormatError, match="cannot be read"):
+        read_cases(tmp_path)
+
+
 def test_unknown_states_name_row_and_column() -> None:
     with pytest.raises(ArgumentError, match=r"row 3 of the column 'wet' has the state 'yess'.*did you mean 'yes'"):
         read_cases({"wet": ["no", "yes", "yess"]}, states={"wet": ["no", "yes"]})

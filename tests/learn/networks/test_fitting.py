@@ -168,6 +168,7 @@ DATA: dict[str, Any] = {"a": [0, 1, 1], "b": [0, 1, 0]}
         ({"structure": [("a", "b"), ("b", "a")]}, ModelError, "cycle"),
         ({"structure": [("a", "c")]}, ArgumentError, "no cells of 'c'"),
         ({"structure": gs.example("asia")}, ArgumentError, "no cells of 'asia'"),
+        ({"structure": {}}, ArgumentError, "no sites"),
         ({"structure": "a"}, ArgumentError, "edges"),
         ({"structure": {"a": ("a",)}}, ArgumentError, "different other sites"),
         ({"prior": "bdue"}, ArgumentError, "prior"),

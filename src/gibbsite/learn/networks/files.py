@@ -87,5 +87,11 @@ def _check_widths(path: Path, rows: list[list[str]], width: int, done: int) -> N
 def _opened(path: Path) -> Iterator[TextIO]:
     """Open a file as text, unpacked if its name ends in .gz."""
     how: Any = gzip.open if path.name.endswith(".gz") else open
-    with how(path, "rt", encoding="utf-8-sig", newline="") as file:
+    try:
+        file = how(path, "rt", encoding="utf-8-sig", newline="")
+    except FileNotFoundError:
+        raise FormatError(f"{escaped(path)}: there is no such file.") from None
+    except OSError as error:
+        raise FormatError(f"{escaped(path)} cannot be read: {error.strerror}.") from None
+    with file:
         yield file

@@ -191,6 +191,8 @@ def fit_tables(
 
 def _choose(data: Any, parents: Parents, known: Mapping[str, Any], states: Mapping[str, Any], weights: Any) -> Cases:
     """Read the columns of the network, in the order of the structure; only ``states`` may be those of hidden sites."""
+    if not parents:
+        raise ArgumentError(f"{argument('structure')} has no sites; name them, those without parents as well.")
     for name in states:
         if name not in parents:
             raise ArgumentError(unknown("the site", name, list(parents)))
