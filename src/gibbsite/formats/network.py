@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,9 +17,11 @@ from gibbsite.models.domain import Label, make_domains
 from gibbsite.models.factor import gather_tables
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.networks.acyclic import find_cycle
-from gibbsite.models.networks.causes import CauseFactors, NoisyNodes, make_factors
 from gibbsite.models.networks.conditionals import ROW_TOLERANCE, Table, conditional_tables
-from gibbsite.models.networks.noisy import Causes
+
+if TYPE_CHECKING:
+    from gibbsite.models.networks.causes import CauseFactors
+    from gibbsite.models.networks.noisy import Causes
 
 MOST_MEMBERS = 31
 """Most sites of one table; older versions of NumPy allow 32 dimensions, one of which counts the factors."""
@@ -44,16 +47,21 @@ def build_network(
     partial: list[tuple[Sequence[int], Floats]] = []
     for scope, table in tables:
         (proper if table.any(axis=-1).all() else partial).append((scope, table))
-    wide = [make_factors(scope, causes) for scope, causes in noisy]
-    proper += [
-        (scope, each.probabilities()) for group, (scope, each) in zip(wide, noisy, strict=True) if group.is_small
-    ]
+    wide: list[CauseFactors] = []
+    if noisy:
+        from gibbsite.models.networks.causes import NoisyNodes, make_factors
+
+        made = [make_factors(scope, causes) for scope, causes in noisy]
+        wide = [group for group in made if not group.is_small]
+        small = [one for group, one in zip(made, noisy, strict=True) if group.is_small]
+        proper += [(scope, causes.probabilities()) for scope, causes in small]
     try:
         groups, _ = gather_tables(make_domains(sites), proper, (), directed=True)
-        model = FactorGraph(sites, partial, groups=[*groups, *(group for group in wide if not group.is_small)])
+        model = FactorGraph(sites, partial, groups=[*groups, *wide])
     except ModelError as error:
         raise fail(str(error), None) from None
-    model.cache.put(NoisyNodes((model.sites[scope[-1]], causes) for scope, causes in noisy))
+    if noisy:
+        model.cache.put(NoisyNodes((model.sites[scope[-1]], causes) for scope, causes in noisy))
     return model
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from gibbsite._common.arrays import Floats
 from gibbsite.models.factor import FactorGroup, TableFactors
 from gibbsite.models.factorgraph import FactorGraph, _restore
 from gibbsite.models.lattice import FieldFactors, LatticeFactors
-from gibbsite.models.networks.causes import CauseFactors
 
 
 def temper(model: FactorGraph, beta: float) -> FactorGraph:
@@ -24,8 +22,9 @@ def temper(model: FactorGraph, beta: float) -> FactorGraph:
 
 
 def _scaled(group: FactorGroup, beta: float) -> FactorGroup:
-    if isinstance(group, CauseFactors):
-        return replace(group, power=beta * group.power)
+    if hasattr(group, "tempered"):  # a noisy node
+        raised: FactorGroup = group.tempered(beta)
+        return raised
     if isinstance(group, TableFactors):
         # a power of a conditional table is not one
         return TableFactors(group.scopes, _times(beta, group.weights), False, group.name)
@@ -82,8 +81,9 @@ def blend(model: FactorGraph, scale: float, pull: float, log_reference: Floats) 
 
 def soften(group: FactorGroup) -> FactorGroup:
     """Return the factors of several sites without zeros: see :data:`SOFT`."""
-    if isinstance(group, CauseFactors):
-        return group.softened()
+    if hasattr(group, "softened"):  # a noisy node
+        soft_one: FactorGroup = group.softened()
+        return soft_one
     if group.arity < 2 or not isinstance(group, TableFactors) or np.isfinite(group.weights).all():
         return group
     flat = group.weights.reshape(len(group.weights), -1)

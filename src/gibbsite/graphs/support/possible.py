@@ -21,7 +21,6 @@ from gibbsite.errors import SupportError
 from gibbsite.graphs.graph import Graph, as_tables, compile_graph
 from gibbsite.graphs.rows import row_lengths, row_starts
 from gibbsite.models.factorgraph import FactorGraph
-from gibbsite.models.networks.expansion import expand, without_powers
 
 Whole: TypeAlias = int | np.int64  # an integer in compiled code
 
@@ -103,6 +102,8 @@ def has_zeros(graph: Graph) -> bool:
 
 def with_hidden_sites(graph: Graph) -> Graph:
     """Return the graph in which the noisy nodes of another one are tables; its further sites, the last, are hidden."""
+    from gibbsite.models.networks.expansion import expand, without_powers
+
     return compile_graph(expand(without_powers(graph.require_model())), "table")
 
 

@@ -184,6 +184,10 @@ class CauseFactors(WeightedGroup):
             return [], float(logs[0])
         return [TableFactors(self.scopes, logs, self.directed)], 0.0
 
+    def tempered(self, beta: float) -> CauseFactors:
+        """Return the node with its log-potentials times a number."""
+        return replace(self, power=beta * self.power)
+
     def softened(self) -> CauseFactors:
         """Return a similar noisy node for which nothing is impossible."""
         if not self.has_zeros:

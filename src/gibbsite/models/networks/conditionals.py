@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from gibbsite._common.arrays import Floats
 from gibbsite.models.factorgraph import FactorGraph
 from gibbsite.models.networks.acyclic import find_cycle
-from gibbsite.models.networks.causes import CauseFactors
+
+if TYPE_CHECKING:
+    from gibbsite.models.networks.causes import CauseFactors
 
 ROW_TOLERANCE = 1e-2 - 1e-9
 """How far a row of a published table may be from the sum one: such tables are rounded."""
@@ -37,9 +39,9 @@ def conditional_tables(
     for group in model.groups:
         if group.size == 0:
             continue
-        if noisy is not None and isinstance(group, CauseFactors) and group.directed:
+        if noisy is not None and group.directed and type(group).__name__ == "CauseFactors":
             scope = tuple(group.scopes[0].tolist())
-            noisy[scope[-1]], found[scope[-1]] = group, Table(scope, np.zeros(0))
+            noisy[scope[-1]], found[scope[-1]] = cast("CauseFactors", group), Table(scope, np.zeros(0))
             continue
         tables = group.log_tables(model.cards)
         sums = np.exp(tables).sum(axis=-1)
