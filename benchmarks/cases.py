@@ -1,4 +1,4 @@
-"""Many cases of evidence on the alarm network: the whole command, and again with what is left of an interrupted run.
+"""Many cases of evidence on the alarm network: the whole command, from the file of cases to that of the answers.
 
 pyAgrum and pgmpy answer fewer cases of the same file, one after another, in processes of the interpreter that the
 environment variable ``GIBBSITE_PEERS_PYTHON`` names, by default the present one; those not installed are left out.

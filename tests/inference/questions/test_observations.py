@@ -75,3 +75,14 @@ def test_wrong_questions_are_refused() -> None:
         gs.questions.rank_observations(asia, "lung", costs={"xray": -1})
     with pytest.raises(ArgumentError, match="1, 2 or 3"):
         gs.questions.plan_observations(asia, "lung", depth=4)
+
+
+def test_the_error_is_not_known_where_the_run_has_not_converged() -> None:
+    copies = gs.FactorGraph(  # single-site moves cannot leave the states in which all are equal
+        {"a": 2, "b": 2, "c": 2},
+        [("a", [0.5, 0.5]), (("a", "b"), [[1, 0], [0, 1]]), (("b", "c"), [[0.9, 0.1], [0.1, 0.9]])],
+        directed=True,
+    )
+    found = gs.questions.rank_observations(copies, "a", method="gibbs", sweeps=500, rng=1, progress=False)
+    assert found.reasons and all(np.isnan(one.error) for one in found.candidates)
+    assert "+- not known" in str(found)

@@ -34,7 +34,7 @@ class Candidate:
     bits : float
         By how many bits it is expected to reduce the entropy of the target, which is their mutual information.
     error : float
-        Standard error of ``bits``; zero if it is exact.
+        Standard error of ``bits``; zero if it is exact, NaN if the run it comes from has not converged.
     cost : float
         What it costs.
     probabilities : dict
@@ -98,7 +98,7 @@ class NextObservations(Shown):
         yield f"{escaped(self.target)}: entropy {self.entropy:.4f} bits"
         width = max((len(escaped(one.site)) for one in self.candidates[:most]), default=0)
         for one in self.candidates[:most]:
-            sign = f" +- {one.error:.2g}" if one.error > 0 else ""
+            sign = " +- not known" if math.isnan(one.error) else f" +- {one.error:.2g}" if one.error > 0 else ""
             price = "" if one.cost == 1.0 else f"  {one.per_cost:.4f} for a unit of cost {one.cost:g}"
             yield f"  {escaped(one.site):<{width}}  {one.bits:.4f} bits{sign}{price}"
 
@@ -230,6 +230,8 @@ def _from_draws(
         left_out = np.array([_information(whole - table) for table in tables])
         bits = _BATCHES * _information(whole) - (_BATCHES - 1) * float(left_out.mean())  # the jackknife
         spread = math.sqrt((_BATCHES - 1) / _BATCHES * float(np.square(left_out - left_out.mean()).sum()))
+        if not result.diagnostics.converged:  # batches of chains that are stuck say nothing about the error
+            spread = math.nan
         states = dict(zip(observed.labels(site), p, strict=True))
         found.append(Candidate(site, max(bits, 0.0), spread, prices.get(site, 1.0), states))
     laws = result.marginals[target]
