@@ -135,7 +135,7 @@ def test_the_wheel_holds_what_runs_from_it_and_nothing_else(tmp_path: Path) -> N
     assert {f"gibbsite/applications/entities/{name}" for name in ("english.ner", "NOTICE")} <= files
     ours = {name for name in files if not name.startswith("gibbsite-")}  # the rest is metadata
     assert {Path(name).parts[0] for name in ours} == {"gibbsite"}
-    assert {Path(name).suffix for name in ours} <= {".py", ".pyi", ".typed", ".bif", ".ner", ""}
+    assert {Path(name).suffix for name in ours} <= {".py", ".pyi", ".typed", ".css", ".js", ".bif", ".ner", ""}
     assert "gibbsite/cli/bench.py" not in files
 
 
