@@ -306,12 +306,18 @@ class Calibration:
         for each, missing in MISSING.get(name, {}).items():
             if each in self.data:
                 self.data[each][missing] = np.nan
-        self.model = read_bugs(f"model {{ {text} }}", {**data, **self.data})
-        self.bench = Bench(self.model, 1)
-        self.broken = False
-        self.bench.chain.counts[LEARNING] = 0
+        self.text, self.constants, self.broken = f"model {{ {text} }}", data, False
+        self.read()
         found = set(self.bench.rows[: self.bench.n, units.UPDATE].tolist())
         assert found == kinds, found
+
+    def read(self) -> None:
+        """Derive the updates for the data of now."""
+        self.model = read_bugs(self.text, {**self.constants, **self.data})
+        self.bench = Bench(self.model, int(self.rng.integers(2**32)))
+        self.bench.chain.counts[LEARNING] = 0
+        groups = [group for block in self.model.derived.blocks for group in block.groups]
+        self.sums = any(group.size == 0 for group in groups)
 
     def sweep(self, order: list[int]) -> None:
         for _ in range(THIN):
@@ -325,6 +331,10 @@ class Calibration:
     def ranks(self) -> np.ndarray:
         """Return the rank of the true value of each unknown; ties are broken at random."""
         drawn = self.simulate(self.rng)
+        if self.sums:  # which hold data
+            for each, array in self.data.items():
+                array[...] = np.where(np.isnan(array), np.nan, drawn[each])
+            self.read()
         values = self.bench.values
         for each, array in drawn.items():
             begin = self.model.assembly.offset[each]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gibbsite.applications.bugs import distributions as dist
 from gibbsite.applications.bugs.choices import Choice
 from gibbsite.applications.bugs.compiled import units
 from gibbsite.applications.bugs.dependence import COPY
+from gibbsite.applications.bugs.joint.sums import precision_of
 from gibbsite.applications.bugs.network import Network, distinct
 from gibbsite.applications.bugs.tables import BOUNDED, CODE
 from gibbsite.graphs.elimination.order import find_order
@@ -37,16 +38,27 @@ class Terms:
         return Terms(self.node[chosen], self.component[chosen], self.member[chosen], self.coefficient[chosen])
 
 
-@dataclass
-class Block:
-    """A block: places of its members in the order of elimination, groups of factors, and the structure of L.
+class Group(NamedTuple):
+    """Factors with the same rule and number of members, or sums over factors (size 0).
 
-    ``groups`` are rows as compiled code reads them, without offsets: rule, instances, members of each factor,
-    coefficients, and positions in L.
+    Rule, instances, members of each factor, coefficients, and positions in L, as compiled code reads them. Of sums:
+    rows and columns of their entries, then these sums and, on the diagonal, those of the offsets.
     """
 
+    rule: int
+    instances: Ints
+    size: int
     members: Ints
-    groups: list[tuple[int, Ints, int, Ints, Floats, Ints]]
+    coefficients: Floats
+    positions: Ints
+
+
+@dataclass
+class Block:
+    """A block: places of its members in the order of elimination, groups of factors, and the structure of L."""
+
+    members: Ints
+    groups: list[Group]
     structure: Ints
     entries: int
 
@@ -72,8 +84,13 @@ def components(terms: Terms, members: Ints) -> list[Ints]:
     return np.split(members[order], np.flatnonzero(np.diff(label[order])) + 1) if count else []
 
 
-def build_block(network: Network, terms: Terms, members: Ints) -> Block | None:
-    """Return the block of some members, or None if its factor is too large; terms are those of its members alone."""
+def build_block(
+    network: Network, terms: Terms, members: Ints, known: Ints | None = None, residual: Floats | None = None
+) -> Block | None:
+    """Return the block of some members, or None if its factor is too large; terms are those of its members alone.
+
+    ``residual`` holds the residuals of the nodes ``known`` where all members are 0, or NaN.
+    """
     members = np.sort(members)
     position = np.searchsorted(members, terms.member)
     order = np.lexsort((terms.component, position, terms.node))
@@ -92,6 +109,9 @@ def build_block(network: Network, terms: Terms, members: Ints) -> Block | None:
     member = place[member]
     groups = []
     rules = network.rule_of[nodes]
+    offset = np.full(nodes.size, np.nan)
+    if known is not None and residual is not None:
+        offset = residual[np.searchsorted(known, nodes)]
     widths = np.array([each.targets.shape[1] for each in network.assembly.compiled])
     for rule in distinct(rules).tolist():
         for size in distinct(many[rules == rule]).tolist():
@@ -105,16 +125,16 @@ def build_block(network: Network, terms: Terms, members: Ints) -> Block | None:
             coefficients = np.zeros((chosen.size, width, size))
             np.add.at(coefficients, (factor, terms.component[mine], slot), terms.coefficient[mine])
             listed = member[which].reshape(chosen.size, size)
-            groups.append(
-                (
-                    int(rule),
-                    nodes[chosen] - network.first[rule],
-                    int(size),
-                    listed.ravel(),
-                    coefficients.ravel(),
-                    _positions(listed, start, rows),
-                )
-            )
+            instances = nodes[chosen] - network.first[rule]
+            alike = precision_of(network, rule, instances) if np.isfinite(offset[chosen]).all() else None
+            if alike is None:
+                positions = _positions(listed, start, rows)
+                groups.append(Group(int(rule), instances, int(size), listed.ravel(), coefficients.ravel(), positions))
+                continue
+            for precision in distinct(alike).tolist():
+                same = alike == precision
+                found = _summed(listed[same], coefficients[same, 0], offset[chosen[same]], start, rows)
+                groups.append(Group(int(rule), instances[same][:1], 0, *found))
     inverse = np.empty(members.size, np.int64)
     inverse[place] = np.arange(members.size)
     return Block(members[inverse], groups, _rows_too(members.size, start, rows), rows.size)
@@ -169,6 +189,21 @@ def _positions(listed: Ints, start: Ints, rows: Ints) -> Ints:
     return found
 
 
+def _summed(listed: Ints, coefficients: Floats, offset: Floats, start: Ints, rows: Ints) -> tuple[Ints, Floats, Ints]:
+    """Return rows and columns of the sums D'D, these sums and D'c, and their positions in L."""
+    size = listed.shape[1]
+    first, second = np.tril_indices(size)
+    every = _positions(listed, start, rows)
+    weight = (coefficients[:, first] * coefficients[:, second]).ravel()
+    pull = np.where(first == second, coefficients[:, first] * offset[:, None], 0.0).ravel()
+    positions = distinct(every)
+    where = np.searchsorted(positions, every)
+    column = np.repeat(np.arange(start.size - 1), np.diff(start))
+    sums = np.bincount(where, weight, minlength=positions.size)
+    pulls = np.bincount(where, pull, minlength=positions.size)
+    return np.concatenate([rows[positions], column[positions]]), np.concatenate([sums, pulls]), positions
+
+
 def _rows_too(size: int, start: Ints, rows: Ints) -> Ints:
     """Return the structure as compiled code reads it: columns, and rows without their diagonal."""
     column = np.repeat(np.arange(size), np.diff(start))
@@ -192,6 +227,8 @@ def block_extra(block: Block, lists: Any, numbers: Any, segments: Any) -> tuple[
         row[units.GROUP_MEMBERS] = lists.add(members)
         row[units.GROUP_COEFFICIENTS] = numbers.add(coefficients)
         row[units.GROUP_POSITIONS] = lists.add(positions)
+        if not size:
+            row[units.GROUP_COUNT] = positions.size
         rows.append(row)
     first_group = segments.add(np.array(rows, np.int64).ravel())
     return block.entries, structure, first_group, len(rows)

@@ -89,7 +89,7 @@ class BugsModel(AfterRuns):
         super().__init__(make_domains(self._kinds()))
         # the kind of graph and the kernel register themselves
         importlib.import_module("gibbsite.applications.bugs.kernel")
-        self.derived: Derived = derive(self.network, site, self._measure)
+        self.derived: Derived = derive(self.network, site, self._measure, self._means)
 
     # ---- sites
 
@@ -206,6 +206,12 @@ class BugsModel(AfterRuns):
         from gibbsite.applications.bugs.starts import measure
 
         return measure(self, reach, members, size)
+
+    def _means(self, nodes: Ints, members: Ints) -> Floats:
+        """Return the means of nodes of normal numbers, in ascending order, where all members are 0."""
+        from gibbsite.applications.bugs.starts import means
+
+        return means(self, nodes, members)
 
     # ---- starts
 

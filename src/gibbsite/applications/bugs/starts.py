@@ -9,7 +9,7 @@ import numpy as np
 from gibbsite._common.arrays import Floats, Ints
 from gibbsite._common.notice import warn_user
 from gibbsite.applications.bugs import distributions as dist
-from gibbsite.applications.bugs.compiled.machine import MEASURE
+from gibbsite.applications.bugs.compiled.machine import MEANS, MEASURE
 from gibbsite.applications.bugs.elements import element_of
 from gibbsite.applications.bugs.functions import Operation
 from gibbsite.applications.bugs.network import Reach
@@ -39,6 +39,18 @@ def measure(model: BugsModel, reach: Reach, members: Ints, size: int) -> Floats:
             break
         whole.values[model.network.unknown] = np.nan
     return found
+
+
+def means(model: BugsModel, nodes: Ints, members: Ints) -> Floats:
+    """Return the means of nodes of normal numbers, in ascending order, where some unknowns are 0."""
+    at = Evaluation(model.network, model.registers)
+    everything, segments = at.add_everything(), model.network.gapless(nodes)
+    begin = at.add_segments(segments)
+    unit = at.add_unit(size=nodes.size, MIDDLE=begin, END=begin + segments.shape[0])
+    _fill(model, at.values, np.random.default_rng(0), 1.0)
+    at.values[members] = 0.0
+    at.call(everything)
+    return at.call(MEANS, unit)[: nodes.size].copy()
 
 
 def log_density(model: BugsModel, values: Floats) -> float:

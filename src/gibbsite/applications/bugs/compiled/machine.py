@@ -47,7 +47,7 @@ from gibbsite.applications.bugs.tables import CODE, FOURTH, INSTANCES, KIND, LOG
 from gibbsite.sampling.sweep import entries
 
 # What can be asked besides an update of a unit.
-ADD_UP, MEASURE, POINTWISE, PARAMETERS, LIKELIHOOD = -1, -2, -3, -4, -5
+ADD_UP, MEASURE, POINTWISE, PARAMETERS, LIKELIHOOD, MEANS = -1, -2, -3, -4, -5, -6
 
 
 class Chain(NamedTuple):
@@ -78,6 +78,9 @@ def run(static: Ints, chain: Ints, number: float, what: int) -> None:
         return
     if what == LIKELIHOOD:
         array_in(chain, C_WORK, np.float64)[0] = log_likelihood(static, chain, np.int64(number))
+        return
+    if what == MEANS:
+        _means(static, chain, np.int64(number), 0, 0.0)
         return
     if what == POINTWISE:
         _pointwise(static, chain, np.int64(number))

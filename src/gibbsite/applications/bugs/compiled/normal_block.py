@@ -57,7 +57,11 @@ def update_block(static: Ints, chain: Ints, unit: Integer) -> None:
         work[k] = 0.0
     first = row[at + units.EXTRA_C]
     for group in range(row[at + units.EXTRA_D]):
-        add_group(static, chain, groups, first + units.GROUP_WIDTH * group, gradient)
+        group_at = first + units.GROUP_WIDTH * group
+        if groups[group_at + units.GROUP_SIZE] == 0:
+            _add_sums(static, chain, groups, group_at, gradient, members)
+        else:
+            add_group(static, chain, groups, group_at, gradient)
     if not factorise(lists, work, structure, size, entries):
         fail(chain, unit)
         return
@@ -114,6 +118,29 @@ def add_group(static: Ints, chain: Ints, groups: Ints, at: Integer, gradient: In
                     work[lists[position]] += weight * numbers[coefficients + f * size + t]
                     position += 1
         done += m
+
+
+@called
+def _add_sums(static: Ints, chain: Ints, groups: Ints, at: Integer, gradient: Integer, members: Integer) -> None:
+    """Add factors that share a precision, by their sums."""
+    rules = array_in(static, S_RULE, np.int64)
+    lists = array_in(static, S_LIST, np.int32)
+    numbers = array_in(static, S_NUMBERS, np.float64)
+    v = array_in(chain, C_VALUES, np.float64)
+    work = array_in(chain, C_WORK, np.float64)
+    rule, count = groups[at + units.GROUP_RULE], groups[at + units.GROUP_COUNT]
+    run_rule(static, chain, rule, False, groups[at + units.GROUP_FIRST], 1)
+    tau = array_in(chain, C_REGISTERS, np.float64)[rules[16 * rule + SECOND] * LANES]
+    rows, positions = groups[at + units.GROUP_MEMBERS], groups[at + units.GROUP_POSITIONS]
+    sums = groups[at + units.GROUP_COEFFICIENTS]
+    for e in range(count):
+        i, j, weight = lists[rows + e], lists[rows + count + e], tau * numbers[sums + e]
+        work[lists[positions + e]] += weight
+        if i == j:
+            work[gradient + i] -= weight * v[lists[members + i]] + tau * numbers[sums + count + e]
+        else:
+            work[gradient + i] -= weight * v[lists[members + j]]
+            work[gradient + j] -= weight * v[lists[members + i]]
 
 
 @called
