@@ -99,7 +99,7 @@ def probabilities(rng: np.random.Generator) -> Drawn:
     "mixture of normals",
     """for (i in 1:6) { y[i] ~ dnorm(m[k[i]], 4)  k[i] ~ dcat(p[]) }  m[1] ~ dnorm(-1, 1)  m[2] ~ dnorm(1, 1)
     p[1:2] ~ ddirch(a[])""",
-    {units.CONJUGATE_NORMAL, units.FINITE, units.CONJUGATE_DIRICHLET},
+    {units.CONJUGATE_NORMAL, units.BATCH, units.CONJUGATE_DIRICHLET},
     a=[1.0, 2.0],
 )
 def mixture(rng: np.random.Generator) -> Drawn:
@@ -112,7 +112,7 @@ def mixture(rng: np.random.Generator) -> Drawn:
     "mixture of Poisson and Bernoulli variables",
     """for (i in 1:6) { y[i] ~ dpois(r[k[i]])  z[i] ~ dbern(p[k[i]])  k[i] ~ dcat(w[]) }
     for (j in 1:2) { r[j] ~ dgamma(2, 0.5)  p[j] ~ dbeta(1, 2) }""",
-    {units.SCALED_GAMMA, units.CONJUGATE_BETA, units.FINITE},
+    {units.SCALED_GAMMA, units.CONJUGATE_BETA, units.BATCH},
     w=[0.3, 0.7],
 )
 def counts(rng: np.random.Generator) -> Drawn:
@@ -124,7 +124,7 @@ def counts(rng: np.random.Generator) -> Drawn:
     "tables of probabilities",
     """for (i in 1:6) { y[i] ~ dcat(p[g[i],])  g[i] ~ dcat(q[]) }  z[1:3] ~ dmulti(p[1,], 4)
     for (k in 1:2) { p[k, 1:3] ~ ddirch(a[]) }""",
-    {units.CONJUGATE_DIRICHLET, units.FINITE},
+    {units.CONJUGATE_DIRICHLET, units.BATCH},
     a=[0.5, 1.0, 2.0],
     q=[0.4, 0.6],
 )
@@ -371,7 +371,13 @@ def test_ranks_are_uniform(name: str) -> None:
 
 def test_programs_cover_every_kind_of_update() -> None:
     covered = set.union(*(kinds for _, _, _, kinds in PROGRAMS.values()))
-    assert covered == set(range(units.COMPUTE)) | {units.PREDICTOR_BLOCK, units.CHAIN, units.SCALE, units.SHIFT}
+    assert covered == set(range(units.COMPUTE)) | {
+        units.PREDICTOR_BLOCK,
+        units.CHAIN,
+        units.SCALE,
+        units.SHIFT,
+        units.BATCH,
+    }
 
 
 def test_probabilities_in_the_wrong_order_are_seen() -> None:

@@ -13,6 +13,7 @@ from gibbsite.applications.bugs.chains import Chain, find_chains
 from gibbsite.applications.bugs.choices import Choice, choose
 from gibbsite.applications.bugs.compiled import units
 from gibbsite.applications.bugs.compiled.updates import LEARNED
+from gibbsite.applications.bugs.joint.batches import Batch, find_batches
 from gibbsite.applications.bugs.joint.growing import Growing
 from gibbsite.applications.bugs.joint.linear import find_blocks, find_predictor_blocks
 from gibbsite.applications.bugs.joint.neighbours import find_neighbours
@@ -83,6 +84,11 @@ def derive(network: Network, site: Ints, measure: Any, means: Any) -> Derived:
     kinds += [(units.CHAIN, None)] * len(chains)
     members = [*(block.members for block in predicted), *(chain.members for chain in chains)]
     joint = np.concatenate([*members, np.zeros(0, np.int64)])
+    batches = find_batches(network, choices, joint)
+    places += [batch.members for batch in batches]
+    rules += [batch.choice.rule for batch in batches]
+    kinds += [(units.BATCH, None)] * len(batches)
+    joint = np.concatenate([joint, *(batch.members for batch in batches)])
     for choice in choices:
         compiled = assembly.compiled[choice.rule]
         unknown = (network.unknown & ~network.forward)[compiled.targets]
@@ -122,7 +128,7 @@ def derive(network: Network, site: Ints, measure: Any, means: Any) -> Derived:
     places += [drawn[k : k + 1] for k in range(drawn.size)]
     rules += network.owner[drawn].tolist()
     kinds += [(units.FORWARD, of[rule]) for rule in network.owner[drawn].tolist()]
-    return _tabulate(network, tables, site, choices, blocks, chains, moves, places, rules, kinds)
+    return _tabulate(network, tables, site, choices, blocks, chains, batches, moves, places, rules, kinds)
 
 
 def _tabulate(
@@ -132,6 +138,7 @@ def _tabulate(
     choices: list[Choice],
     blocks: list[Block],
     chains: list[Chain],
+    batches: list[Batch],
     moves: list[Shift | Scale],
     places: list[Ints],
     rules: list[int],
@@ -166,7 +173,7 @@ def _tabulate(
     tuned, work, powers, inner = 0, 256, {}, 0
     biggest = max((each.targets.shape[1] for each in network.assembly.compiled), default=1)
     spare = 4 * biggest + 4 * int(tables.slices[:, 2].max(initial=1)) + 64  # behind what densities need
-    alone: list[tuple[Ints, Reach | None]] = []
+    alone: list[tuple[Ints, Reach | None, Batch | None]] = []
     unit[:n, units.COUNT] = sizes
     unit[:n, units.BEGIN], unit[:n, units.MIDDLE], unit[:n, units.END] = reach.begin, reach.middle, reach.end
     heads = flat[np.cumsum(sizes) - sizes] if n else flat
@@ -193,7 +200,24 @@ def _tabulate(
             row[units.EXTRA_A], row[units.EXTRA_B] = chain.low, chain.high
             row[units.EXTRA_E] = n + 1 + inner
             inner += chain.members.size
-            alone.append((chain.members, chain.alone))
+            alone.append((chain.members, chain.alone, None))
+            continue
+        if kind == units.BATCH:
+            batch = batches[k - len(blocks) - len(chains)]
+            for column in (units.EXTRA_A, units.EXTRA_B):
+                row[column] = batch.choice.extra[column]
+            row[units.BEGIN] = _add_segments(lists, segment, batch.alone)
+            row[units.MIDDLE] = row[units.BEGIN] + batch.alone.middle[0]
+            row[units.END] = row[units.BEGIN] + batch.alone.end[0]
+            row[units.EXTRA_D] = lists.add(batch.owner)
+            _add_segments(lists, segment, batch.own)
+            row[units.EXTRA_E] = batch.own.segment.shape[0]
+            _add_segments(lists, segment, batch.shared)
+            row[units.OWN_INSTANCE] = batch.shared.segment.shape[0]
+            if batch.shared.segment.shape[0]:
+                row[units.TUNE] = n + 1 + inner
+                inner += batch.members.size
+                alone.append((batch.members, None, batch))
             continue
         if kind in (units.SHIFT, units.SCALE):
             move = moves[k - n + len(moves) + int(network.forward.sum())]
@@ -218,7 +242,7 @@ def _tabulate(
             if kind == units.PREDICTOR_BLOCK:
                 row[units.EXTRA_E] = n + 1 + inner
                 inner += block.members.size
-                alone.append((block.members, None))
+                alone.append((block.members, None, None))
             continue
         assert choice is not None
         for column, value in choice.extra.items():
@@ -251,15 +275,19 @@ def _tabulate(
     last[units.END] = last[units.MIDDLE] + observed.shape[0]
     last[units.EXTRA_A] = deviance + 1 if is_deviance else 0
     singles = [np.zeros((0, units.UNIT_WIDTH), np.int64)]
-    for members, reached in alone:
+    for members, reached, _ in alone:
         singles.append(_single_units(network, members, site, lists, segment, tuned, reached))
         widths.append(np.tile([1.0, 0.0, 0.0], members.size))
         tuned += members.size
+    for rows, (_, _, few) in zip(singles[1:], alone, strict=True):
+        if few is not None:
+            rows[:, [units.EXTRA_A, units.EXTRA_B]] = [few.choice.extra[c] for c in (units.EXTRA_A, units.EXTRA_B)]
+            rows[:, units.EXTRA_C] = LEARNED * tuned + few.single_work
     slices = int(tables.slices[:, 2].max(initial=1))
     for k, (kind, _) in enumerate(kinds):
-        if kind in (units.FINITE, units.CHAIN):  # work space for weights behind the widths
+        if kind in (units.FINITE, units.CHAIN, units.BATCH):  # work space for weights behind the widths
             unit[k, units.EXTRA_C] = LEARNED * tuned
-    most = max([most, *(chain.work for chain in chains)])
+    most = max([most, *(chain.work for chain in chains), *(batch.work for batch in batches)])
     end = LEARNED * tuned + most + 1
     alike = np.array([k for k, (kind, _) in enumerate(kinds) if kind == units.FINITE], np.int64)
     kept = find_neighbours(network, choices, heads[alike])
@@ -286,6 +314,14 @@ def _tabulate(
     )
 
 
+def _add_segments(lists: Growing, segment: Growing, reach: Reach) -> int:
+    """Append segments; return the number of the first one."""
+    rows = reach.segment.copy()
+    rows[rows[:, 1] == 1, 2] += lists.add(reach.listed)
+    segment.add(np.zeros(-segment.size % 4, np.int64))
+    return segment.add(rows) // 4
+
+
 def _single_units(
     network: Network, places: Ints, site: Ints, lists: Growing, segment: Growing, tuned: int, reach: Reach | None
 ) -> Ints:
@@ -293,10 +329,7 @@ def _single_units(
     n = places.size
     found = np.zeros((n, units.UNIT_WIDTH), np.int64)
     reach = network.reach(places, np.arange(n), n) if reach is None else reach
-    rows = reach.segment.copy()
-    rows[rows[:, 1] == 1, 2] += lists.add(reach.listed)
-    segment.add(np.zeros(-segment.size % 4, np.int64))
-    first = segment.add(rows) // 4
+    first = _add_segments(lists, segment, reach)
     found[:, units.UPDATE], found[:, units.COUNT] = units.SLICE, 1
     found[:, units.PLACE], found[:, units.SITE] = places, site[places]
     found[:, units.OWN], found[:, units.OWN_INSTANCE] = network.owner[places], network.instance[places]

@@ -52,7 +52,7 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any], set[int]]] = {
     "finite": (
         OBSERVED % "dnorm(m[k[i]], 1)" + "for (i in 1:8) { k[i] ~ dcat(p[]) }  h ~ dbern(0.3)  s ~ dnorm(h, 1)",
         {"y": 2 * X, "m": [-1, 0, 2], "p": [0.2, 0.3, 0.5], "s": 0.7},
-        {units.FINITE},
+        {units.FINITE, units.BATCH},
     ),
     "gamma of all dependents": (
         """a ~ dnorm(u, 2 * t)  b ~ dlnorm(0, t)  c ~ dgamma(3, t)  d ~ dweib(2, t)  e ~ ddexp(u, t)  f ~ dpois(3 * t)
@@ -69,7 +69,7 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any], set[int]]] = {
     "gamma of chosen rates": (
         OBSERVED % "dpois(r[k[i]])" + "for (i in 1:8) { k[i] ~ dcat(p[]) } r[1] ~ dgamma(2, 1)  r[2] ~ dexp(0.2)",
         {"y": COUNTS, "p": [0.5, 0.5]},
-        {units.SCALED_GAMMA, units.FINITE},
+        {units.SCALED_GAMMA, units.BATCH},
     ),
     "beta": (
         """for (i in 1:4) { y[i] ~ dbern(p)  z[i] ~ dbin(1 - p, n[i])  w[i] ~ dnegbin(p, 3)  v[i] ~ dgeom(q) }
@@ -80,13 +80,13 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any], set[int]]] = {
     "beta of chosen probabilities": (
         OBSERVED % "dbern(p[k[i]])" + "for (i in 1:8) { k[i] ~ dcat(q[]) }  p[1] ~ dbeta(1, 2)  p[2] ~ dbeta(3, 1)",
         {"y": [0, 1, 1, 0, 1, 1, 1, 0], "q": [0.4, 0.6]},
-        {units.CONJUGATE_BETA, units.FINITE},
+        {units.CONJUGATE_BETA, units.BATCH},
     ),
     "dirichlet": (
         """for (i in 1:8) { y[i] ~ dcat(p[g[i],])  g[i] ~ dcat(q[]) }  z[1:3] ~ dmulti(p[1,], 6)
         for (k in 1:2) { p[k, 1:3] ~ ddirch(a[]) }  q[1:2] ~ ddirch(b[])""",
         {"y": [1, 2, 3, 3, 3, 2, 1, 1], "z": [1, 2, 3], "a": [0.5, 1, 2], "b": [1, 1]},
-        {units.CONJUGATE_DIRICHLET, units.FINITE},
+        {units.CONJUGATE_DIRICHLET, units.BATCH},
     ),
     "simplex slice": ("p[1:2] ~ ddirch(a[])  y ~ dbin(p[1] * p[1], 9)", {"a": [1.5, 2], "y": 4}, {units.SIMPLEX_SLICE}),
     "longer simplex slice": (
@@ -110,7 +110,7 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any], set[int]]] = {
         + """for (i in 1:8) { k[i] ~ dcat(p[]) }  m[1] ~ dnorm(0, 0.1)  m[2] <- m[1] + d  d ~ dnorm(0, 1)
         w ~ dlnorm(2 * d, 3)""",
         {"y": X, "p": [0.5, 0.5], "w": 1.7},
-        {units.CONJUGATE_NORMAL, units.FINITE},
+        {units.CONJUGATE_NORMAL, units.BATCH},
     ),
     "normal block": (
         """for (i in 1:8) { y[i] ~ dnorm(a[g[i]] + b * x[i], t)  v[i, 1:2] ~ dmnorm(c[i, 1:2], T[,])

@@ -181,6 +181,27 @@ def _finite(bench: Bench, unit: int, before: Floats) -> Any:
     return claimed, points, p_value
 
 
+def _batch(bench: Bench, unit: int, before: Floats) -> Any:
+    row = bench.rows[unit]
+    low, high, begin = (int(row[k]) for k in (units.EXTRA_A, units.EXTRA_B, units.EXTRA_C))
+    bench.draws(unit, 1)
+    many = high - low + 1
+    weights = bench.chain.widths[begin : begin + before.size * many].reshape(-1, many).copy()
+    weights /= weights.sum(axis=1, keepdims=True)
+    points = np.concatenate([before[None], bench.draws(unit, 6)])
+
+    def claimed(at: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(weights[np.arange(before.size), at.astype(int) - low]).sum(axis=1))
+
+    def p_value(draws: Floats) -> float:
+        seen = [np.bincount(column, minlength=many) for column in draws.astype(int).T - low]
+        return min(1.0, before.size * min(map(multinomial_p, seen, weights)))
+
+    # what is shared is a constraint, under which members are not independent
+    return claimed, points, None if row[units.OWN_INSTANCE] else p_value
+
+
 CLAIMS: dict[int, Callable[[Bench, int, Floats], Any]] = {
     units.SCALED_GAMMA: _gamma,
     units.CONJUGATE_BETA: _beta,
@@ -189,4 +210,5 @@ CLAIMS: dict[int, Callable[[Bench, int, Floats], Any]] = {
     units.CONJUGATE_DIRICHLET: _dirichlet,
     units.CONJUGATE_WISHART: _wishart,
     units.FINITE: _finite,
+    units.BATCH: _batch,
 }

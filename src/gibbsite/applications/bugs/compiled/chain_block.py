@@ -59,7 +59,7 @@ def update_chain(static: Ints, chain: Ints, unit: Integer) -> None:
         if after >= 0:
             for k in range(states):
                 logs[here + k] += logs[moves + t * states * states + k * states + after]
-        after = _draw(words, logs, here, states)
+        after = draw_state(words, logs, here, states)
         if after < 0:
             fail(chain, unit)
             return
@@ -83,7 +83,7 @@ def _log_sum(logs: Floats, first: Integer, second: Integer, states: Integer) -> 
 
 
 @called
-def _draw(words: Array, logs: Floats, first: Integer, states: Integer) -> Integer:
+def draw_state(words: Array, logs: Floats, first: Integer, states: Integer) -> Integer:
     """Return a state with these log-weights, which are replaced; -1 if all are impossible."""
     top, total = -math.inf, 0.0
     for k in range(states):

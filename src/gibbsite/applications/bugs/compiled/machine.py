@@ -13,6 +13,7 @@ from gibbsite._numba.jit import Integer, called, compiled
 from gibbsite._numba.pointer import call_pointer, point_at, pointed
 from gibbsite.applications.bugs.compiled import units
 from gibbsite.applications.bugs.compiled.array_densities import array_density
+from gibbsite.applications.bugs.compiled.batch import update_batch
 from gibbsite.applications.bugs.compiled.chain_block import update_chain
 from gibbsite.applications.bugs.compiled.conjugate import update_beta, update_gamma, update_normal
 from gibbsite.applications.bugs.compiled.conjugate_arrays import update_dirichlet, update_wishart
@@ -118,6 +119,8 @@ def run(static: Ints, chain: Ints, number: float, what: int) -> None:
         update_scale(static, chain, what)
     elif kind == units.SHIFT:
         update_shift(static, chain, what)
+    elif kind == units.BATCH:
+        update_batch(static, chain, what)
     else:
         if number == 0.0:  # within a sweep, every update has computed what depends on it
             recompute(static, chain, what)

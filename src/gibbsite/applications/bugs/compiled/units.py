@@ -41,7 +41,8 @@ UNIT_WIDTH = 16
     CHAIN,
     SCALE,
     SHIFT,
-) = range(16)
+    BATCH,
+) = range(17)
 
 # Columns of the table of groups of factors of a block of normal variables.
 (GROUP_RULE, GROUP_LISTED, GROUP_FIRST, GROUP_COUNT, GROUP_SIZE, GROUP_MEMBERS, GROUP_COEFFICIENTS, GROUP_POSITIONS) = (
