@@ -40,7 +40,7 @@ _WIDER, SHRINK = 60, 200
 _KNOWN, _MEMORY, _OTHER, _SCALE, _FARTHEST = 50, 150.0, 0.05, 1.1, 1e5
 # Entries of the counts of a chain: whether widths are learned; the unit whose update failed, counted from 1; whether
 # the values of a chain are those of its state; and how many updates of blocks are still to be made with more slices,
-# because the state was set from outside.
+# and how many slices without what was learned, because the state was set from outside.
 LEARNING, FAILED, LOADED, MOVED = range(4)
 FIRST_COUNT = 4
 #: Numbers that are learned of an unknown that is updated by slice sampling: a width, a mean and a variance.
@@ -130,7 +130,10 @@ def update_slice(static: Ints, chain: Ints, unit: Integer) -> None:
     if not now > -math.inf:
         fail(chain, unit)
         return
-    known = counts[LEARNING] == 0 and not whole and counts[FIRST_COUNT + tune] >= _KNOWN
+    # what is learned leads to where it was learned, but from other starts, other modes are to be found
+    moved = counts[MOVED] > 0
+    counts[MOVED] = max(counts[MOVED] - 1, 0)
+    known = counts[LEARNING] == 0 and not whole and not moved and counts[FIRST_COUNT + tune] >= _KNOWN
     if known and uniform(words) >= _OTHER:
         _slice_quantiles(static, chain, unit, before, now)
         accept(static, chain, unit)
