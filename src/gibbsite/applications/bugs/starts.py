@@ -29,16 +29,18 @@ def measure(model: BugsModel, reach: Reach, members: Ints, size: int) -> Floats:
     part.add_list(reach.listed)
     for place, begin, middle, end in zip(members, reach.begin, reach.middle, reach.end, strict=True):
         part.add_unit(size=size, PLACE=place, BEGIN=begin, MIDDLE=middle, END=end)
-    found = np.zeros(0)
+    best = np.full(size, np.nan)
     for step in (1.0, 1e-3, 1e-6):  # probabilities may be rounded to 0 or 1 far away
         _fill(model, whole.values, np.random.default_rng(0), step)
         whole.values[members] = 0.0
         whole.call(everything)
         found = part.call(MEASURE, step)[:size].copy()
+        if np.isfinite(found).sum() > np.isfinite(best).sum():
+            best = found
         if np.isfinite(found).all():
             break
         whole.values[model.network.unknown] = np.nan
-    return found
+    return best
 
 
 def means(model: BugsModel, nodes: Ints, members: Ints) -> Floats:

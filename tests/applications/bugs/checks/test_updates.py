@@ -30,6 +30,12 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any], set[int]]] = {
         {"y": COUNTS, "x": X},
         {units.PREDICTOR_BLOCK},
     ),
+    "predictor block of data that it may have no influence on": (
+        OBSERVED % "dpois(step(u[i]) * exp(a + b * x[i]))"
+        + "for (i in 1:8) { u[i] ~ dnorm(0, 1) }  a ~ dnorm(0, 1)  b ~ dnorm(0, 1)",
+        {"y": [0, 3, 0, 5, 1, 0, 0, 4], "x": X},
+        {units.PREDICTOR_BLOCK, units.SLICE},
+    ),
     "slice of bounded unknowns": (
         OBSERVED % "dgamma(a, b)" + "a ~ dgamma(2, 0.1) T(1, 3)  b ~ dbeta(2, 2)  k ~ dnorm(a, 1) T(0, )",
         {"y": COUNTS + 0.5},

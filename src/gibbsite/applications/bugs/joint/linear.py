@@ -17,6 +17,7 @@ from gibbsite.applications.bugs.tables import CODE
 from gibbsite.errors import ModelError
 
 _FEW = 10  # unknowns of a relation that are moved together with those of others
+_MEASURED = 0.3  # share of the coefficients of counts that have to be known
 _MOST_JOINT = 40  # unknowns with linear predictors that are moved together in any case
 
 
@@ -59,10 +60,11 @@ def find_predictor_blocks(network: Network, choices: list[Choice], measure: Any)
     if measured.all():
         found = (find_shift(network, terms, part) for part in parts if 1 < part.size < members.size)
         shifts = [shift for shift in found if shift is not None]
-    # where a predictor is minus infinity, nothing is known; proposals are accepted by the density in any case
-    terms = terms.some(measured | np.isin(_codes(network)[network.rule_of[terms.node]], (dist.NORMAL,)))
-    if not np.isfinite(terms.coefficient).all():
+    counts = _codes(network)[network.rule_of[terms.node]] != dist.NORMAL
+    if not (measured | counts).all() or measured[counts].mean() < _MEASURED:
         return [], []
+    # where a predictor is minus infinity, nothing is known; the coefficients matter for proposals only
+    terms.coefficient[~measured] = 0.0
     small = [part for part in parts if part.size <= _FEW]
     if members.size > _MOST_JOINT and small:
         parts = [np.sort(np.concatenate(small)), *(part for part in parts if part.size > _FEW)]
