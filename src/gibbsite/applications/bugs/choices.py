@@ -104,6 +104,8 @@ def _choice(network: Network, number: int, compiled: Compiled) -> Choice:
         update = _of_normal(network, code, forms, codes) if plain else None
         if update is not None:
             return Choice(number, update, "normal, and the means of its dependents are linear in it", effects)
+    if code == dist.NORMAL and bounded and plain and forms and _of_normal(network, code, forms, codes) is not None:
+        return Choice(number, units.CONJUGATE_NORMAL, "normal between bounds, conjugate", effects)
     if code == dist.NORMAL and not bounded and plain and _are_predicted(forms, codes):
         return Choice(number, units.PREDICTOR_BLOCK, "proposals from a normal approximation", effects)
     if code == dist.DIRICHLET:

@@ -118,6 +118,11 @@ PROGRAMS: dict[str, tuple[str, dict[str, Any], set[int]]] = {
         {"y": X, "p": [0.5, 0.5], "w": 1.7},
         {units.CONJUGATE_NORMAL, units.BATCH},
     ),
+    "normal between bounds": (
+        OBSERVED % "dnorm(m, 1)" + "m ~ dnorm(0, 0.1) T(1, )  w ~ dnorm(2 * u, 3)  u ~ dnorm(-1, 1) T(1, 3)",
+        {"y": X, "w": 1.7},
+        {units.CONJUGATE_NORMAL},
+    ),
     "normal block": (
         """for (i in 1:8) { y[i] ~ dnorm(a[g[i]] + b * x[i], t)  v[i, 1:2] ~ dmnorm(c[i, 1:2], T[,])
           c[i, 1] <- b * x[i] + e  c[i, 2] <- e - 2 * b }
@@ -189,7 +194,10 @@ def test_wrong_priors_and_probabilities_are_seen() -> None:
     assert "conditional" in check_model(model).failed
 
 
-@pytest.mark.parametrize("name", ["normal", "beta", "wishart", "dirichlet", "gamma of all dependents", "normal block"])
+@pytest.mark.parametrize(
+    "name",
+    ["normal", "normal between bounds", "beta", "wishart", "dirichlet", "gamma of all dependents", "normal block"],
+)
 def test_wrong_draws_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Bench.draws
     monkeypatch.setattr(Bench, "draws", lambda self, *given: honest(self, *given) * 1.15)

@@ -78,14 +78,15 @@ def _normal(bench: Bench, unit: int, before: Floats) -> Any:
     from scipy import stats
 
     bench.draws(unit, 1)
-    mean, precision = bench.chain.work[-4:-2].tolist()
+    mean, precision, low, high = bench.chain.work[-4:].tolist()
     sd = precision**-0.5
-    points = mean + sd * np.array([-3.0, -1.0, 0.0, 0.5, 2.0])[:, None]
+    law = stats.truncnorm((low - mean) / sd, (high - mean) / sd, mean, sd)
+    points = law.ppf([0.001, 0.2, 0.5, 0.7, 0.98])[:, None]
 
     def claimed(at: Floats) -> Floats:
         return np.asarray(-0.5 * precision * (at[:, 0] - mean) ** 2)
 
-    return claimed, points, lambda draws: float(stats.kstest(draws[:, 0], stats.norm(mean, sd).cdf).pvalue)
+    return claimed, points, lambda draws: float(stats.kstest(draws[:, 0], law.cdf).pvalue)
 
 
 def _block(bench: Bench, unit: int, before: Floats) -> Any:

@@ -22,6 +22,7 @@ from gibbsite.applications.bugs.compiled.evaluator import (
     S_UNIT,
     run_rule,
 )
+from gibbsite.applications.bugs.compiled.special import normal_cdf, normal_quantile
 from gibbsite.applications.bugs.compiled.updates import accept, fail, recompute
 from gibbsite.applications.bugs.tables import CODE, FIRST, LOWER, SECOND, UPPER, VALUE
 from gibbsite.models.random import beta as draw_beta
@@ -289,6 +290,30 @@ def update_beta(static: Ints, chain: Ints, unit: Integer) -> None:
 
 
 @called
+def draw_bounded_normal(words: Array, mean: float, sd: float, low: float, high: float) -> float:
+    """Return a normal number between two bounds."""
+    if low == -math.inf and high == math.inf:
+        return mean + sd * normal(words)
+    a, b = (low - mean) / sd, (high - mean) / sd
+    turned = a > 0.0  # in the lower tail, probabilities are accurate
+    if turned:
+        a, b = -b, -a
+    if not a <= b:
+        return math.nan
+    p, q = normal_cdf(a), normal_cdf(b)
+    if q > 1e-290:
+        z = normal_quantile(p + uniform(words) * (q - p))
+    else:  # so far out that the tail is nearly exponential
+        z = b
+        for _ in range(_TRIES):
+            z = b - math.log1p(uniform(words) * math.expm1((b - a) * b)) / b
+            if uniform(words) < math.exp(-0.5 * (z - b) * (z - b)):
+                break
+    z = min(max(z, a), b)
+    return mean - sd * z if turned else mean + sd * z
+
+
+@called
 def update_normal(static: Ints, chain: Ints, unit: Integer) -> None:
     """Draw a normal unknown on which the means of normal variables depend linearly, with coefficients found now."""
     row = array_in(static, S_UNIT, np.int64)
@@ -307,6 +332,7 @@ def update_normal(static: Ints, chain: Ints, unit: Integer) -> None:
     recompute(static, chain, unit)
     own = row[at + units.OWN]
     run_rule(static, chain, own, False, row[at + units.OWN_INSTANCE], 1)
+    low, high = bounds_of(static, chain, own)
     precision = r[rules[16 * own + SECOND] * LANES]
     gradient, kept = precision * (r[rules[16 * own + FIRST] * LANES] - before), 0
     for s in range(row[at + units.MIDDLE], row[at + units.END]):
@@ -324,8 +350,9 @@ def update_normal(static: Ints, chain: Ints, unit: Integer) -> None:
                     precision += r[tau + j] * slope * slope
                     gradient += r[tau + j] * slope * (y - work[kept])
                 kept += 1
-    note_claim(work, before + gradient / precision, precision, -math.inf, math.inf)
-    found = before + gradient / precision + normal(words) / math.sqrt(precision)
+    mean = before + gradient / precision
+    note_claim(work, mean, precision, low, high)
+    found = draw_bounded_normal(words, mean, 1.0 / math.sqrt(precision), low, high)
     if not abs(found) < math.inf:
         v[place] = before
         recompute(static, chain, unit)
