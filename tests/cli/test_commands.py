@@ -217,10 +217,12 @@ def test_several_best_states(run: Any) -> None:
     model = gs.read_model(ASIA)
     ranked = gs.solve_exact(model, task="MAP").rank(3)
     words = ["infer", ASIA, "--task", "MAP", "--best", "3"]
-    answer = json.loads(run(*words, "--json", "-q", "--query", "smoke")[1])
+    answer = json.loads(run(*words, "--json", "-q")[1])
     assert answer["best_are"] == "most probable states"
     assert [one["log_potential"] for one in answer["best"]] == pytest.approx([model.log_potential(x) for x in ranked])
-    assert [set(one["assignment"]) for one in answer["best"]] == [{"smoke"}] * 3
+    assert [set(one["assignment"]) for one in answer["best"]] == [set(model.sites)] * 3
+    some = json.loads(run(*words, "--json", "-q", "--query", "smoke,lung")[1])  # the others are summed out
+    assert [set(one["assignment"]) for one in some["best"]] == [{"smoke", "lung"}] * 3
     code, out, _ = run(*words, "-q")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()[-3:]] == ["1.", "2.", "3."]

@@ -24,7 +24,7 @@ from gibbsite._common.arrays import Array, Floats, Ints, Ints32, Positions, Word
 from gibbsite._common.wording import part
 from gibbsite._numba.jit import Integer, generic, implement
 from gibbsite._numba.random.generators import Words
-from gibbsite.errors import IncompatibleError
+from gibbsite.errors import IncompatibleError, TooLargeError
 from gibbsite.graphs.graph import KINDS, Graph, count_bytes
 from gibbsite.graphs.support.reach import leads_to
 from gibbsite.kernels.protocols import Blocked, Connecting, Costly
@@ -108,7 +108,7 @@ class Kernel(ABC):
         """Whether :meth:`check` accepts a graph."""
         try:
             self.check(graph)
-        except IncompatibleError:
+        except (IncompatibleError, TooLargeError):
             return False
         return True
 

