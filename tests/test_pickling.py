@@ -95,6 +95,7 @@ def instances(folder: Path) -> list[Any]:
         *proof_scans(4),
         *recorders,
         gs.kernels.Proposal(draw, symmetric=True),
+        gs.BayesianNetwork.from_model(asia),
         gs.Criteria(accuracy=0.01, query=["0"]),
         gs.Checkpoint(folder / "run.npz", resume=True),
         gs.Cluster("local-dask", partitions=2),

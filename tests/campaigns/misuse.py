@@ -186,6 +186,12 @@ def grid() -> Any:
 
 
 @cache
+def asia() -> Any:
+    """Return a Bayesian network."""
+    return gs.example("asia")
+
+
+@cache
 def table() -> Any:
     """Return a model of two sites with other numbers of states."""
     return gs.FactorGraph({"a": 2, "b": 3}, [(("a", "b"), [[1, 2, 3], [3, 2, 1]])])
@@ -239,6 +245,7 @@ PAIRS = [[0, 1]]
 NETWORKS = ("bif", "xmlbif", "dsc", "net", "xdsl")
 SPINS = np.array([[1, -1], [1, 1], [-1, -1], [-1, 1]])
 MISSING = "/nowhere/a-file"
+ROWS = {"a": ["x", "y", "x", "y"], "b": ["u", "v", "v", "u"]}
 
 
 def _recogniser() -> Any:
@@ -318,6 +325,29 @@ QUICK |= {
 }
 #: Valid arguments of some functions, by their public name; those of others follow from the names of arguments.
 SPECIAL: dict[str, Callable[[], Given]] = {
+    "applications.score_cases": lambda: {"model": asia(), "cases": {"smoke": ["yes"]}},
+    "applications.solve_cases": lambda: {"model": asia(), "cases": {"smoke": ["yes"]}, "task": "MAR"},
+    "questions.analyse_sensitivity": lambda: {"model": asia(), "target": "lung", "state": "yes"},
+    "learn.fit_tables": lambda: {"data": ROWS, "structure": {"b": ["a"], "a": []}},
+    "learn.learn_structure": lambda: {"data": ROWS},
+    "learn.read_cases": lambda: {"data": ROWS},
+    "learn.sample_structures": lambda: {"data": ROWS, "sweeps": 8, "chains": 2, "rng": 1},
+    "learn.score_structure": lambda: {"data": ROWS, "structure": {"b": ["a"], "a": []}},
+    "learn.structural_distance": lambda: {"first": {"b": ["a"], "a": []}, "second": {"b": [], "a": []}},
+    "questions.ask": lambda: {"model": asia(), "events": ["lung = yes"]},
+    "questions.compare_evidence": lambda: {"model": asia(), "first": {"smoke": "yes"}, "second": {"smoke": "no"}},
+    "questions.compute_expectation": lambda: {"model": grid(), "function": {"0": {-1: 1.0, 1: 2.0}}},
+    "questions.estimate_effect": lambda: {"model": asia(), "cause": "smoke", "effect": "lung"},
+    "questions.intervene": lambda: {"model": asia(), "settings": {"smoke": "yes"}},
+    "questions.measure_conflict": lambda: {"model": asia(), "evidence": {"smoke": "yes", "lung": "no"}},
+    "questions.plan_observations": lambda: {"model": asia(), "target": "lung", "candidates": ["xray"], "depth": 1},
+    "questions.rank_observations": lambda: {"model": asia(), "target": "lung"},
+    "questions.weigh_evidence": lambda: {
+        "model": asia(),
+        "evidence": {"smoke": "yes"},
+        "target": "lung",
+        "state": "yes",
+    },
     "AnnealedGibbs": lambda: {"schedule": [0.5, 1.0], "sweeps": None},
     "Cluster": lambda: {"workers": 2},
     "Steps": lambda: {"count": 8},
@@ -436,6 +466,7 @@ SPECIAL: dict[str, Callable[[], Given]] = {
 #: The same of methods, by the name of an answer and a method, or by that of a method of any answer.
 METHODS: dict[str, Callable[[], Given]] = {
     "save": lambda: {"path": "saved.npz"},
+    "write_report": lambda: {"path": "saved.html"},
     "from_weights": lambda: {"weights": {"w": {"a": 1.0}}, "transitions": {("a", "a"): 0.5}},
     "log_probability": lambda: {"X": [[["w"]]], "y": [["a"]]},
     "certify": lambda: {"model": grid()},
@@ -490,10 +521,14 @@ ANSWERS |= {"ExactResult", "Example", "Finding", "Fit", "Folding", "Graph", "Ham
 ANSWERS |= {"Influence", "Labelled", "LabelledImages", "Legend", "LocalEnergies", "LogZInterval", "LogisticRegression"}
 ANSWERS |= {"MeanFieldResult", "Norms", "ParticleEstimate", "Report", "Result", "Segmentation", "Segmented", "Sentence"}
 ANSWERS |= {"Clustering", "Herding", "Selection"}
+ANSWERS |= {"Candidate", "CaseAnswers", "CaseScore", "Conflict", "Effect", "Entry", "EventAnswer", "EvidenceComparison"}
+ANSWERS |= {"AveragedAnswer", "Cases", "Expectation", "StructureFit", "StructurePosterior", "TableFit"}
+ANSWERS |= {"NextObservations", "ObservationPlan", "Sensitivity", "Support"}
 ANSWERS |= {"ShortRuns", "SiteTable", "StoredPairs", "StoredPotts", "Tagged", "WeightedResult"}
 LEFT_OUT = {
     **dict.fromkeys(("draw_start", "place_text"), "kernels and messages call these methods of models"),
     **dict.fromkeys(("buffer", "cycle", "chances", "left_out", "mixture", "schedule", "visits"), "for kernels"),
+    **dict.fromkeys(("arviz_groups",), "for conversions of results"),
     **dict.fromkeys(("judged", "measure", "fields_of", "reweight"), "for other parts of gibbsite"),
     "kernels.default_kernel": "for other parts of gibbsite",
     "Model": "a base class",

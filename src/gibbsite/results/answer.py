@@ -320,6 +320,7 @@ class Answer:
         """Save to an ``.npz`` file, which :func:`gibbsite.load` reads."""
         write_archive(Path(path), *self._pack())
 
+    @checked
     def write_report(self, path: str | Path, *, before: Answer | None = None, title: str | None = None) -> None:
         """Write a report that a browser opens: one file with the answer, how sure it is, pictures, and all numbers.
 

@@ -237,7 +237,7 @@ class ChainCRF(Parameters):
         rng : int
             Seed of sampling.
         """
-        if method not in METHODS:
+        if not isinstance(method, str) or method not in METHODS:
             raise ArgumentError(unknown("method", method, METHODS))
         sweeps, rng = check_integer("sweeps", sweeps, 1), check_integer("rng", rng, 0)
         sequences, flat = self._read(X)
