@@ -41,6 +41,8 @@ def carry_errors(trace: Array, mean: Floats, errors: Floats) -> Floats:
     [0.1, 0.017]
     """
     coarse = _coarsen(trace)
+    if not coarse.size:  # a run that keeps no batches
+        return errors.copy()
     around = coarse - coarse.mean(axis=(0, 1))
     sizes = np.sqrt(np.square(around).sum(axis=(0, 1)))
     slowness = np.square(errors) / np.maximum(mean * (1.0 - mean), 1e-300)  # one by the number of effective draws
