@@ -334,7 +334,7 @@ SPECIAL: dict[str, Callable[[], Given]] = {
     "learn.sample_structures": lambda: {"data": ROWS, "sweeps": 8, "chains": 2, "rng": 1},
     "learn.score_structure": lambda: {"data": ROWS, "structure": {"b": ["a"], "a": []}},
     "learn.structural_distance": lambda: {"first": {"b": ["a"], "a": []}, "second": {"b": [], "a": []}},
-    "questions.ask": lambda: {"model": asia(), "events": ["lung = yes"]},
+    "questions.ask": lambda: {"model": asia(), "events": ["lung = yes"], "seconds": 1.0},
     "questions.compare_evidence": lambda: {"model": asia(), "first": {"smoke": "yes"}, "second": {"smoke": "no"}},
     "questions.compute_expectation": lambda: {"model": grid(), "function": {"0": {-1: 1.0, 1: 2.0}}},
     "questions.estimate_effect": lambda: {"model": asia(), "cause": "smoke", "effect": "lung"},

@@ -74,6 +74,8 @@ def test_text_and_data_have_the_numbers() -> None:
         ({"events": [3]}, "An event is a text"),
         ({"events": ["v0 = s0"], "criteria": gs.Criteria(query=["v0"])}, "no effect"),
         ({"joints": [("v0", "v0")]}, "twice"),
+        ({"joints": ["v0"]}, "a list of sites"),
+        ({"joints": b"ab"}, "a list of sites"),
     ],
 )
 def test_wrong_questions_are_refused(given: dict[str, Any], said: str) -> None:

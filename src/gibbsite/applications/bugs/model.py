@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gibbsite._common.arguments import describe
+from gibbsite._common.arguments import describe, is_path
 from gibbsite._common.arrays import Bools, Floats, Ints
 from gibbsite._common.wording import argument
 from gibbsite.applications.bugs import distributions as dist
@@ -301,7 +301,7 @@ def read_bugs(model: str | os.PathLike[str], data: Any = None, monitor: str | Se
     >>> read_bugs(text, {"x": [3, 1, 4], "N": 3})
     BugsModel(1 unknowns, rate)
     """
-    if not isinstance(model, (str, os.PathLike)):
+    if not is_path(model):  # neither is a text with characters that no file can have
         raise ArgumentError(f"{argument('model')} must be the text of a model or a path, got {describe(model)}.")
     source = ""
     text = os.fspath(model)

@@ -202,7 +202,7 @@ def ask(
     if not is_iterable(events) or isinstance(events, str | Mapping):
         raise ArgumentError(f"{argument('events')} must be a list of events, got {describe(events)}.")
     asked = [read_event(model, event) for event in events]
-    sets = [tuple(sites) for sites in joints]
+    sets = [_read_set(sites) for sites in joints]
     if not asked and not sets:
         raise ArgumentError("Ask for at least one event or joint, such as gs.questions.ask(model, ['A = yes']).")
     criteria = Criteria(accuracy=DEFAULT_ACCURACY) if criteria is None else criteria
@@ -249,6 +249,13 @@ def ask(
         joints=labels,
         seconds=time.monotonic() - begun,
     )
+
+
+def _read_set(sites: Any) -> tuple[str | int, ...]:
+    """Return the sites of a joint; refuse what is no list of them."""
+    if isinstance(sites, str | Mapping) or not is_iterable(sites):
+        raise ArgumentError(f"A joint is a list of sites, such as ('A', 'B'), got {describe(sites)}.")
+    return tuple(sites)
 
 
 def _names(model: FactorGraph, sites: Sequence[str | int]) -> list[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gibbsite._common.arguments import is_iterable
 from gibbsite._common.wording import argument, unknown
 from gibbsite.errors import ArgumentError, ModelError
 from gibbsite.models import BayesianNetwork, FactorGraph
@@ -47,7 +48,7 @@ def _names(child: Any, given: Any) -> tuple[str, ...]:
         return ()
     if isinstance(given, str):
         return (given,)
-    if not isinstance(given, Iterable):
+    if not is_iterable(given):
         raise ArgumentError(f"the parents of {child!r} must be a list of names, got {given!r}.")
     names = tuple(str(name) for name in given)
     if len(set(names)) < len(names) or str(child) in names:
@@ -70,7 +71,7 @@ def _of_edges(structure: Any) -> Parents:
 
 def read_edges(name: str, edges: Any, known: Sequence[str] | None = None) -> list[tuple[str, str]]:
     """Return edges (parent, child) by name; all sites must be known, if these are given."""
-    if isinstance(edges, str) or not isinstance(edges, Iterable):
+    if isinstance(edges, str) or not is_iterable(edges):
         raise ArgumentError(f"{argument(name)} must be a list of edges (parent, child), got {edges!r}.")
     found = []
     for edge in edges:
